@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.conductors.ownership import Membership, alive, live_members
 from baremetal_sched.baremetal.matching.node_explanation import count_withheld
 from baremetal_sched.baremetal.visibility import Visibility
-from baremetal_sched.db.models import Conductor, Node, NodeWork
+from baremetal_sched.db.models import Conductor, Hold, Node, NodeWork
 from baremetal_sched.db.transaction import Reader
 from baremetal_sched.placement import pending_claims
 from baremetal_sched.settings import Settings
@@ -138,11 +138,17 @@ def figures(session: Session, settings: Settings) -> list[Metric]:
     pending = GaugeMetricFamily(
         "baremetal_sched_pending_work", "Work on nodes that is requested or being done.", labels=["kind"]
     )
-    for kind, count in session.execute(select(NodeWork.kind, func.count()).group_by(NodeWork.kind)):
+    counted = session.execute(select(NodeWork.kind, func.count()).group_by(NodeWork.kind))
+    # Always one series, so that a panel has data and absent() means that there are no figures.
+    for kind, count in ({"power": 0} | {kind: count for kind, count in counted}).items():
         pending.add_metric([kind], count)
+    holds = GaugeMetricFamily("baremetal_sched_holds", "Holds that have begun.", labels=["type"])
+    begun = select(Hold.type, func.count()).where(Hold.begun_at.is_not(None)).group_by(Hold.type)
+    for kind, count in session.execute(begun):
+        holds.add_metric([kind], count)
     waiting = GaugeMetricFamily(
         "baremetal_sched_waiting_claims", "Claims that wait until a machine is free.", labels=["resource_class"]
     )
     for resource_class, count in session.execute(pending_claims.count_by_class(MOST_CLASSES)):
         waiting.add_metric([resource_class], count)
-    return [nodes, not_offered, without, living, undone, given_up, swept, pending, waiting]
+    return [nodes, not_offered, without, living, undone, given_up, swept, pending, holds, waiting]

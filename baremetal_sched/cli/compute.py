@@ -41,7 +41,7 @@ class _Command(click.Command):
             raise
         except Exception as error:
             refusal = refusal_of(error)
-            click.echo(traceback.format_exc() if refusal is None else f"baremetal-sched: {refusal}", err=True)
+            click.echo(traceback.format_exc() if refusal is None else f"Error: {refusal}", err=True)
             sys.exit(FAILED)
 
 

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+#: A command that cannot begin has another advice than a request that can be repeated.
+_CHECK_CONNECTION = "The database cannot be reached. Check [database] connection, and whether its server runs."
+
 
 def common_options(command: F) -> F:
     """Add ``--config-file``, ``--database`` and ``--debug`` to a command."""
@@ -111,17 +114,36 @@ def opened(settings: "Settings", *, served: bool = True, imports: bool = False) 
     ``imports``: it may be written while it is a mirror. Raises DatabaseAway.
     """
     from baremetal_sched import logs
-    from baremetal_sched.db import schema
     from baremetal_sched.db.transaction import Database
 
     click.echo(f"Database: {logs.shown_url(settings.database.connection)} ({_origin(settings)})", err=True)
     database = Database(settings, imports=imports)
     try:
         if served:
-            schema.require_served(database.engine)
+            _require_served(database, settings)
         yield database
     finally:
         database.dispose()
+
+
+def _require_served(database: "Database", settings: "Settings") -> None:
+    """Raise SchemaNotServed, or ClickException with the command that makes or upgrades the database."""
+    from oslo_config.cfg import Locations
+
+    from baremetal_sched.db import schema
+    from baremetal_sched.errors import SchemaTooOld
+
+    try:
+        schema.require_served(database.engine)
+    except SchemaTooOld as error:
+        place = settings.get_location("connection", "database")
+        is_given = place is not None and place.location is Locations.set_override
+        url = database.engine.url
+        text = str(error)
+        if schema.is_missing(database.engine):
+            text = f"There is no file {url.database}. To create it, run: baremetal-sched db upgrade"
+        is_shown = is_given and url.password is None
+        raise click.ClickException(f"{text} --database {settings.database.connection}" if is_shown else text) from None
 
 
 def _origin(settings: "Settings") -> str:
@@ -142,8 +164,10 @@ def refusal_of(error: Exception) -> str | None:
     """Return the message for ``error``; None if it is a defect, which needs its traceback."""
     from oslo_config import cfg
 
-    from baremetal_sched.errors import SchedulerError
+    from baremetal_sched.errors import DatabaseAway, SchedulerError
 
+    if type(error) is DatabaseAway:
+        return _with_cause(error, _CHECK_CONNECTION)
     if isinstance(error, SchedulerError | cfg.Error | ValueError):
         return _with_cause(error)
     if "sqlalchemy" not in sys.modules:
@@ -155,9 +179,9 @@ def refusal_of(error: Exception) -> str | None:
         return None
     refusal = unavailable(error, fault)
     refusal.__cause__ = error
-    return _with_cause(refusal)
+    return refusal_of(refusal)
 
 
-def _with_cause(error: Exception) -> str:
+def _with_cause(error: Exception, text: str = "") -> str:
     cause = f" ({str(error.__cause__).splitlines()[0]})" if error.__cause__ else ""
-    return f"{error}{cause}"
+    return f"{text or error}{cause}"

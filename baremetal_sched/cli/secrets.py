@@ -42,6 +42,13 @@ def check(settings: "Settings") -> None:
             click.echo(f"{column}: {', '.join(shown)}")
     click.echo(f"keys: {', '.join(ids) or 'none'}")
     click.echo(f"total: {', '.join(f'{number} {state}' for state, number in total.items())}")
+    if total[resealing.PLAIN]:
+        first = (
+            "" if ids else "set [database] secrets_key_file (baremetal-sched secrets generate-key prints a key), then "
+        )
+        click.echo(f"To encrypt them, {first}run: baremetal-sched secrets encrypt", err=True)
+    if total[resealing.UNKNOWN]:
+        click.echo("Put the missing keys back into the file that [database] secrets_key_file names.", err=True)
     if total[resealing.PLAIN] or total[resealing.UNKNOWN]:
         raise click.exceptions.Exit(1)
 

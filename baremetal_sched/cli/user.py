@@ -131,6 +131,8 @@ def _password(generate: bool, from_stdin: bool) -> str:
         return user_files.new_password()
     if from_stdin:
         return sys.stdin.readline().rstrip("\r\n")
+    if not sys.stdin.isatty():
+        raise click.UsageError("There is no terminal to enter a password on. Give --generate or --password-stdin.")
     entered: str = click.prompt("Password", hide_input=True, confirmation_prompt=True)
     return entered
 

@@ -47,7 +47,7 @@ DRAIN_SECONDS = LEASE_SECONDS + 0.5
 
 def current(engine: Engine) -> str | None:
     """Return the revision of the database; None for an empty one. Raises subclasses of DatabaseAway."""
-    if _is_missing(engine):
+    if is_missing(engine):
         return None
     try:
         with engine.connect() as connection:
@@ -58,7 +58,7 @@ def current(engine: Engine) -> str | None:
 
 def read_state(engine: Engine) -> SchemaStatus:
     """Return the state of the database's schema. Raises DatabaseAway."""
-    if _is_missing(engine):
+    if is_missing(engine):
         return SchemaStatus(None)
     try:
         return _read_state(engine)
@@ -113,7 +113,7 @@ def require_served(engine: Engine) -> None:
         raise error
 
 
-def _is_missing(engine: Engine) -> bool:
+def is_missing(engine: Engine) -> bool:
     """Return whether connecting would create the file of a SQLite database; commands that only read must not."""
     file = engine.url.database if engine.dialect.name == "sqlite" and "uri" not in engine.url.query else None
     return file is not None and not Path(file).exists() and Path(file).parent.is_dir()

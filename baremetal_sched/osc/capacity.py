@@ -6,7 +6,7 @@ from typing import Any
 
 from osc_lib.command import command
 
-from baremetal_sched.osc.client import CountsColumn, FitsOrNot, HeldColumn, TextColumn, client_of
+from baremetal_sched.osc.client import CountsColumn, FitsOrNot, HeldColumn, TextColumn, UsageError, client_of
 from baremetal_sched.osc.find import positive
 from baremetal_sched.osc.proposals import about_unknown
 from baremetal_sched.osc.query import add_machine_options, split
@@ -50,6 +50,8 @@ class ShowCapacity(FitsOrNot, command.Lister):
         """Return titles and rows."""
         client = client_of(self.app)
         keys = [_KEYS.get(key, key) for key in split(parsed_args.by)]
+        if unknown := [key for key in keys if key not in (*_KEYS.values(), *_FILTERS) and not key.startswith("trait:")]:
+            raise UsageError(f"--by {unknown[0]}: use {', '.join((*_KEYS, *_FILTERS))} or trait:NAME.")
         parameters = [("group_by", ",".join(keys))] if keys else []
         parameters += _filters(parsed_args)
         if parsed_args.at_least is not None:

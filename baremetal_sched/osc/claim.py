@@ -94,7 +94,7 @@ class Claim(FitsOrNot, command.Lister):
             claimed = _claimed(client, query, consumers, parsed_args)
         except RequestFailed as error:
             unknown = about_unknown(client, parsed_args.resource_class) if error.status == 400 else ""
-            raise UsageError(unknown) if unknown else error from None
+            raise UsageError(unknown) if unknown else _in_options(error) from None
         except NothingFits as error:
             self.fits = False
             self.log.warning("%s 'openstack scheduling explain' with the same options says why.", error)
@@ -120,6 +120,11 @@ def _claimed(client: Client, query: str, consumers: Consumers, parsed_args: argp
         )
     finally:
         progress.end()
+
+
+def _in_options(error: RequestFailed) -> RequestFailed:
+    """Return an error whose message names the option of this command, not the field of the API."""
+    return RequestFailed(str(error).replace("even_if_impossible", "--even-if-impossible"), error.status, error.code)
 
 
 def _query(parsed_args: argparse.Namespace) -> str:

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from osc_lib.command import command
 
-from baremetal_sched.osc.client import TextColumn, client_of, lines, plain
+from baremetal_sched.osc.client import TextColumn, TimeColumn, add_long, chosen, client_of, lines, plain
 from baremetal_sched.osc.find import positive
 from baremetal_sched.osc.query import placement_class
 from baremetal_sched.osc.waiting import CLAIMED, WAITING, duration
@@ -15,6 +15,7 @@ from baremetal_sched.osc.waiting import CLAIMED, WAITING, duration
 _STATES = (WAITING, CLAIMED, "timed_out", "failed", "released")
 _KINDS = ("claim", "allocation", "server")
 _TITLES = ("Claim", "Kind", "State", "Class", "Position", "Asked At", "Deadline", "Project", "Machine", "Reason")
+_TABLE = ("Claim", "State", "Class", "Position", "Deadline")
 _POLL = 30
 
 
@@ -29,6 +30,7 @@ class ListClaims(command.Lister):
         parser.add_argument("--project-id", metavar="<project>", help="Only claims of this project.")
         parser.add_argument("--class", dest="resource_class", metavar="<class>", help="Only claims of this class.")
         parser.add_argument("--limit", type=positive, metavar="<number>", help="At most this many; the default is all.")
+        add_long(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
@@ -42,12 +44,12 @@ class ListClaims(command.Lister):
         }
         parameters = [(name, value) for name, value in values.items() if value is not None]
         found = client_of(self.app).pages("/claims", "claims", parameters, parsed_args.limit)
-        return _TITLES, [_row(each) for each in found]
+        return chosen(parsed_args, _TITLES, map(_row, found), _TABLE)
 
 
 def _row(claim: dict[str, Any]) -> tuple[Any, ...]:
     machine = TextColumn(lines(claim["allocations"]))
-    asked_at, deadline = (claim[name].partition(".")[0] for name in ("asked_at", "deadline"))
+    asked_at, deadline = (TimeColumn(claim[name]) for name in ("asked_at", "deadline"))
     facts = (claim["uuid"], claim["kind"], claim["state"], TextColumn(claim["resource_class"]), claim["position"])
     whose = TextColumn(claim["consumer"]["project_id"])
     return (*facts, asked_at, deadline, whose, machine, TextColumn(claim["reason"]))

@@ -291,6 +291,13 @@ class TextColumn(FormattableColumn[Any]):
         return plain(self._value)
 
 
+class TimeColumn(FormattableColumn[str | None]):
+    """A time of the API, to the second, with its zone: a command takes it as it is shown."""
+
+    def human_readable(self) -> str:
+        return re.sub(r"\.\d+", "", self._value or "").replace("+00:00", "Z")
+
+
 class SentenceColumn(TextColumn):
     """A long text."""
 
@@ -345,3 +352,18 @@ class FitsOrNot:
 def is_table(parsed_args: argparse.Namespace) -> bool:
     """Return whether the output is a table for people, of columns that the command chooses."""
     return parsed_args.formatter == "table" and not parsed_args.columns
+
+
+def chosen(
+    parsed_args: argparse.Namespace, titles: Sequence[str], rows: Iterable[Sequence[Any]], table: Iterable[str]
+) -> tuple[Sequence[str], list[Sequence[Any]]]:
+    """Return titles and rows: in a table without ``--long`` only the columns ``table``, which fit into 100 columns."""
+    if not is_table(parsed_args) or parsed_args.long:
+        return titles, list(rows)
+    places = [titles.index(title) for title in table]
+    return [titles[place] for place in places], [[row[place] for place in places] for row in rows]
+
+
+def add_long(parser: argparse.ArgumentParser) -> None:
+    """Add ``--long`` to a command whose table is ``chosen``."""
+    parser.add_argument("--long", action="store_true", help="Show all columns in the table; documents have them.")

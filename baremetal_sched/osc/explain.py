@@ -16,6 +16,7 @@ from baremetal_sched.osc.client import (
     SentenceColumn,
     UsageError,
     client_of,
+    is_table,
     lines,
     plain,
     server,
@@ -38,6 +39,9 @@ _ORDER = (
     "groups",
     "held",
 )
+
+#: What most explanations have in these fields.
+_DEFAULTS = {"exact": True, "sampled": False, "wanted": 1}
 
 
 class Explain(FitsOrNot, command.ShowOne):
@@ -63,7 +67,7 @@ class Explain(FitsOrNot, command.ShowOne):
             body["wanted"] = parsed_args.wanted
         document = client.request("scheduling", "POST", "/explanations", body)
         self.fits = document["fitting"] >= document["wanted"]
-        return shown(document, _ORDER)
+        return shown(document if not is_table(parsed_args) else _without_defaults(document), _ORDER)
 
 
 def add_request_options(parser: argparse.ArgumentParser) -> None:
@@ -122,6 +126,15 @@ def request_body(client: Client, parsed_args: argparse.Namespace) -> dict[str, A
     return {"resource_class": parsed_args.resource_class, **{name: each for name, each in optional.items() if each}}
 
 
+def _without_defaults(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that say something: those of a table for people."""
+    return {
+        name: value
+        for name, value in document.items()
+        if value not in (None, "", [], {}) and _DEFAULTS.get(name, document) != value
+    }
+
+
 def shown(document: Mapping[str, Any], order: Iterable[str]) -> tuple[list[str], list[Any]]:
     """Return the names of fields and their values, the ones in ``order`` first."""
     names = [name for name in order if name in document]
@@ -173,9 +186,9 @@ class ConditionsColumn(FormattableColumn[list[dict[str, Any]]]):
         text = plain(condition["text"])
         if "holds" in condition:
             return f"{'yes' if condition['holds'] else 'no':<4}{text}"
-        only = f", only this rules out {condition['only_this']}" if condition["only_this"] else ""
+        only = f", {condition['only_this']} only this" if condition["only_this"] else ""
         aside = "" if condition["counts"] else " (does not count)"
-        return f"{text}: {condition['fails']} do not{only}{aside}"
+        return f"{text}: {condition['fails']} fail{only}{aside}"
 
 
 class Relaxations(FormattableColumn[list[dict[str, Any]]]):
@@ -262,6 +275,8 @@ class ExplainNode(FitsOrNot, command.ShowOne):
         else:
             document = client.get("scheduling", f"/nodes/{node}/availability")
             self.fits = document["offered"]
+        if is_table(parsed_args):
+            document = _without_defaults(document)
         names, values = shown(document, _NODE_ORDER)
         return names, [
             Findings(document[name]) if name in ("reasons", "remarks") else value

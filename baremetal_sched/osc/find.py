@@ -29,6 +29,8 @@ _PAGE = 1000
 #: What the bare metal API knows of a free node. Placement knows whether it is claimed.
 _AVAILABLE = (("provision_state", "available"), ("maintenance", "false"), ("associated", "false"))
 
+_EXPLAIN = "No node was found. 'openstack scheduling explain' says why a request finds none, 'capacity' what there is."
+
 
 class FindNode(FitsOrNot, command.Lister):
     """Find nodes by what they are and have
@@ -62,8 +64,9 @@ class FindNode(FitsOrNot, command.Lister):
             found = _offered(client, found)
         rows = list(islice(found, parsed_args.limit))
         self.fits = bool(rows)
-        if not rows and (unknown := about_unknown(client, parsed_args.resource_class, parsed_args.group)):
-            self.log.warning("%s", unknown)
+        if not rows:
+            unknown = about_unknown(client, parsed_args.resource_class, parsed_args.group)
+            self.log.warning("%s", unknown or _EXPLAIN)
         if not is_table(parsed_args):
             return _TITLES, [_row(node) for node in rows]
         shown = len(_TABLE) - (not parsed_args.long)

@@ -9,12 +9,13 @@ from urllib.parse import quote
 from osc_lib.cli import parseractions
 from osc_lib.command import command
 
-from baremetal_sched.osc.client import TextColumn, client_of, plain
+from baremetal_sched.osc.client import TextColumn, TimeColumn, add_long, chosen, client_of, plain
 from baremetal_sched.osc.find import positive
 
 _TYPES = ("hardware_failure", "operator_hold", "lockout", "window")
 _ALL_TYPES = ("legacy", "fault", *_TYPES)
 _TITLES = ("Hold", "Node", "Type", "Scope", "State", "Starts At", "Ends At", "Asserted By", "Project", "Reason")
+_TABLE = ("Hold", "Type", "State", "Ends At")
 
 
 def moment(text: str) -> str:
@@ -31,7 +32,7 @@ def _path(node: str, *hold: str) -> str:
 
 
 def _row(hold: dict[str, Any]) -> tuple[Any, ...]:
-    starts, ends = ((hold[name] or "").partition(".")[0] for name in ("starts_at", "ends_at"))
+    starts, ends = (TimeColumn(hold[name]) for name in ("starts_at", "ends_at"))
     node = hold["node_name"] or hold["node_uuid"]
     facts = (hold["uuid"], TextColumn(node), hold["type"], hold["scope"], hold["state"], starts, ends)
     texts = (hold["asserted_by"], hold["asserted_by_project"], hold["reason"])
@@ -74,12 +75,13 @@ class ListNodeHolds(command.Lister):
         """Return the parser of the command's options."""
         parser = super().get_parser(prog_name)
         parser.add_argument("node", metavar="<node>", help="UUID or name of the node.")
+        add_long(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
         """Return titles and rows."""
         found = client_of(self.app).get("scheduling", _path(parsed_args.node))["maintenance"]
-        return _TITLES, [_row(each) for each in found]
+        return chosen(parsed_args, _TITLES, map(_row, found), _TABLE)
 
 
 class RemoveHold(command.Command):
@@ -118,6 +120,7 @@ class ListHolds(command.Lister):
         parser.add_argument("--class", dest="resource_class", metavar="<class>", help="Only nodes of this class.")
         parser.add_argument("--group", dest="conductor_group", metavar="<group>", help="Only nodes of this group.")
         parser.add_argument("--limit", type=positive, metavar="<number>", help="At most this many; the default is all.")
+        add_long(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
@@ -125,4 +128,4 @@ class ListHolds(command.Lister):
         names = ("type", "since", "until", "active", "resource_class", "conductor_group")
         parameters = [(name, value) for name in names if (value := getattr(parsed_args, name)) is not None]
         found = client_of(self.app).pages("/holds", "maintenance", parameters, parsed_args.limit)
-        return _TITLES, [_row(each) for each in found]
+        return chosen(parsed_args, _TITLES, map(_row, found), ("Hold", "Node", *_TABLE[1:]))

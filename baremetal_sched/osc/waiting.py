@@ -79,15 +79,15 @@ def claim_when_free(
     Raises NothingFits if one waits in vain, CommandError if the service cannot wait, and the errors of a refused
     request.
     """
-    began, made = time.monotonic(), []
+    began, made, answers = time.monotonic(), [], []
     try:
         for uuid in consumers.uuids:
             made.append(uuid)
             body = _body(query, consumers, uuid, seconds) | {"even_if_impossible": even_if_impossible}
-            _answered(client, "POST", "/claims", body, pause)
+            answers.append(_answered(client, "POST", "/claims", body, pause))
         return [
-            _awaited(client, uuid, f"{number} of {len(made)}", began, seconds, say, pause)
-            for number, uuid in enumerate(made, 1)
+            _awaited(client, uuid, shown, f"{number} of {len(made)}", began, seconds, say, pause)
+            for number, (uuid, shown) in enumerate(zip(made, answers, strict=True), 1)
         ]
     except BaseException:
         _give_back(client, made, pause)
@@ -118,24 +118,23 @@ def _answered(client: Client, method: str, path: str, body: Any, pause: Callable
 def _awaited(
     client: Client,
     uuid: str,
+    shown: dict[str, Any],
     number: str,
     began: float,
     seconds: float,
     say: Callable[[str, float, float], None],
     pause: Callable[[float], None],
 ) -> ClaimChoice:
-    """Wait until the claim is decided, and return what it has. Raises NothingFits."""
-    while True:
+    """Wait until the claim, first seen as ``shown``, is decided, and return what it has. Raises NothingFits."""
+    while shown["state"] == WAITING and (waited := time.monotonic() - began) <= seconds + _GRACE:
+        say(f"machine {number}, position {shown['position']} in the queue. {plain(shown['reason'])}", waited, seconds)
         asked = time.monotonic()
         shown = _answered(client, "GET", f"/claims/{uuid}?wait={_POLL}", None, pause)
-        if shown["state"] == CLAIMED:
-            return _choice(shown)
-        waited = time.monotonic() - began
-        if shown["state"] != WAITING or waited > seconds + _GRACE:
-            raise NothingFits(plain(shown["reason"]) or f"The claim is {shown['state']}.")
-        say(f"machine {number}, position {shown['position']} in the queue. {plain(shown['reason'])}", waited, seconds)
-        if time.monotonic() - asked < _PAUSE:
+        if shown["state"] == WAITING and time.monotonic() - asked < _PAUSE:
             pause(_PAUSE)
+    if shown["state"] != CLAIMED:
+        raise NothingFits(plain(shown["reason"]) or f"The claim is {shown['state']}.")
+    return _choice(shown)
 
 
 def _choice(shown: dict[str, Any]) -> ClaimChoice:

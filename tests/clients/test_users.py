@@ -202,8 +202,10 @@ def test_commands(tmp_path: Path) -> None:
     assert (added.returncode, added.stdout) == (0, f"Added ann in {path}.\n"), added.stderr
     assert "horse" not in path.read_text()
     assert bcrypt.checkpw(b"correct horse", path.read_text().strip().partition(":")[2].encode())
-    prompted = user(tmp_path, "add", "bob", entered="battery\nbattery\n")
-    assert prompted.returncode == 0, prompted.stderr
+    no_terminal = user(tmp_path, "add", "bob", entered="battery\nbattery\n")
+    assert (no_terminal.returncode, path.read_text().count("\n")) == (2, 1)
+    assert "Give --generate or --password-stdin." in no_terminal.stderr
+    assert user(tmp_path, "add", "bob", "--generate").returncode == 0
     assert user(tmp_path, "list").stdout == "ann\nbob\n"
     changed = user(tmp_path, "add", "ann", "--password-stdin", entered="staple\n")
     assert changed.stdout == f"Changed the password of ann in {path}.\n"

@@ -138,3 +138,13 @@ def test_conductors_and_rows_on_every_database(service: Service) -> None:
     assert contents.live_conductors(engine, 60) == ["c1"]
     assert contents.live_conductors(engine, -10) == []
     assert schema_state.refusal(schema.read_state(engine)) is None
+
+
+def test_a_missing_file_is_made_by_the_command_that_the_message_names(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'absent.sqlite'}"
+    result = CliRunner().invoke(cli, ["db", "check", "--database", url])
+    assert result.exit_code == 1
+    command = result.output.strip().partition("run: baremetal-sched ")[2]
+    assert command == f"db upgrade --database {url}"
+    assert CliRunner().invoke(cli, command.split()).exit_code == 0
+    assert CliRunner().invoke(cli, ["db", "check", "--database", url]).exit_code == 0

@@ -31,8 +31,11 @@ def test_nodes_conductors_and_work(service: Service) -> None:
     service.add_node("n1")
     service.add_node("n2", conductor_group="rack1")
     racked = service.add_node("n3", conductor_group="rack1")
+    assert value(service, "pending_work", kind="power") == 0
     service.baremetal("PUT", f"/nodes/{racked}/states/power", {"target": "power off"})
+    service.baremetal("PUT", "/nodes/n1/maintenance", {"reason": "a fan"})
     assert value(service, "database_up") == 1
+    assert value(service, "holds", type="legacy") == 1
     assert value(service, "nodes", provision_state="available") == 3
     assert value(service, "nodes_without_conductor") == 0
     assert value(service, "conductors_alive", conductor_group="rack1") == 1

@@ -81,7 +81,7 @@ def test_the_same_for_programs(service: Service, why: Why) -> None:
 
 
 def test_a_node_that_is_not_there(why: Why) -> None:
-    assert why("nosuch") == (1, "", "baremetal-sched: Node nosuch could not be found.\n")
+    assert why("nosuch") == (1, "", "Error: Node nosuch could not be found.\n")
 
 
 @pytest.mark.parametrize(

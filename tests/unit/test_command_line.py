@@ -17,7 +17,9 @@ from baremetal_sched.cli.serve import serve
 from baremetal_sched.web.health import RootApi
 
 MISTAKES = [
-    ("nosuch", "No such command"),
+    ("nosuch", "No such command 'nosuch'."),
+    ("sevre", "Did you mean 'serve'?"),
+    ("user add bob", "Give --generate or --password-stdin."),
     ("serve --nosuch", "No such option"),
     ("serve --port many", "--port"),
     ("serve --group no/group", "cannot be a conductor group"),

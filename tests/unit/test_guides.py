@@ -59,12 +59,12 @@ def test_no_command_lacks_the_settings() -> None:
 def test_options_of_the_migration() -> None:
     own = {"--all", "--host", "--node", "--resource-class", "--dry-run"}
     assert own < {name for option in migrate_flavors.params for name in option.opts}
-    documented = set(re.findall(r"^``(--[a-z-]+)", GUIDES["upgrade"], re.MULTILINE))
+    documented = set(re.findall(r"^``(--[a-z-]+)", GUIDES["custom_classes"], re.MULTILINE))
     assert documented == own
 
 
 def test_exit_codes() -> None:
-    tables = re.split(r"^Exit code .*$", GUIDES["upgrade"], flags=re.MULTILINE)[1:]
+    tables = re.split(r"^Exit code .*$", GUIDES["custom_classes"], flags=re.MULTILINE)[1:]
     migration, status = (re.findall(r"^(\d+) ", table, re.MULTILINE) for table in tables)
     codes = (0, NOTHING_FOUND, SEVERAL_SERVERS, BAD_ARGUMENTS, FAILED)
     assert [int(code) for code in migration] == list(codes)
@@ -72,7 +72,7 @@ def test_exit_codes() -> None:
 
 
 def test_classes_of_nodes_in_flavors() -> None:
-    rows = re.findall(r"^``([^`]+)`` +``(CUSTOM_[^`]+)``$", GUIDES["install"], re.MULTILINE)
+    rows = re.findall(r"^``([^`]+)`` +``(CUSTOM_[^`]+)``$", GUIDES["flavors"], re.MULTILINE)
     assert len(rows) == 3
     for given, shown in rows:
         assert resource_class_of(given) == shown

@@ -92,7 +92,7 @@ def _of_hold(node: Node, hold: Hold, what: str) -> Finding:
     times = f"from {in_words(hold.asserted_at if hold.starts_at is None else hold.starts_at)}"
     times += "" if hold.ends_at is None else f" until {in_words(hold.ends_at)}"
     text = f": {hold.reason}" if hold.reason else ""
-    remedy = f"To release it: openstack baremetal node hold remove {node.uuid} {hold.uuid}."
+    remedy = f"Release it: openstack baremetal node hold remove {node.uuid} {hold.uuid}"
     return Finding("hold", f"{what} ({hold.type}, by its {hold.scope}, {times}){text}.", remedy)
 
 

@@ -421,7 +421,7 @@ def test_what_fails_is_no_answer(compute: Compute, tmp_path: Path, command: str)
     """No database: that is neither a warning nor a node that is not there."""
     code, printed, complaints = compute(command, database=f"sqlite:///{tmp_path}/none.sqlite")
     assert (code, printed) == (255, "")
-    assert complaints.startswith("baremetal-sched: ")
+    assert complaints.startswith("Error: ")
     assert len(complaints.splitlines()) == 1
 
 

@@ -34,8 +34,7 @@ class Scheduling:
         if method == "POST":
             self.bodies.append(body)
             self.made.append(body["consumer"]["uuid"])
-            return {}
-        uuid = path.removeprefix("/claims/").partition("?")[0]
+        uuid = body["consumer"]["uuid"] if body else path.removeprefix("/claims/").partition("?")[0]
         if method == "DELETE":
             self.deleted.append(uuid)
             return None

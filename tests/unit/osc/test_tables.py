@@ -1,0 +1,84 @@
+"""Tables for people: at most 100 columns, times with their zone, and nothing that says nothing."""
+
+from argparse import Namespace
+from typing import Any
+
+from baremetal_sched.osc import claims, explain, holds
+from baremetal_sched.osc.claim import _in_options
+from baremetal_sched.osc.client import RequestFailed, TimeColumn, chosen
+
+UUID = "aaaaaaaa-0000-4000-8000-000000000001"
+TIME = "2050-01-01T21:00:00.123456+00:00"
+HOLD = {
+    "uuid": UUID,
+    "node_uuid": UUID,
+    "node_name": "rack1-07",
+    "type": "operator_hold",
+    "scope": "system",
+    "state": "planned",
+    "starts_at": TIME,
+    "ends_at": TIME,
+    "asserted_by": UUID,
+    "asserted_by_project": UUID,
+    "reason": "A long story " * 9,
+}
+CLAIM = {
+    "uuid": UUID,
+    "kind": "allocation",
+    "state": "timed_out",
+    "resource_class": "CUSTOM_GOLD",
+    "position": 12,
+    "asked_at": TIME,
+    "deadline": TIME,
+    "consumer": {"project_id": UUID},
+    "allocations": {UUID: {}},
+    "reason": "A long story " * 9,
+}
+
+
+def run(formatter: str = "table", *, long: bool = False) -> Any:
+    return Namespace(formatter=formatter, columns=[], long=long)
+
+
+def width(titles: Any, rows: Any) -> int:
+    """How wide cliff's table is: a border and two blanks for each column."""
+    cells = [[len(getattr(cell, "human_readable", lambda cell=cell: str(cell))()) for cell in row] for row in rows]
+    widths = [max(len(title), *column) for title, column in zip(titles, zip(*cells, strict=True), strict=True)]
+    return sum(each + 3 for each in widths) + 1
+
+
+def test_tables_fit_into_100_columns_and_long_ones_have_all() -> None:
+    of_holds = ("Hold", "Node", *holds._TABLE[1:])
+    for titles, row, table in (
+        (holds._TITLES, holds._row(HOLD), of_holds),
+        (claims._TITLES, claims._row(CLAIM), claims._TABLE),
+    ):
+        assert width(*chosen(run(), titles, [row], table)) <= 100
+        assert chosen(run(long=True), titles, [row], table) == (titles, [row])
+        assert chosen(run("json"), titles, [row], table) == (titles, [row])
+
+
+def test_a_command_takes_a_time_as_it_is_shown() -> None:
+    shown = TimeColumn(TIME).human_readable()
+    assert shown == "2050-01-01T21:00:00Z"
+    assert holds.moment(shown) == "2050-01-01T21:00:00+00:00"
+    assert TimeColumn(None).human_readable() == ""
+
+
+def test_an_explanation_has_no_rows_that_say_nothing() -> None:
+    document = {
+        "verdict": "fits",
+        "fitting": 0,
+        "wanted": 1,
+        "exact": True,
+        "sampled": False,
+        "held": [],
+        "unknown": [],
+    }
+    assert explain._without_defaults(document) == {"verdict": "fits", "fitting": 0}
+    assert explain._without_defaults({"wanted": 2, "exact": False}) == {"wanted": 2, "exact": False}
+
+
+def test_a_refusal_names_the_option_of_the_command() -> None:
+    error = _in_options(RequestFailed("Waiting is refused; even_if_impossible allows it.", 409))
+    assert (str(error), error.status) == ("Waiting is refused; --even-if-impossible allows it.", 409)
