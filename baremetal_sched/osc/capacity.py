@@ -50,8 +50,9 @@ class ShowCapacity(FitsOrNot, command.Lister):
         """Return titles and rows."""
         client = client_of(self.app)
         keys = [_KEYS.get(key, key) for key in split(parsed_args.by)]
-        if unknown := [key for key in keys if key not in (*_KEYS.values(), *_FILTERS) and not key.startswith("trait:")]:
-            raise UsageError(f"--by {unknown[0]}: use {', '.join((*_KEYS, *_FILTERS))} or trait:NAME.")
+        wrong = [key for key in keys if key not in (*_KEYS.values(), *_FILTERS) and not key.startswith("trait:")]
+        if wrong:
+            raise UsageError(f"--by {wrong[0]}: use {', '.join((*_KEYS, *_FILTERS))} or trait:NAME.")
         parameters = [("group_by", ",".join(keys))] if keys else []
         parameters += _filters(parsed_args)
         if parsed_args.at_least is not None:
