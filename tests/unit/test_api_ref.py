@@ -190,7 +190,8 @@ def test_no_entry_is_left_over(name: str) -> None:
 def test_filters_of_nodes(path: str) -> None:
     section = method("baremetal", "nodes", "GET", path)
     own = {"fields", "detail"} if path == "/v1/nodes" else set()
-    assert set(section.query) == {*(*node_filters.FILTERS, *PAGING), *own}
+    wanted = {*(*node_filters.FILTERS, *PAGING), *own}
+    assert set(section.query) == wanted, f"the request of GET {path} in api-ref/baremetal/nodes.rst has other filters"
     for name, each in node_filters.FILTERS.items():
         assert_since("baremetal", name, section.query[name], each.since)
 

@@ -84,7 +84,10 @@ class Membership:
     def _known(self, driver: str) -> str:
         groups = sorted(group for group, served in self.members if served == driver)
         if groups:
-            return "Conductor groups that serve it: {}.".format(", ".join(f'"{group}"' for group in groups))
+            named = (f'"{group}"' if group else "the default group" for group in groups)
+            return (
+                f"Conductor groups that serve it: {', '.join(named)}. For another group, first start a conductor of it."
+            )
         drivers = sorted({served for _, served in self.members})
         return "Drivers that are served: {}.".format(", ".join(drivers))
 

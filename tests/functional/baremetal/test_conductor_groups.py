@@ -42,7 +42,7 @@ def test_groups_compare_without_case(groups: Service, group: str) -> None:
 def test_a_group_without_a_conductor_is_refused_and_the_others_are_named(groups: Service, group: str) -> None:
     response = groups.baremetal("POST", "/nodes", FAKE | {"conductor_group": group}, status=400)
     assert f'for conductor group "{group.lower()}"' in fault(response)
-    assert 'Conductor groups that serve it: "", "rack1".' in fault(response)
+    assert 'Conductor groups that serve it: the default group, "rack1".' in fault(response)
     uuid = groups.add_node("n1", power=False)
     assert '"rack1"' in fault(groups.patch(uuid, ("replace", "/conductor_group", group), status=400))
     assert groups.node("n1")["conductor_group"] == ""
