@@ -25,6 +25,7 @@ from baremetal_sched.conductor import (
 )
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.conductor.task import Task, handler
+from baremetal_sched.db.faults import described
 from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.errors import InvalidValue, UnavailableError
 from baremetal_sched.machines import states
@@ -90,7 +91,7 @@ def do(job: Job) -> None:
         job.log.warning("work has to wait", reason=str(error))
     except Exception as error:  # a bug of this service, or work of another release
         job.log.exception("work failed")
-        reason = f"Unexpected failure of work of the kind '{job.kind}': {error!r}"
+        reason = f"Unexpected failure of work of the kind '{job.kind}': {described(error)}"
         mine = exists().where(NodeWork.node_id == Node.id, NodeWork.id == job.id)
         why = FailureReason(power=reason, provisioning=reason, event_type=job.kind)
         job.write(lambda session: completion.release_abandoned(session, job.node_id, mine, job.conductor, why))

@@ -196,7 +196,8 @@ class Job:
                 cause = error.__cause__
                 clashes = clashes + 1 if isinstance(cause, IntegrityError) else 0
                 if gives_up and isinstance(cause, IntegrityError) and clashes >= MOST_CLASHES:
-                    raise LastingConflict(rounds=clashes, reason=cause.orig) from error
+                    self.log.error("the result cannot be recorded", reason=str(cause.orig))
+                    raise LastingConflict(rounds=clashes) from error
                 retry.wait(error)
 
     def _retry(self) -> Retry:

@@ -12,6 +12,7 @@ from baremetal_sched.baremetal.matching.node_explanation import Finding, withhel
 from baremetal_sched.baremetal.provisioning import completion
 from baremetal_sched.conductor.agent_client import AgentAnswer
 from baremetal_sched.conductor.job import Job
+from baremetal_sched.db.faults import described
 from baremetal_sched.db.models import Node
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors import InvalidValue, SchedulerError, UnavailableError
@@ -145,7 +146,7 @@ def handler(action: Callable[[Task], None]) -> Callable[[Job], None]:
                 task.fail(str(failure))
             except Exception as failure:  # a driver may raise anything; the node has to report it and be freed
                 job.log.exception("driver failed")
-                task.fail(f"Unexpected error: {failure!r}")
+                task.fail(f"Unexpected error: {described(failure)}")
         except WorkLost:
             job.log.warning("work was taken away; nothing written")
 

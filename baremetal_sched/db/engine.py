@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.engine import URL, ExceptionContext, make_url
 from sqlalchemy.exc import ArgumentError
 
-from baremetal_sched.db import deadline, prepared, sealing, sqlite_file
+from baremetal_sched.db import deadline, first_error, prepared, sealing, sqlite_file
 from baremetal_sched.db.faults import Fault, classify
 from baremetal_sched.db.limits import NONE, Limits
 from baremetal_sched.db.types import LEAST_PACKET
@@ -100,6 +100,7 @@ def make_engine(settings: Settings, *, reads_only: bool = False, limits: Limits 
         event.listen(engine, name, listener)
     event.listen(engine, "invalidate", _unwatch)
     event.listen(engine, "handle_error", _leave_read_only)
+    first_error.listen(engine)
     return engine
 
 

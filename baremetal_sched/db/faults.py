@@ -4,7 +4,7 @@ import enum
 import sqlite3
 from typing import Any
 
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm.exc import StaleDataError
 
@@ -220,6 +220,13 @@ def unavailable(error: BaseException, fault: Fault | None = None) -> errors.Sche
     if isinstance(error, PoolTimeout):
         return errors.PoolExhausted()
     return _ERRORS.get(fault or classify(error), errors.DatabaseAway)()
+
+
+def described(error: Exception) -> str:
+    """Return an unexpected error in words for users. What a database or its driver says is for the log only."""
+    if isinstance(error, SQLAlchemyError):
+        return "the database refused a statement; the log of the conductor has the error."
+    return repr(error)
 
 
 def _classify_driver_error(error: Any) -> Fault:

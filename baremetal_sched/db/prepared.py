@@ -18,6 +18,7 @@ from sqlalchemy import Connection, Engine, event
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import OperationalError
 
+from baremetal_sched.db import first_error
 from baremetal_sched.db.faults import mysql_code
 
 #: Number of executions on a connection after which a statement is prepared, as in psycopg.
@@ -110,6 +111,8 @@ class _Statements:
         except self._error as error:
             if mysql_code(error) in _HARMLESS:
                 return False
-            # SQLAlchemy does not wrap exceptions raised here.
-            raise OperationalError(statement, None, error, hide_parameters=True) from error
+            # SQLAlchemy neither wraps nor reports exceptions raised here.
+            wrapped = OperationalError(statement, None, error, hide_parameters=True)
+            first_error.note(wrapped)
+            raise wrapped from error
         return True

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session, sessionmaker
 
+from baremetal_sched.db import first_error
 from baremetal_sched.db.deadline import until
 from baremetal_sched.db.engine import WRITES, make_engine
 from baremetal_sched.db.faults import COMMIT_UNKNOWN, TRANSIENT, Fault, classify, unavailable
@@ -233,23 +234,26 @@ class Database:
             patience.begin()
             committing = False
             self.schema.require(writes=commit)
-            try:
-                with opened() as reader:
-                    result = work(reader)
-                    if commit:
-                        self.schema.confirm(connection_of(reader))
-                        committing = True
-                        reader.commit()
-                    return result
-            except Exception as error:
-                fault = classify(error)
-                if fault is Fault.EMPTY or (fault is Fault.BUG and isinstance(error, DBAPIError)):
-                    self.schema.check()  # it may have changed meanwhile
-                if fault is Fault.BUG:
-                    raise
-                # The cache may be the cause: a trait that was deleted, or rolled back.
-                self._memory.clear()
-                pause = patience.after(error, fault, committing=committing)
+            with first_error.noted() as first:
+                try:
+                    with opened() as reader:
+                        result = work(reader)
+                        if commit:
+                            self.schema.confirm(connection_of(reader))
+                            first.require_none()
+                            committing = True
+                            reader.commit()
+                        return result
+                except Exception as last:
+                    error = first.decide(last)
+            fault = classify(error)
+            if fault is Fault.EMPTY or (fault is Fault.BUG and isinstance(error, DBAPIError)):
+                self.schema.check()  # it may have changed meanwhile
+            if fault is Fault.BUG:
+                raise error
+            # The cache may be the cause: a trait that was deleted, or rolled back.
+            self._memory.clear()
+            pause = patience.after(error, fault, committing=committing)
             time.sleep(random.uniform(0, pause))  # noqa: S311 - jitter, not a secret
 
 

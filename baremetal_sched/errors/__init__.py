@@ -188,7 +188,10 @@ class TooManyWaiting(UnavailableError):
 class LastingConflict(SchedulerError):
     """A change that fails however often it is tried; not a race, which would soon be over."""
 
-    template = "The result could not be recorded in {rounds} rounds of attempts: {reason}"
+    template = (
+        "The result could not be recorded in {rounds} rounds of attempts, because something else has a key that it "
+        "needs. The log of the conductor says which."
+    )
 
 
 class SchemaNotServed(UnavailableError):

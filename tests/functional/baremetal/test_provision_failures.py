@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.models import Node, NodeHistory, NodeTrait
@@ -23,6 +24,10 @@ def uuid(service: Service) -> str:
     [
         (InvalidValue(message="the disk is on fire"), "Step vendor.log_passthrough failed: the disk is on fire"),
         (ZeroDivisionError("x"), "Unexpected error: ZeroDivisionError('x')"),
+        (
+            OperationalError("SELECT 1", {}, Exception("1305: SAVEPOINT does not exist")),
+            "Unexpected error: the database refused a statement; the log of the conductor has the error.",
+        ),
     ],
 )
 @pytest.mark.parametrize(
@@ -138,7 +143,7 @@ def test_what_can_never_be_written_down_fails(service: Service, uuid: str, monke
     put_into(service, uuid, "manageable")
     node = do(service, "inspect")
     assert state_of(node) == ("inspect failed", "manageable")
-    assert node["last_error"].startswith("The result could not be recorded in 2 rounds of attempts: ")
+    assert node["last_error"].startswith("The result could not be recorded in 2 rounds of attempts, because ")
     assert (node["reservation"], node["traits"]) == (None, [])
     monkeypatch.undo()
     assert do(service, "inspect")["provision_state"] == "manageable"
