@@ -1,5 +1,7 @@
 """Our rules decide as Ironic's do: every rule, for every caller and kind of node."""
 
+from itertools import product
+
 import pytest
 
 from baremetal_sched.baremetal.api.policies import RULES
@@ -10,13 +12,6 @@ from tests.conformance.policies import facts
 from tests.conformance.policies.callers import KINDS, NOTHING, SERVICE, Caller, target
 from tests.conformance.policies.facts import ASKED, rules
 from tests.originals import ironic_python
-
-
-@pytest.fixture(scope="module")
-def policy() -> Policy:
-    """The rules of the bare metal API, as they are without the operator's file."""
-    overrides = {"oslo_policy": {"policy_file": "/nonexistent/policy.yaml"}}
-    return Policy(load(overrides=overrides), RULES)
 
 
 def _ours(caller: Caller) -> web.Caller:
@@ -36,13 +31,16 @@ def test_names_are_those_of_ironic() -> None:
     assert {rule.name for rule in RULES} == set(rules())
 
 
-@pytest.mark.parametrize("kind", [*KINDS, NOTHING])
-def test_every_rule_decides_as_in_ironic(policy: Policy, kind: str) -> None:
+def test_every_rule_decides_as_in_ironic() -> None:
+    """As they are without the operator's file."""
+    policy = Policy(load(overrides={"oslo_policy": {"policy_file": "/nonexistent/policy.yaml"}}), RULES)
     wrong = []
-    for name, rule in rules().items():
-        for caller in ASKED:
-            config = {"config.service_project_name": SERVICE} if caller.elevated else {}
-            known = {"project_id": caller.project, **config, **target(kind)}
-            if policy.allows(_ours(caller), name, known) != rule.allows(caller, kind):
-                wrong.append(f"{name} ({rule.decisions[kind]}) as {caller.name}")
+    for kind, caller in product([*KINDS, NOTHING], ASKED):
+        config = {"config.service_project_name": SERVICE} if caller.elevated else {}
+        known, ours = {"project_id": caller.project, **config, **target(kind)}, _ours(caller)
+        wrong += [
+            f"{name} ({rule.decisions[kind]}) as {caller.name} at {kind}"
+            for name, rule in rules().items()
+            if policy.allows(ours, name, known) != rule.allows(caller, kind)
+        ]
     assert not wrong
