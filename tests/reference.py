@@ -72,7 +72,7 @@ class Page:
 @cache
 def entries(file: Path) -> Any:
     """A YAML file of the reference."""
-    return yaml.safe_load(file.read_text())
+    return yaml.load(file.read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def shape(path: str) -> str:
@@ -92,9 +92,14 @@ def page(api: str, resource: str) -> Page:
     return Page(API_REF / api / f"{resource}.rst")
 
 
+@cache
+def pages(api: str) -> list[Page]:
+    """All files on an API."""
+    return [page(api, path.stem) for path in sorted((API_REF / api).glob("*.rst"))]
+
+
 def page_of(api: str, route: Route) -> Page:
     """Return the one file that describes a route, or the first that names it."""
-    pages = [page(api, path.stem) for path in sorted((API_REF / api).glob("*.rst"))]
-    described = [each for each in pages if each.section(route)]
+    described = [each for each in pages(api) if each.section(route)]
     assert len(described) < 2, route
-    return next(each for each in [*described, *pages] if each.mentions(route))
+    return next(each for each in [*described, *pages(api)] if each.mentions(route))

@@ -108,16 +108,18 @@ WRONG: dict[str, tuple[str, list[Line], Left]] = {
 }
 
 
-@pytest.mark.parametrize("case", RIGHT)
-def test_what_can_be_is_not_found(case: str) -> None:
-    lines, left = RIGHT[case]
-    assert Lifetimes(lines).findings(left) == []
+def test_what_can_be_is_not_found(subtests: pytest.Subtests) -> None:
+    for case in RIGHT:
+        with subtests.test(case=case):
+            lines, left = RIGHT[case]
+            assert Lifetimes(lines).findings(left) == []
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_what_cannot_be_is_found(case: str) -> None:
-    expected, lines, left = WRONG[case]
-    assert any(expected in finding for finding in Lifetimes(lines).findings(left))
+def test_what_cannot_be_is_found(subtests: pytest.Subtests) -> None:
+    for case in WRONG:
+        with subtests.test(case=case):
+            expected, lines, left = WRONG[case]
+            assert any(expected in finding for finding in Lifetimes(lines).findings(left))
 
 
 def test_outcomes_are_counted() -> None:

@@ -8,9 +8,8 @@ FIRST = {"asked": 1.0, "until": 600.0, "known_since": 1.5}
 LATER = {"asked": 2.0, "until": 600.0, "known_since": 2.5, "machine": "m", "claimed_at": 4.0}
 
 
-@pytest.mark.parametrize(
-    ("first", "later", "left", "found"),
-    [
+def test_what_cannot_be_true(subtests: pytest.Subtests) -> None:
+    for first, later, left, found in [
         ({**FIRST, "last_seen_waiting": 3.0}, LATER, {"a": ("waiting", ""), "b": ("claimed", "m")}, ""),
         ({**FIRST, "last_seen_waiting": 5.0}, LATER, {"a": ("waiting", ""), "b": ("claimed", "m")}, "b, asked for at"),
         ({**FIRST, "known_since": 2.2}, LATER, {"a": ("waiting", ""), "b": ("claimed", "m")}, ""),
@@ -26,15 +25,12 @@ LATER = {"asked": 2.0, "until": 600.0, "known_since": 2.5, "machine": "m", "clai
             "machine m was given to b",
         ),
         ({**FIRST, "machine": "m", "claimed_at": 2.0, "ended": 3.0}, LATER, {"b": ("claimed", "m")}, ""),
-    ],
-)
-def test_what_cannot_be_true(
-    first: dict[str, float], later: dict[str, float], left: dict[str, tuple[str, str]], found: str
-) -> None:
-    journal = WaitingJournal([Waiter("a", "gold", **first), Waiter("b", "gold", **later)])  # type: ignore[arg-type]
-    findings = list(journal.findings(left, 10.0))
-    assert len(findings) == bool(found), findings
-    assert all(found in each for each in findings)
+    ]:
+        with subtests.test(first=first, later=later, left=left):
+            journal = WaitingJournal([Waiter("a", "gold", **first), Waiter("b", "gold", **later)])  # type: ignore[arg-type]
+            findings = list(journal.findings(left, 10.0))
+            assert len(findings) == bool(found), findings
+            assert all(found in each for each in findings)
 
 
 def test_answers_that_contradict_each_other() -> None:

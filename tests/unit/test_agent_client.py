@@ -129,18 +129,15 @@ def test_the_oldest_tls(agent: StubAgent, certificate: Certificate) -> None:
             AgentClient.of(replace(found, settings=none))
 
 
-@pytest.mark.parametrize(
-    ("known", "driver_info", "said"),
-    [
+def test_certificates_that_cannot_be_used(subtests: pytest.Subtests) -> None:
+    for known, driver_info, said in [
         ("no certificate", {}, "sent a certificate that cannot be read"),
         ("é", {}, "sent a certificate that cannot be read"),
         (None, {"agent_verify_ca": "/nonexistent/ca.pem"}, "agent_verify_ca, cannot be read"),
         (None, {"agent_verify_ca": "perhaps"}, "agent_verify_ca"),
-    ],
-)
-def test_certificates_that_cannot_be_used(known: str | None, driver_info: dict[str, Any], said: str) -> None:
-    with pytest.raises(InvalidValue, match=said):
-        AgentClient.of(of("https://192.0.2.1:9999", sent=known, **driver_info))
+    ]:
+        with subtests.test(known=known, driver_info=driver_info), pytest.raises(InvalidValue, match=said):
+            AgentClient.of(of("https://192.0.2.1:9999", sent=known, **driver_info))
 
 
 def test_an_agent_that_was_not_heard_of() -> None:
@@ -148,18 +145,19 @@ def test_an_agent_that_was_not_heard_of() -> None:
         AgentClient.of(of(""))
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "[fe80::1]", "127.1"])
-def test_addresses_that_are_not_called(host: str) -> None:
+def test_addresses_that_are_not_called(subtests: pytest.Subtests) -> None:
     """Names that lead there, too: what a name leads to may have changed since the heartbeat."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(0)
-        url = f"http://{host}:{server.getsockname()[1]}"
-        with pytest.raises(AgentFailed, match="must not be contacted") as refused:
-            AgentClient(url, TOKEN, AllowedHosts([], loopback=False), None, 5).commands()
-        with pytest.raises(BlockingIOError):
-            server.accept()
-    assert not refused.value.sent
-    assert TOKEN not in str(refused.value)
+    for host in ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "[fe80::1]", "127.1"]:
+        with subtests.test(host=host):
+            with socket.create_server(("127.0.0.1", 0)) as server:
+                server.settimeout(0)
+                url = f"http://{host}:{server.getsockname()[1]}"
+                with pytest.raises(AgentFailed, match="must not be contacted") as refused:
+                    AgentClient(url, TOKEN, AllowedHosts([], loopback=False), None, 5).commands()
+                with pytest.raises(BlockingIOError):
+                    server.accept()
+            assert not refused.value.sent
+            assert TOKEN not in str(refused.value)
 
 
 # -- what it reads and repeats -----------------------------------------------------------------------------------------

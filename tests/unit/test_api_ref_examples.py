@@ -22,18 +22,21 @@ def methods(api: str) -> Iterator[tuple[str, str, str]]:
             yield found[1], found[2], text[start:end]
 
 
-@pytest.mark.parametrize("api", sorted(MICROVERSIONS))
-def test_every_method_has_an_example(api: str) -> None:
-    without = [
-        f"{method} {path}"
-        for method, path, text in methods(api)
-        if text.count(f"\n.. rest_example:: {example_name(method, path)}\n") != 1 or text.count("rest_example::") != 1
-    ]
-    assert without == []
+def test_every_method_has_an_example(subtests: pytest.Subtests) -> None:
+    for api in sorted(MICROVERSIONS):
+        with subtests.test(api=api):
+            without = [
+                f"{method} {path}"
+                for method, path, text in methods(api)
+                if text.count(f"\n.. rest_example:: {example_name(method, path)}\n") != 1
+                or text.count("rest_example::") != 1
+            ]
+            assert without == []
 
 
-@pytest.mark.parametrize("api", sorted(MICROVERSIONS))
-def test_every_example_is_shown(api: str) -> None:
-    names = [example_name(method, path) for method, path, _ in methods(api)]
-    assert len(names) == len(set(names))
-    assert {path.stem for path in (API_REF / api / "examples").iterdir()} == set(names)
+def test_every_example_is_shown(subtests: pytest.Subtests) -> None:
+    for api in sorted(MICROVERSIONS):
+        with subtests.test(api=api):
+            names = [example_name(method, path) for method, path, _ in methods(api)]
+            assert len(names) == len(set(names))
+            assert {path.stem for path in (API_REF / api / "examples").iterdir()} == set(names)

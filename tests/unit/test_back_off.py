@@ -19,17 +19,15 @@ def machine(**driver_info: Any) -> Any:
     return SimpleNamespace(uuid="u1", driver_info=driver_info)
 
 
-@pytest.mark.parametrize(
-    ("driver_info", "addresses"),
-    [
+def test_where_a_machine_is_managed(subtests: pytest.Subtests) -> None:
+    for driver_info, addresses in [
         ({}, {"u1"}),
         ({"ipmi_address": None, "address": "x", "ipmi_username": "a"}, {"u1"}),
         ({"ipmi_address": "10.0.0.1", "redfish_address": "https://10.0.0.1"}, {"10.0.0.1", "https://10.0.0.1"}),
         ({"snmp_address": 7}, {"7"}),
-    ],
-)
-def test_where_a_machine_is_managed(driver_info: dict[str, Any], addresses: set[str]) -> None:
-    assert addresses_of(machine(**driver_info)) == addresses
+    ]:
+        with subtests.test(driver_info=driver_info):
+            assert addresses_of(machine(**driver_info)) == addresses
 
 
 def test_pauses_grow_until_there_is_an_answer() -> None:

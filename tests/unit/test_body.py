@@ -26,24 +26,22 @@ def test_absurd_depth_is_only_too_deep() -> None:
         parse_json(b"[" * 100_000 + b"]" * 100_000, 25)
 
 
-@pytest.mark.parametrize(
-    "raw", [b"", b"{", b"{bad", b"<a/>", b'{"a": NaN}', b"[Infinity]", b"[1e999]", b"\xff\xfe", b"\xef\xbb\xbf{}"]
-)
-def test_what_is_no_json(raw: bytes) -> None:
-    with pytest.raises(ValueError):
-        parse_json(raw, 25)
+def test_what_is_no_json(subtests: pytest.Subtests) -> None:
+    for raw in [b"", b"{", b"{bad", b"<a/>", b'{"a": NaN}', b"[Infinity]", b"[1e999]", b"\xff\xfe", b"\xef\xbb\xbf{}"]:
+        with subtests.test(raw=raw), pytest.raises(ValueError):
+            parse_json(raw, 25)
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "utf-8-sig", "latin-1"])
-def test_json_is_utf_8(encoding: str) -> None:
-    with pytest.raises(ValueError):
-        parse_json('{"a": "ä"}'.encode(encoding), 25)
+def test_json_is_utf_8(subtests: pytest.Subtests) -> None:
+    for encoding in ["utf-16", "utf-16-le", "utf-32", "utf-8-sig", "latin-1"]:
+        with subtests.test(encoding=encoding), pytest.raises(ValueError):
+            parse_json('{"a": "ä"}'.encode(encoding), 25)
 
 
-@pytest.mark.parametrize("raw", [rb'{"a": "x\u0000"}', rb'{"a\u0000": 1}', rb'[["\ud800"]]'])
-def test_characters_that_cannot_be_stored(raw: bytes) -> None:
-    with pytest.raises(BadRequest):
-        parse_json(raw, 25)
+def test_characters_that_cannot_be_stored(subtests: pytest.Subtests) -> None:
+    for raw in [rb'{"a": "x\u0000"}', rb'{"a\u0000": 1}', rb'[["\ud800"]]']:
+        with subtests.test(raw=raw), pytest.raises(BadRequest):
+            parse_json(raw, 25)
 
 
 @given(

@@ -39,9 +39,8 @@ def management(monkeypatch: pytest.MonkeyPatch) -> Management:
     return found
 
 
-@pytest.mark.parametrize(
-    ("instance_info", "properties", "mode"),
-    [
+def test_the_boot_mode(subtests: pytest.Subtests) -> None:
+    for instance_info, properties, mode in [
         ({}, {}, None),
         ({}, {"capabilities": "boot_mode:bios,a:b"}, "bios"),
         ({}, {"capabilities": {"boot_mode": "uefi"}}, "uefi"),
@@ -51,17 +50,19 @@ def management(monkeypatch: pytest.MonkeyPatch) -> Management:
         ({"capabilities": {"secure_boot": "True", "boot_mode": "bios"}}, {}, "uefi"),
         ({"capabilities": "[" * 100_000}, {"capabilities": 7}, None),
         ({"capabilities": [1]}, {"capabilities": None}, None),
-    ],
-)
-def test_the_boot_mode(instance_info: dict[str, Any], properties: dict[str, Any], mode: str | None) -> None:
-    assert boot_settings.wanted_mode(replace(MACHINE, instance_info=instance_info, properties=properties)) == mode
+    ]:
+        with subtests.test(instance_info=instance_info, properties=properties):
+            assert (
+                boot_settings.wanted_mode(replace(MACHINE, instance_info=instance_info, properties=properties)) == mode
+            )
 
 
-@pytest.mark.parametrize("mode", ["legacy", 7, ["uefi"], {"a": 1}])
-def test_what_is_no_boot_mode(mode: Any) -> None:
-    for info in ({"capabilities": {"boot_mode": mode}}, {"deploy_boot_mode": mode}):
-        with pytest.raises(InvalidValue, match="has to be one of bios, uefi"):
-            boot_settings.wanted_mode(replace(MACHINE, instance_info=info))
+def test_what_is_no_boot_mode(subtests: pytest.Subtests) -> None:
+    for mode in ["legacy", 7, ["uefi"], {"a": 1}]:
+        with subtests.test(mode=mode):
+            for info in ({"capabilities": {"boot_mode": mode}}, {"deploy_boot_mode": mode}):
+                with pytest.raises(InvalidValue, match="has to be one of bios, uefi"):
+                    boot_settings.wanted_mode(replace(MACHINE, instance_info=info))
 
 
 def test_only_what_differs_is_set(management: Management) -> None:

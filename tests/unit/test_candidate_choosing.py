@@ -69,11 +69,12 @@ class Checks(TimeLimit):
             raise TookTooLong
 
 
-@pytest.mark.parametrize("size", [8, 10, 50])
-def test_groups_of_which_a_provider_serves_one_are_counted(size: int) -> None:
+def test_groups_of_which_a_provider_serves_one_are_counted(subtests: pytest.Subtests) -> None:
     """Each takes more than half of a provider, and there is one group more than providers."""
-    wanted = wanting(*[51] * (size + 1), 1)
-    assert list(candidates(wanted, [tree(0, ports=size, free=100)], time_limit=Checks(100))) == []
+    for size in [8, 10, 50]:
+        with subtests.test(size=size):
+            wanted = wanting(*[51] * (size + 1), 1)
+            assert list(candidates(wanted, [tree(0, ports=size, free=100)], time_limit=Checks(100))) == []
 
 
 def cells(number: int, ports: int) -> Anchor:
@@ -86,16 +87,17 @@ def cells(number: int, ports: int) -> Anchor:
     return Anchor(providers[0], providers, [], {})
 
 
-@pytest.mark.parametrize("isolate", [False, True])
-def test_dead_ends_are_remembered(isolate: bool) -> None:
+def test_dead_ends_are_remembered(subtests: pytest.Subtests) -> None:
     """A port more than each cell has, in one subtree: the cells have enough together, and none has alone."""
-    groups = (Group("cell", {CPU: 1}), *(Group(str(number), {PORT: 1}) for number in range(13)))
-    wanted = ResolvedRequest(
-        groups, NAMES, isolate=isolate, same_subtrees=(frozenset(group.suffix for group in groups),)
-    )
-    assert list(candidates(wanted, [cells(4, ports=12)], time_limit=Checks(1000))) == []
-    found = islice(candidates(wanted, [cells(4, ports=13)], time_limit=Checks(1000)), 1)
-    assert len(list(found)) == 1
+    for isolate in [False, True]:
+        with subtests.test(isolate=isolate):
+            groups = (Group("cell", {CPU: 1}), *(Group(str(number), {PORT: 1}) for number in range(13)))
+            wanted = ResolvedRequest(
+                groups, NAMES, isolate=isolate, same_subtrees=(frozenset(group.suffix for group in groups),)
+            )
+            assert list(candidates(wanted, [cells(4, ports=12)], time_limit=Checks(1000))) == []
+            found = islice(candidates(wanted, [cells(4, ports=13)], time_limit=Checks(1000)), 1)
+            assert len(list(found)) == 1
 
 
 #: Each takes three of these, with nothing left: they are hard to put together.
@@ -213,9 +215,9 @@ CHANGES: list[Callable[[Anchor], None]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    "wanted",
-    [
+def test_trees_that_differ_in_anything_are_told_apart(subtests: pytest.Subtests) -> None:
+    """However many others were looked at before, a tree has the candidates that it has alone."""
+    for wanted in [
         ResolvedRequest((Group("", {CPU: 1, PORT: 1}),), NAMES),
         ResolvedRequest((Group("", {PORT: 1}, required=(frozenset({7}),)),), NAMES),
         ResolvedRequest((Group("", {PORT: 1}, forbidden=frozenset({7})),), NAMES),
@@ -225,21 +227,19 @@ CHANGES: list[Callable[[Anchor], None]] = [
         ResolvedRequest((Group("1", {PORT: 1}), Group("2", {})), NAMES, same_subtrees=(frozenset("12"),), isolate=True),
         ResolvedRequest((Group("1", {PORT: 1}), Group("2", {PORT: 1})), NAMES, isolate=True),
         ResolvedRequest((Group("", {PORT: 1}),), NAMES, one_per_tree=True),
-    ],
-)
-def test_trees_that_differ_in_anything_are_told_apart(wanted: ResolvedRequest) -> None:
-    """However many others were looked at before, a tree has the candidates that it has alone."""
+    ]:
+        with subtests.test(wanted=wanted):
 
-    def trees() -> list[Anchor]:
-        made = [tree(100 * number, ports=3) for number in range(1, len(CHANGES) + 2)]
-        for anchor, change in zip(made, CHANGES, strict=False):
-            change(anchor)
-        return made
+            def trees() -> list[Anchor]:
+                made = [tree(100 * number, ports=3) for number in range(1, len(CHANGES) + 2)]
+                for anchor, change in zip(made, CHANGES, strict=False):
+                    change(anchor)
+                return made
 
-    def look(found: Iterable[Found]) -> list[Any]:
-        return [(candidate.allocations, candidate.mappings, candidate.roots) for candidate in found]
+            def look(found: Iterable[Found]) -> list[Any]:
+                return [(candidate.allocations, candidate.mappings, candidate.roots) for candidate in found]
 
-    for order in (1, -1):
-        alone = [row for anchor in trees()[::order] for row in look(candidates(wanted, [anchor]))]
-        assert alone
-        assert look(candidates(wanted, trees()[::order])) == alone
+            for order in (1, -1):
+                alone = [row for anchor in trees()[::order] for row in look(candidates(wanted, [anchor]))]
+                assert alone
+                assert look(candidates(wanted, trees()[::order])) == alone

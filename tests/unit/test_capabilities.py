@@ -1,7 +1,5 @@
 """Capabilities that a flavor asks for, and those of a node."""
 
-from typing import Any
-
 import pytest
 
 from baremetal_sched.baremetal.matching.conditions import capabilities_of, unmet_capabilities, wanted_capabilities
@@ -14,9 +12,8 @@ def test_wanted() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("properties", "capabilities"),
-    [
+def test_capabilities_of_a_node(subtests: pytest.Subtests) -> None:
+    for properties, capabilities in [
         ({}, {}),
         ({"capabilities": None}, {}),
         ({"capabilities": ""}, {}),
@@ -24,10 +21,9 @@ def test_wanted() -> None:
         ({"capabilities": "disk_label:a:b,nonsense,:x,"}, {"disk_label": "a:b"}),
         ({"capabilities": {"boot_mode": "uefi", "cores": 4}}, {"boot_mode": "uefi", "cores": "4"}),
         ({"capabilities": ["boot_mode:uefi"]}, {}),
-    ],
-)
-def test_capabilities_of_a_node(properties: dict[str, Any], capabilities: dict[str, str]) -> None:
-    assert capabilities_of(properties) == capabilities
+    ]:
+        with subtests.test(properties=properties):
+            assert capabilities_of(properties) == capabilities
 
 
 def test_unmet() -> None:

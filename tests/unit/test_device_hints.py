@@ -20,9 +20,8 @@ def letters(hints: Any) -> str:
     return "".join(disk["name"][-1] for disk in device_hints.matching(DISKS, hints))
 
 
-@pytest.mark.parametrize(
-    ("name", "hint", "expected"),
-    [
+def test_disks_that_are_meant(subtests: pytest.Subtests) -> None:
+    for name, hint, expected in [
         ("size", 100, "a"),
         ("size", "100", "a"),
         ("size", "== 200", "b"),
@@ -54,19 +53,17 @@ def letters(hints: Any) -> str:
         ("rotational", "no", "ad"),
         ("serial", "s3", "c"),
         ("wwn", "x", ""),
-    ],
-)
-def test_disks_that_are_meant(name: str, hint: Any, expected: str) -> None:
-    assert letters({name: hint}) == expected
+    ]:
+        with subtests.test(name=name, hint=hint):
+            assert letters({name: hint}) == expected
 
 
 def test_all_hints_count() -> None:
     assert letters({"vendor": "acme", "rotational": "true"}) == "b"
 
 
-@pytest.mark.parametrize(
-    ("hints", "text"),
-    [
+def test_hints_that_are_refused(subtests: pytest.Subtests) -> None:
+    for hints, text in [
         (None, "Hints have to be an object"),
         ({}, "Hints have to be an object"),
         ("sda", "Hints have to be an object"),
@@ -90,8 +87,6 @@ def test_all_hints_count() -> None:
         ({"model": "<or> <or>"}, "model is empty"),
         ({"model": ">= 5"}, "is text, which >= does not compare"),
         ({"rotational": "perhaps"}, "Invalid rotational"),
-    ],
-)
-def test_hints_that_are_refused(hints: Any, text: str) -> None:
-    with pytest.raises(InvalidValue, match=text):
-        letters(hints)
+    ]:
+        with subtests.test(hints=hints), pytest.raises(InvalidValue, match=text):
+            letters(hints)

@@ -10,7 +10,6 @@ from pathlib import Path
 import click
 import pytest
 from click.shell_completion import BashComplete
-from oslo_config import cfg
 
 from baremetal_sched import keystone_settings
 from baremetal_sched.cli import cli
@@ -46,16 +45,17 @@ KEYSTONE = keystone_settings.register(load(), WITH_KEYSTONE)
 OPTIONS_BY_NAME = [(group, option) for group, options in KEYSTONE.items() for option in options]
 
 
-@pytest.mark.parametrize(("group", "option"), OPTIONS_BY_NAME, ids=[f"{g}.{o.dest}" for g, o in OPTIONS_BY_NAME])
-def test_every_option_of_keystonemiddleware_is_documented(group: str, option: cfg.Opt) -> None:
+def test_every_option_of_keystonemiddleware_is_documented(subtests: pytest.Subtests) -> None:
     """With its default, which may be another than the library's."""
-    said = documented_options()[group][option.dest]
-    default = keystone_settings.DEFAULTS.get(option.dest, option.default)
-    if isinstance(default, bool):
-        default = str(default).lower()
-    elif isinstance(default, list):
-        default = ",".join(default)
-    assert said == _WORDS.get(default, f"``{default}``")
+    for group, option in OPTIONS_BY_NAME:
+        with subtests.test(group=group, option=option):
+            said = documented_options()[group][option.dest]
+            default = keystone_settings.DEFAULTS.get(option.dest, option.default)
+            if isinstance(default, bool):
+                default = str(default).lower()
+            elif isinstance(default, list):
+                default = ",".join(default)
+            assert said == _WORDS.get(default, f"``{default}``")
 
 
 def test_no_option_is_invented() -> None:
@@ -75,14 +75,15 @@ def test_the_page_of_options_is_made_of_all_of_them() -> None:
     assert listed == OPTIONS
 
 
-@pytest.mark.parametrize("group", sorted(OPTIONS))
-def test_options_say_what_they_do(group: str) -> None:
+def test_options_say_what_they_do(subtests: pytest.Subtests) -> None:
     """In full sentences, which link to pages that exist: a broken text does not stop the page from being made."""
-    for option in OPTIONS[group]:
-        assert option.help.endswith("."), option.dest
-        assert option.help.count("``") % 2 == 0, option.dest
-        for page in re.findall(r":doc:`(?:.*<)?([\w/]+)>?`", option.help):
-            assert (ROOT / "api-ref" / f"{page}.rst").exists(), page
+    for group in sorted(OPTIONS):
+        with subtests.test(group=group):
+            for option in OPTIONS[group]:
+                assert option.help.endswith("."), option.dest
+                assert option.help.count("``") % 2 == 0, option.dest
+                for page in re.findall(r":doc:`(?:.*<)?([\w/]+)>?`", option.help):
+                    assert (ROOT / "api-ref" / f"{page}.rst").exists(), page
 
 
 def code(text: str, language: str) -> list[str]:
@@ -109,35 +110,39 @@ def calls() -> Iterator[tuple[str, list[str]]]:
 CALLS = list(calls())
 
 
-@pytest.mark.parametrize("words", [words for _, words in CALLS], ids=[name for name, _ in CALLS])
-def test_commands_and_their_options_exist(words: list[str]) -> None:
-    context = click.Context(cli)
-    command: click.Command | None = cli
-    words = [*words]
-    while isinstance(command, click.Group):
-        command = command.get_command(context, words.pop(0))
-    assert command is not None
-    options = {name: option for option in command.params for name in option.opts}
-    for word in words:
-        if word.startswith("--"):
-            assert word in options
+def test_commands_and_their_options_exist(subtests: pytest.Subtests) -> None:
+    for words in [words for _, words in CALLS]:
+        with subtests.test(words=words):
+            context = click.Context(cli)
+            command: click.Command | None = cli
+            words = [*words]
+            while isinstance(command, click.Group):
+                command = command.get_command(context, words.pop(0))
+            assert command is not None
+            options = {name: option for option in command.params for name in option.opts}
+            for word in words:
+                if word.startswith("--"):
+                    assert word in options
 
 
-@pytest.mark.parametrize("command", ["serve", "demo", "conductor", "db upgrade", "db check"])
-def test_commands_are_in_the_readme(command: str) -> None:
-    assert f"baremetal-sched {command}" in " ".join(README.split())
+def test_commands_are_in_the_readme(subtests: pytest.Subtests) -> None:
+    for command in ["serve", "demo", "conductor", "db upgrade", "db check"]:
+        with subtests.test(command=command):
+            assert f"baremetal-sched {command}" in " ".join(README.split())
 
 
-@pytest.mark.parametrize(
-    ("words", "begun", "offered"),
-    [([], "d", {"db", "demo"}), (["db"], "up", {"upgrade"}), (["db", "upgrade"], "--f", {"--finish"})],
-)
-def test_shells_complete_commands(words: list[str], begun: str, offered: set[str]) -> None:
+def test_shells_complete_commands(subtests: pytest.Subtests) -> None:
     """With the variable that the page of the command names."""
-    variable = "_BAREMETAL_SCHED_COMPLETE"
-    assert f"{variable}=bash_source baremetal-sched" in (ROOT / "api-ref" / "command_line.rst").read_text()
-    completions = BashComplete(cli, {}, "baremetal-sched", variable).get_completions(words, begun)
-    assert {each.value for each in completions} == offered
+    for words, begun, offered in [
+        ([], "d", {"db", "demo"}),
+        (["db"], "up", {"upgrade"}),
+        (["db", "upgrade"], "--f", {"--finish"}),
+    ]:
+        with subtests.test(words=words):
+            variable = "_BAREMETAL_SCHED_COMPLETE"
+            assert f"{variable}=bash_source baremetal-sched" in (ROOT / "api-ref" / "command_line.rst").read_text()
+            completions = BashComplete(cli, {}, "baremetal-sched", variable).get_completions(words, begun)
+            assert {each.value for each in completions} == offered
 
 
 def test_every_message_is_on_the_page_for_troubleshooting() -> None:
@@ -179,28 +184,31 @@ def test_variables_of_the_environment_name_options() -> None:
         assert option.lower() in {known.dest for known in OPTIONS[group if group == "DEFAULT" else group.lower()]}
 
 
-@pytest.mark.parametrize("page", sorted(_PAGES))
-def test_links_lead_to_files(page: str) -> None:
-    links = re.findall(r"\]\((?!https?://)([^)#]+)\)", _PAGES[page])
-    assert links
-    for link in links:
-        assert ((ROOT / page).parent / link).exists(), link
+def test_links_lead_to_files(subtests: pytest.Subtests) -> None:
+    for page in sorted(_PAGES):
+        with subtests.test(page=page):
+            links = re.findall(r"\]\((?!https?://)([^)#]+)\)", _PAGES[page])
+            assert links
+            for link in links:
+                assert ((ROOT / page).parent / link).exists(), link
 
 
-@pytest.mark.parametrize("page", sorted(_PAGES))
-def test_folders_exist(page: str) -> None:
-    paths = re.findall(r"`((?:baremetal_sched|tests|migrations|api-ref|\.ci)/[\w./-]*)`", _PAGES[page])
-    assert paths
-    for path in paths:
-        assert (ROOT / path).exists(), path
+def test_folders_exist(subtests: pytest.Subtests) -> None:
+    for page in sorted(_PAGES):
+        with subtests.test(page=page):
+            paths = re.findall(r"`((?:baremetal_sched|tests|migrations|api-ref|\.ci)/[\w./-]*)`", _PAGES[page])
+            assert paths
+            for path in paths:
+                assert (ROOT / path).exists(), path
 
 
-@pytest.mark.parametrize("page", sorted(DESIGN))
-def test_modules_and_options_of_the_design_exist(page: str) -> None:
-    for module in re.findall(r"``((?:\w+/)*\w+\.py)``", DESIGN[page]):
-        assert (ROOT / "baremetal_sched" / module).exists(), module
-    for group, option in re.findall(r"\[(\w+)\] (\w+)", DESIGN[page]):
-        assert option in {known.dest for known in OPTIONS[group]}
+def test_modules_and_options_of_the_design_exist(subtests: pytest.Subtests) -> None:
+    for page in sorted(DESIGN):
+        with subtests.test(page=page):
+            for module in re.findall(r"``((?:\w+/)*\w+\.py)``", DESIGN[page]):
+                assert (ROOT / "baremetal_sched" / module).exists(), module
+            for group, option in re.findall(r"\[(\w+)\] (\w+)", DESIGN[page]):
+                assert option in {known.dest for known in OPTIONS[group]}
 
 
 def test_pages_of_the_design_are_in_their_index() -> None:
@@ -208,13 +216,14 @@ def test_pages_of_the_design_are_in_their_index() -> None:
         assert f"   {page}\n" in DESIGN["index"]
 
 
-@pytest.mark.parametrize("page", sorted(RECIPES))
-def test_pages_for_contributors_are_short_and_name_what_there_is(page: str) -> None:
-    assert len(RECIPES[page].splitlines()) <= 150
-    assert page == "index" or f"   {page}\n" in RECIPES["index"]
-    text = re.sub(r"^\.\. code-block::.*\n(?:   .*\n|\n)*", "", RECIPES[page], flags=re.MULTILINE)
-    for path in re.findall(r"``((?:\w+/)+[\w.]*)``", text):
-        assert any((folder / path).exists() for folder in (ROOT, ROOT / "baremetal_sched")), path
+def test_pages_for_contributors_are_short_and_name_what_there_is(subtests: pytest.Subtests) -> None:
+    for page in sorted(RECIPES):
+        with subtests.test(page=page):
+            assert len(RECIPES[page].splitlines()) <= 150
+            assert page == "index" or f"   {page}\n" in RECIPES["index"]
+            text = re.sub(r"^\.\. code-block::.*\n(?:   .*\n|\n)*", "", RECIPES[page], flags=re.MULTILINE)
+            for path in re.findall(r"``((?:\w+/)+[\w.]*)``", text):
+                assert any((folder / path).exists() for folder in (ROOT, ROOT / "baremetal_sched")), path
 
 
 def test_the_first_pages_for_contributors_are_short() -> None:

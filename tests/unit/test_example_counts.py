@@ -15,10 +15,11 @@ def _as_before() -> Iterator[None]:
     examples.choose(few=before < 1)
 
 
-@pytest.mark.parametrize(("few", "expected"), [(True, (50, 10, 20)), (False, (250, 25, 100))])
-def test_the_first_tier_tries_few(few: bool, expected: tuple[int, int, int]) -> None:
-    examples.choose(few=few)
-    assert (examples.examples(250), examples.examples(25), settings.default.max_examples) == expected
+def test_the_first_tier_tries_few(subtests: pytest.Subtests) -> None:
+    for few, expected in [(True, (50, 10, 20)), (False, (250, 25, 100))]:
+        with subtests.test(few=few):
+            examples.choose(few=few)
+            assert (examples.examples(250), examples.examples(25), settings.default.max_examples) == expected
 
 
 def test_more_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

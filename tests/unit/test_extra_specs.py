@@ -8,9 +8,8 @@ from baremetal_sched.errors.compute import InvalidExtraSpec
 _FORMS = "Write resources[S]:CLASS=N or trait[S]:NAME=required|forbidden"
 
 
-@pytest.mark.parametrize(
-    "extra_specs",
-    [
+def test_accepted(subtests: pytest.Subtests) -> None:
+    for extra_specs in [
         {},
         {"foo": "bar", "foo:bar": "baz", "root_required:CUSTOM_T": "required", "quota:cpu_shares": "10"},
         {"resources:CUSTOM_GOLD": "1", "resources:VCPU": "0", "resources:MEMORY_MB": "0", "resources:DISK_GB": "0"},
@@ -26,15 +25,13 @@ _FORMS = "Write resources[S]:CLASS=N or trait[S]:NAME=required|forbidden"
         {"resourcesssd:CUSTOM_DISK": "1", "traitssd:CUSTOM_FAST": "required"},
         {"capabilities:boot_mode": "uefi", "capabilities:a:b": "", "capabilities:s": "s3", "capabilities:x": "so"},
         {f"resources{'x' * 64}:VCPU": "1"},
-    ],
-)
-def test_accepted(extra_specs: dict[str, str]) -> None:
-    check(extra_specs)
+    ]:
+        with subtests.test(extra_specs=extra_specs):
+            check(extra_specs)
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "said"),
-    [
+def test_refused(subtests: pytest.Subtests) -> None:
+    for key, value, said in [
         ("resources:GOLD", "1", "'GOLD' is not a resource class. Did you mean CUSTOM_GOLD?"),
         ("resources:custom_gold", "1", "Did you mean CUSTOM_GOLD?"),
         ("resources:CPU", "1", "Did you mean VCPU?"),
@@ -84,18 +81,16 @@ def test_accepted(extra_specs: dict[str, str]) -> None:
         ("accel:device_profile", "p", "there are no device profiles"),
         ("pci_passthrough:alias", "gpu:1", "devices belong to the node"),
         ("aggregate_instance_extra_specs:ssd", "true", "there are no host aggregates"),
-    ],
-)
-def test_refused(key: str, value: str, said: str) -> None:
-    with pytest.raises(InvalidExtraSpec) as error:
-        check({"resources:CUSTOM_GOLD": "1", key: value})
-    assert str(error.value).startswith(f"Extra spec '{key}' is not valid: ")
-    assert said in str(error.value)
+    ]:
+        with subtests.test(key=key, value=value):
+            with pytest.raises(InvalidExtraSpec) as error:
+                check({"resources:CUSTOM_GOLD": "1", key: value})
+            assert str(error.value).startswith(f"Extra spec '{key}' is not valid: ")
+            assert said in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("extra_specs", "key", "said"),
-    [
+def test_what_does_not_go_together(subtests: pytest.Subtests) -> None:
+    for extra_specs, key, said in [
         ({"trait1:CUSTOM_T": "required"}, "trait1:CUSTOM_T", "Add resources1:CLASS=N, with N of at least 1."),
         (
             {"resources1:CUSTOM_A": "0", "trait1:CUSTOM_T": "forbidden"},
@@ -107,13 +102,12 @@ def test_refused(key: str, value: str, said: str) -> None:
             "group_policy",
             "it is missing, and there is more than one group (resources1, resources2). Add group_policy=none",
         ),
-    ],
-)
-def test_what_does_not_go_together(extra_specs: dict[str, str], key: str, said: str) -> None:
-    with pytest.raises(InvalidExtraSpec) as error:
-        check(extra_specs)
-    assert str(error.value).startswith(f"Extra spec '{key}' is not valid: ")
-    assert said in str(error.value)
+    ]:
+        with subtests.test(extra_specs=extra_specs):
+            with pytest.raises(InvalidExtraSpec) as error:
+                check(extra_specs)
+            assert str(error.value).startswith(f"Extra spec '{key}' is not valid: ")
+            assert said in str(error.value)
 
 
 def test_traits_that_any_group_forbids() -> None:

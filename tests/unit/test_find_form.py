@@ -17,9 +17,8 @@ def parsed(query: str):  # type: ignore[no-untyped-def]
     return parse(parse_qsl(query, keep_blank_values=True), VERSION)
 
 
-@pytest.mark.parametrize(
-    ("pairs", "query"),
-    [
+def test_what_a_form_asks_for(subtests: pytest.Subtests) -> None:
+    for pairs, query in [
         ([("class", "gold")], "resources=CUSTOM_GOLD:1"),
         ([("class", " CUSTOM_GOLD "), ("amount", "2"), ("required", "")], "resources=CUSTOM_GOLD:2"),
         ([("class", "VCPU"), ("amount", "64")], "resources=VCPU:64"),
@@ -32,19 +31,18 @@ def parsed(query: str):  # type: ignore[no-untyped-def]
             "resources=CUSTOM_GOLD:1&required=in:CUSTOM_A,CUSTOM_B&required=in:CUSTOM_C",
         ),
         ([("query", "?resources=VCPU:1&in_tree=x")], "resources=VCPU:1&in_tree=x"),
-    ],
-)
-def test_what_a_form_asks_for(pairs: list[tuple[str, str]], query: str) -> None:
-    form = read(pairs)
-    assert form is not None
-    assert parse_qsl(form.body()["query"]) == parse_qsl(query)
-    # The address of a form is of the same form.
-    again = [
-        (name, str(each))
-        for name, value in form.parameters().items()
-        for each in (value if isinstance(value, list) else [value])
-    ]
-    assert read(again) == form
+    ]:
+        with subtests.test(pairs=pairs):
+            form = read(pairs)
+            assert form is not None
+            assert parse_qsl(form.body()["query"]) == parse_qsl(query)
+            # The address of a form is of the same form.
+            again = [
+                (name, str(each))
+                for name, value in form.parameters().items()
+                for each in (value if isinstance(value, list) else [value])
+            ]
+            assert read(again) == form
 
 
 def test_flavor_and_image() -> None:
@@ -56,9 +54,8 @@ def test_flavor_and_image() -> None:
     assert read([("class", ""), ("wanted", "  ")]) is None
 
 
-@pytest.mark.parametrize(
-    ("pairs", "said"),
-    [
+def test_what_is_refused(subtests: pytest.Subtests) -> None:
+    for pairs, said in [
         ([("required", "CUSTOM_A")], "Fill in a resource class, a query or a flavor"),
         ([("class", "gold"), ("query", "x")], "a resource class or a query"),
         ([("class", "a"), ("flavor", "x")], "a resource class or a flavor"),
@@ -71,11 +68,9 @@ def test_flavor_and_image() -> None:
         ([("class", "gold"), ("required", "nvme")], "Invalid required"),
         ([("class", "gold"), ("forbidden", "<script>")], "Invalid forbidden"),
         ([("class", "gold"), ("class", "silver")], "one value for class"),
-    ],
-)
-def test_what_is_refused(pairs: list[tuple[str, str]], said: str) -> None:
-    with pytest.raises(InvalidValue, match=said):
-        read(pairs)
+    ]:
+        with subtests.test(pairs=pairs), pytest.raises(InvalidValue, match=said):
+            read(pairs)
 
 
 QUERIES = [
@@ -87,10 +82,11 @@ QUERIES = [
 ]
 
 
-@pytest.mark.parametrize("query", QUERIES)
-def test_a_request_as_text_is_the_same_request(query: str) -> None:
-    request = parsed(query)
-    assert parsed(urlencode(pairs_of(request))) == request
+def test_a_request_as_text_is_the_same_request(subtests: pytest.Subtests) -> None:
+    for query in QUERIES:
+        with subtests.test(query=query):
+            request = parsed(query)
+            assert parsed(urlencode(pairs_of(request))) == request
 
 
 def test_a_changed_form_stays_what_it_was_if_it_can() -> None:

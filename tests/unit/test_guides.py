@@ -30,16 +30,17 @@ def test_guides_are_in_the_index() -> None:
         assert index.count(f"   guides/{name}\n") == 1
 
 
-@pytest.mark.parametrize(("guide", "words"), CALLS, ids=[f"{name}: {' '.join(words)}" for name, words in CALLS])
-def test_commands_and_their_options_exist(guide: str, words: list[str]) -> None:
-    context = click.Context(cli)
-    command: click.Command | None = cli
-    rest = [*words]
-    while isinstance(command, click.Group):
-        command = command.get_command(context, rest.pop(0))
-    assert command is not None, guide
-    options = {name for option in command.params for name in option.opts}
-    assert {word for word in rest if word.startswith("--")} <= options
+def test_commands_and_their_options_exist(subtests: pytest.Subtests) -> None:
+    for guide, words in CALLS:
+        with subtests.test(guide=guide, words=words):
+            context = click.Context(cli)
+            command: click.Command | None = cli
+            rest = [*words]
+            while isinstance(command, click.Group):
+                command = command.get_command(context, rest.pop(0))
+            assert command is not None, guide
+            options = {name for option in command.params for name in option.opts}
+            assert {word for word in rest if word.startswith("--")} <= options
 
 
 def test_no_command_lacks_the_settings() -> None:

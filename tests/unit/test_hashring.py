@@ -3,7 +3,7 @@
 import hashlib
 import json
 import uuid
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
@@ -22,26 +22,28 @@ TOOZ = [vector for vector in json.loads((DATA / "ring_vectors_tooz.json").read_t
 HOSTS = st.sets(st.text(st.characters(codec="utf-8"), min_size=1, max_size=20), min_size=1, max_size=12)
 
 
-@pytest.mark.parametrize("snapshot", RECORDED["sets"], ids=lambda snapshot: snapshot["label"])
-def test_owners_are_those_that_a_running_ironic_gave(snapshot: dict) -> None:
-    ring = HashRing(snapshot["hosts"], 5)
-    assert {node: ring.owner(node) for node in snapshot["map"]} == snapshot["map"]
+def test_owners_are_those_that_a_running_ironic_gave(subtests: pytest.Subtests) -> None:
+    for snapshot in RECORDED["sets"]:
+        with subtests.test(snapshot["label"]):
+            ring = HashRing(snapshot["hosts"], 5)
+            assert {node: ring.owner(node) for node in snapshot["map"]} == snapshot["map"]
 
 
-@pytest.mark.parametrize("vector", TOOZ, ids=lambda vector: f"{len(vector['hosts'])}x{vector['partitions']}")
-def test_owners_are_those_of_recorded_tooz_rings(vector: dict) -> None:
-    ring = HashRing(vector["hosts"], vector["partitions"].bit_length() - 1)
-    assert {node: ring.owner(node) for node in vector["map"]} == vector["map"]
+def test_owners_are_those_of_recorded_tooz_rings(subtests: pytest.Subtests) -> None:
+    for vector in TOOZ:
+        with subtests.test(f"{len(vector['hosts'])}x{vector['partitions']}"):
+            ring = HashRing(vector["hosts"], vector["partitions"].bit_length() - 1)
+            assert {node: ring.owner(node) for node in vector["map"]} == vector["map"]
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 10, 30])
-@pytest.mark.parametrize("exponent", [0, 5, 7])
-def test_owners_are_those_of_tooz(count: int, exponent: int) -> None:
-    hosts = [f"conductor-{number}.example.org" for number in range(count)]
-    ring, reference = HashRing(hosts, exponent), ToozRing(hosts, partitions=2**exponent)
-    for number in range(500):
-        node = str(uuid.uuid5(uuid.NAMESPACE_DNS, f"node-{number}"))
-        assert {ring.owner(node)} == reference.get_nodes(node.encode())
+def test_owners_are_those_of_tooz(subtests: pytest.Subtests) -> None:
+    for count, exponent in product([1, 2, 3, 10, 30], [0, 5, 7]):
+        with subtests.test(count=count, exponent=exponent):
+            hosts = [f"conductor-{number}.example.org" for number in range(count)]
+            ring, reference = HashRing(hosts, exponent), ToozRing(hosts, partitions=2**exponent)
+            for number in range(500):
+                node = str(uuid.uuid5(uuid.NAMESPACE_DNS, f"node-{number}"))
+                assert {ring.owner(node)} == reference.get_nodes(node.encode())
 
 
 @given(HOSTS, st.text(st.characters(codec="utf-8"), max_size=40))

@@ -39,9 +39,8 @@ def test_hooks_around_the_default_ones(tmp_path: Path) -> None:
     assert enabled(hooks="") == []
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "text"),
-    [
+def test_settings_that_stop_the_start(subtests: pytest.Subtests) -> None:
+    for option, value, text in [
         ("hooks", "ramdisk-error,nosuch", "unknown hook 'nosuch'"),
         ("hooks", "ports", "ports needs validate-interfaces before it"),
         ("hooks", "ports,validate-interfaces", "ports needs validate-interfaces before it"),
@@ -50,11 +49,9 @@ def test_hooks_around_the_default_ones(tmp_path: Path) -> None:
         ("pci_device_alias", ["x"], "pci_device_alias"),
         ("physical_network_cidr_map", ["x:net"], "physical_network_cidr_map"),
         ("known_accelerators", "/nosuch", "known_accelerators: /nosuch cannot be read"),
-    ],
-)
-def test_settings_that_stop_the_start(option: str, value: Any, text: str) -> None:
-    with pytest.raises(InvalidValue, match=text):
-        check_registration(load(overrides={"inspector": {option: value}}))
+    ]:
+        with subtests.test(option=option, value=value), pytest.raises(InvalidValue, match=text):
+            check_registration(load(overrides={"inspector": {option: value}}))
 
 
 @pytest.mark.parametrize(

@@ -198,12 +198,10 @@ def test_a_proxy_is_asked_for_the_whole_address(listen: Callable[[Serve], int]) 
         get("http://192.0.2.7/", proxies={"http": "http://169.254.169.254:3128"})
 
 
-@pytest.mark.parametrize(
-    "url", ["http://", "http://[x/", "http://h:0/", "http://h:99999/", "ftp://h/", "http://h h/", ""]
-)
-def test_what_is_no_address(url: str) -> None:
-    with pytest.raises(CallFailed):
-        get(url, seconds=1)
+def test_what_is_no_address(subtests: pytest.Subtests) -> None:
+    for url in ["http://", "http://[x/", "http://h:0/", "http://h:99999/", "ftp://h/", "http://h h/", ""]:
+        with subtests.test(url=url), pytest.raises(CallFailed):
+            get(url, seconds=1)
 
 
 @pytest.mark.parametrize(

@@ -72,11 +72,12 @@ def test_images_that_differ_have_different_ids() -> None:
     assert not any("/" in ident or SECRET in ident for ident in ids)
 
 
-@pytest.mark.parametrize("path", ["", "/", "/a/", "/..", "/" + "a" * 4000, "/%2F..%2F", "/é" * 500])
-def test_an_id_is_the_name_of_a_file(path: str) -> None:
-    found = told(WHOLE | {"image_source": f"https://example.com{path}"})["id"]
-    assert 9 <= len(found) < 60
-    assert "/" not in found
+def test_an_id_is_the_name_of_a_file(subtests: pytest.Subtests) -> None:
+    for path in ["", "/", "/a/", "/..", "/" + "a" * 4000, "/%2F..%2F", "/é" * 500]:
+        with subtests.test(path=path):
+            found = told(WHOLE | {"image_source": f"https://example.com{path}"})["id"]
+            assert 9 <= len(found) < 60
+            assert "/" not in found
 
 
 def test_an_image_of_a_partition() -> None:
@@ -103,38 +104,33 @@ def test_without_an_ephemeral_partition() -> None:
     assert told(PARTITION | {"ephemeral_gb": 1, "ephemeral_format": "xfs"})["ephemeral_format"] == "xfs"
 
 
-@pytest.mark.parametrize(
-    ("info", "machine_mode", "mode", "label"),
-    [
+def test_boot_mode_and_disk_label(subtests: pytest.Subtests) -> None:
+    for info, machine_mode, mode, label in [
         ({}, "bios", "bios", None),
         ({}, "uefi", "uefi", "gpt"),
         ({"capabilities": "boot_mode:bios"}, "uefi", "bios", None),
         ({"capabilities": {"boot_mode": "uefi", "disk_label": "msdos"}}, None, "uefi", "msdos"),
         ({"capabilities": "disk_label:gpt"}, "bios", "bios", "gpt"),
-    ],
-)
-def test_boot_mode_and_disk_label(info: dict[str, Any], machine_mode: str | None, mode: str, label: str | None) -> None:
-    found = told(PARTITION | info, boot_mode=machine_mode)
-    assert (found["deploy_boot_mode"], found.get("disk_label")) == (mode, label)
+    ]:
+        with subtests.test(info=info, machine_mode=machine_mode):
+            found = told(PARTITION | info, boot_mode=machine_mode)
+            assert (found["deploy_boot_mode"], found.get("disk_label")) == (mode, label)
 
 
-@pytest.mark.parametrize(
-    ("info", "expected"),
-    [
+def test_the_type_of_the_image(subtests: pytest.Subtests) -> None:
+    for info, expected in [
         ({}, False),
         ({"kernel": "k", "ramdisk": "r"}, True),
         ({"kernel": "k"}, True),
         ({"kernel": "k", "ramdisk": "r", "image_type": "whole-disk-image"}, False),
         ({"image_type": "partition"}, True),
-    ],
-)
-def test_the_type_of_the_image(info: dict[str, Any], expected: bool) -> None:
-    assert images.is_partition(with_image(info)) is expected
+    ]:
+        with subtests.test(info=info):
+            assert images.is_partition(with_image(info)) is expected
 
 
-@pytest.mark.parametrize(
-    ("info", "expected"),
-    [
+def test_checksums(subtests: pytest.Subtests) -> None:
+    for info, expected in [
         ({"image_checksum": f" {SHA256.upper()}\n"}, {"checksum": SHA256}),
         ({"image_checksum": SHA512}, {"checksum": SHA512}),
         ({"image_checksum": MD5}, {"checksum": MD5}),
@@ -151,16 +147,16 @@ def test_the_type_of_the_image(info: dict[str, Any], expected: bool) -> None:
             {"image_os_hash_algo": "md5", "image_os_hash_value": MD5},
             {"os_hash_algo": "md5", "os_hash_value": MD5},
         ),
-    ],
-)
-def test_checksums(info: dict[str, Any], expected: dict[str, str]) -> None:
-    found = told({"image_source": URL, **info})
-    assert {name: found[name] for name in found if name in ("checksum", "os_hash_algo", "os_hash_value")} == expected
+    ]:
+        with subtests.test(info=info):
+            found = told({"image_source": URL, **info})
+            assert {
+                name: found[name] for name in found if name in ("checksum", "os_hash_algo", "os_hash_value")
+            } == expected
 
 
-@pytest.mark.parametrize(
-    ("info", "said"),
-    [
+def test_wrong_checksums(subtests: pytest.Subtests) -> None:
+    for info, said in [
         ({}, "has neither image_os_hash_algo and image_os_hash_value nor image_checksum"),
         ({"image_checksum": ""}, "has neither"),
         ({"image_checksum": SECRET}, "image_checksum has to be a URL of http or https, or 32 or 64 or 128 hexadecimal"),
@@ -176,25 +172,22 @@ def test_checksums(info: dict[str, Any], expected: dict[str, str]) -> None:
             {"image_os_hash_algo": "sha512", "image_os_hash_value": SHA256},
             "image_os_hash_value has to be a URL of http or https, or 128 hexadecimal digits (sha512)",
         ),
-    ],
-)
-def test_wrong_checksums(info: dict[str, Any], said: str) -> None:
-    assert said in refusal({"image_source": URL, **info})
+    ]:
+        with subtests.test(info=info):
+            assert said in refusal({"image_source": URL, **info})
 
 
-@pytest.mark.parametrize(
-    ("info", "name"),
-    [
+def test_md5_may_be_forbidden(subtests: pytest.Subtests) -> None:
+    for info, name in [
         ({"image_checksum": MD5}, "image_checksum"),
         ({"image_os_hash_algo": "md5", "image_os_hash_value": MD5}, "image_os_hash_algo"),
         ({"image_os_hash_algo": "MD5", "image_os_hash_value": "https://example.com/sums"}, "image_os_hash_algo"),
-    ],
-)
-def test_md5_may_be_forbidden(info: dict[str, Any], name: str) -> None:
-    settings = load(overrides={"agent": {"allow_md5_checksum": False}})
-    said = refusal({"image_source": URL, **info}, settings=settings)
-    assert f"instance_info/{name} is of MD5, which [agent] allow_md5_checksum forbids" in said
-    told({"image_source": URL, "image_checksum": "https://example.com/sums"}, settings=settings)
+    ]:
+        with subtests.test(info=info):
+            settings = load(overrides={"agent": {"allow_md5_checksum": False}})
+            said = refusal({"image_source": URL, **info}, settings=settings)
+            assert f"instance_info/{name} is of MD5, which [agent] allow_md5_checksum forbids" in said
+            told({"image_source": URL, "image_checksum": "https://example.com/sums"}, settings=settings)
 
 
 def test_raw_images_need_not_be_streamed() -> None:
@@ -202,9 +195,8 @@ def test_raw_images_need_not_be_streamed() -> None:
     assert told(WHOLE, settings=settings)["stream_raw_images"] is False
 
 
-@pytest.mark.parametrize(
-    ("source", "said"),
-    [
+def test_wrong_sources(subtests: pytest.Subtests) -> None:
+    for source, said in [
         (None, "instance_info/image_source is missing"),
         ("", "instance_info/image_source is missing"),
         (f"file:///{SECRET}", "is a file, which agents cannot get"),
@@ -218,15 +210,13 @@ def test_raw_images_need_not_be_streamed() -> None:
         (f"https://example.com/{SECRET * 600}", "image_source has to be a URL of up to 8192 characters"),
         (7, "image_source has to be a URL of up to"),
         ([SECRET], "image_source has to be a URL of up to"),
-    ],
-)
-def test_wrong_sources(source: Any, said: str) -> None:
-    assert said in refusal(WHOLE | {"image_source": source})
+    ]:
+        with subtests.test(source=source):
+            assert said in refusal(WHOLE | {"image_source": source})
 
 
-@pytest.mark.parametrize(
-    ("info", "said"),
-    [
+def test_other_things_that_are_wrong(subtests: pytest.Subtests) -> None:
+    for info, said in [
         ({"image_type": "disk"}, "instance_info/image_type has to be partition or whole-disk-image"),
         ({"image_type": ["a"]}, "instance_info/image_type has to be"),
         ({"root_gb": None}, "instance_info/root_gb is missing"),
@@ -247,10 +237,9 @@ def test_wrong_sources(source: Any, said: str) -> None:
         ({"image_disk_format": {"a": SECRET}}, "image_disk_format has to be a string, not {...}"),
         ({"image_container_format": 3}, "image_container_format has to be a string, not 3"),
         ({"image_download_source": "local"}, "instance_info/image_download_source has to be http, not 'local'"),
-    ],
-)
-def test_other_things_that_are_wrong(info: dict[str, Any], said: str) -> None:
-    assert said in refusal(PARTITION | info)
+    ]:
+        with subtests.test(info=info):
+            assert said in refusal(PARTITION | info)
 
 
 def test_all_that_is_wrong_is_named() -> None:
@@ -263,9 +252,8 @@ def test_the_download_source_of_the_instance_wins() -> None:
     told(WHOLE | {"image_download_source": "http"}, driver_info={"image_download_source": "swift"})
 
 
-@pytest.mark.parametrize(
-    ("driver_info", "expected"),
-    [
+def test_proxies(subtests: pytest.Subtests) -> None:
+    for driver_info, expected in [
         ({}, {}),
         ({"image_no_proxy": "a.example.com"}, {}),
         (
@@ -279,16 +267,14 @@ def test_the_download_source_of_the_instance_wins() -> None:
             },
         ),
         ({"image_https_proxy": "proxy:3128"}, {"proxies": {"https": "proxy:3128"}}),
-    ],
-)
-def test_proxies(driver_info: dict[str, Any], expected: dict[str, Any]) -> None:
-    found = told(WHOLE, driver_info=driver_info)
-    assert {name: found[name] for name in found if name in ("proxies", "no_proxy")} == expected
+    ]:
+        with subtests.test(driver_info=driver_info):
+            found = told(WHOLE, driver_info=driver_info)
+            assert {name: found[name] for name in found if name in ("proxies", "no_proxy")} == expected
 
 
-@pytest.mark.parametrize(
-    ("driver_info", "name"),
-    [
+def test_wrong_proxies(subtests: pytest.Subtests) -> None:
+    for driver_info, name in [
         ({"image_http_proxy": f"socks5://u:{SECRET}@example.com"}, "driver_info/image_http_proxy"),
         ({"image_https_proxy": f"http://{SECRET}:port"}, "driver_info/image_https_proxy"),
         ({"image_https_proxy": [SECRET]}, "driver_info/image_https_proxy"),
@@ -307,15 +293,13 @@ def test_proxies(driver_info: dict[str, Any], expected: dict[str, Any]) -> None:
                 "a\nb",
             )
         ),
-    ],
-)
-def test_wrong_proxies(driver_info: dict[str, Any], name: str) -> None:
-    assert name in refusal(WHOLE, driver_info=driver_info)
+    ]:
+        with subtests.test(driver_info=driver_info):
+            assert name in refusal(WHOLE, driver_info=driver_info)
 
 
-@pytest.mark.parametrize(
-    ("info", "properties", "said"),
-    [
+def test_hints_of_the_root_device(subtests: pytest.Subtests) -> None:
+    for info, properties, said in [
         ({"root_device": {"size": ">= 100"}}, {"root_device": {"a": 1}}, None),
         ({}, {"root_device": {"rotational": "no", "wwn": "<or> a <or> b"}}, None),
         ({}, {"root_device": {}}, None),
@@ -324,15 +308,15 @@ def test_wrong_proxies(driver_info: dict[str, Any], name: str) -> None:
         ({}, {"root_device": "sda"}, "properties/root_device: Hints have to be an object"),
         ({}, {"root_device": {"model": "> 3"}}, "properties/root_device: Hint model is text, which > does not compare"),
         ({}, {"root_device": {"size": " <Range-in> [ 1 2 ]"}}, "properties/root_device: agents do not know <range-in>"),
-    ],
-)
-def test_hints_of_the_root_device(info: dict[str, Any], properties: dict[str, Any], said: str | None) -> None:
-    if said is None:
-        told(WHOLE | info, properties=properties)
-        return
-    assert said in refusal(WHOLE | info, properties=properties)
+    ]:
+        with subtests.test(info=info, properties=properties):
+            if said is None:
+                told(WHOLE | info, properties=properties)
+                return
+            assert said in refusal(WHOLE | info, properties=properties)
 
 
-@pytest.mark.parametrize("hint", [{"model": "> " + "a" * 10**6}, {"rotational": "a" * 10**6}, {"size": "9" * 10**6}])
-def test_what_is_said_is_short(hint: dict[str, str]) -> None:
-    assert len(refusal(WHOLE | {"root_device": hint})) < 1000
+def test_what_is_said_is_short(subtests: pytest.Subtests) -> None:
+    for hint in [{"model": "> " + "a" * 10**6}, {"rotational": "a" * 10**6}, {"size": "9" * 10**6}]:
+        with subtests.test(hint=hint):
+            assert len(refusal(WHOLE | {"root_device": hint})) < 1000

@@ -25,9 +25,8 @@ def test_accepted() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "said"),
-    [
+def test_refused(subtests: pytest.Subtests) -> None:
+    for key, value, said in [
         ("trait:CUSTOM_T", "forbidden", "its value has to be required, not 'forbidden'"),
         ("trait:CUSTOM_T", "Required", "not 'Required'"),
         ("trait:NVME", "required", "Did you mean CUSTOM_NVME?"),
@@ -38,13 +37,12 @@ def test_accepted() -> None:
         ("traits_required", "['CUSTOM_T']", "Write trait:NAME=required"),
         ("resources:CUSTOM_X", "1", "resources and forbidden traits belong to the flavor"),
         *((key, "x", "it describes a virtual machine") for key in REFUSED),
-    ],
-)
-def test_refused(key: str, value: str, said: str) -> None:
-    with pytest.raises(InvalidImageProperty) as error:
-        check({"os_type": "linux", key: value})
-    assert str(error.value).startswith(f"Image property '{key}' is not valid: ")
-    assert said in str(error.value)
+    ]:
+        with subtests.test(key=key, value=value):
+            with pytest.raises(InvalidImageProperty) as error:
+                check({"os_type": "linux", key: value})
+            assert str(error.value).startswith(f"Image property '{key}' is not valid: ")
+            assert said in str(error.value)
 
 
 def test_the_flavor_forbids_what_the_image_requires() -> None:
@@ -61,9 +59,8 @@ def test_a_request_of_both() -> None:
     assert request.query() == "limit=3&required=CUSTOM_T&resources=CUSTOM_GOLD%3A1"
 
 
-@pytest.mark.parametrize(
-    ("specs", "image", "error", "said"),
-    [
+def test_requests_of_which_no_server_can_come(subtests: pytest.Subtests) -> None:
+    for specs, image, error, said in [
         (ZEROS, {}, NothingRequested, "The flavor asks for nothing. Add resources:CUSTOM_NAME=1"),
         ({"traits:CUSTOM_A": "required"}, {}, InvalidExtraSpec, "traits:CUSTOM_A"),
         ({}, {"trait:CUSTOM_A": "forbidden"}, InvalidImageProperty, "trait:CUSTOM_A"),
@@ -74,10 +71,6 @@ def test_a_request_of_both() -> None:
             NothingRequested,
             "CUSTOM_A: traits without a suffix, and those of an image, need resources without a suffix",
         ),
-    ],
-)
-def test_requests_of_which_no_server_can_come(
-    specs: dict[str, str], image: dict[str, str], error: type[Exception], said: str
-) -> None:
-    with pytest.raises(error, match=said):
-        extra_specs.build_checked(FlavorSpec(2, 1024, extra_specs=specs), image)
+    ]:
+        with subtests.test(specs=specs), pytest.raises(error, match=said):
+            extra_specs.build_checked(FlavorSpec(2, 1024, extra_specs=specs), image)

@@ -6,9 +6,8 @@ from baremetal_sched.errors.image import InvalidImageProperty
 from baremetal_sched.image.properties import check_bootable as check
 
 
-@pytest.mark.parametrize(
-    ("key", "good", "bad"),
-    [
+def test_values(subtests: pytest.Subtests) -> None:
+    for key, good, bad in [
         ("hw_disk_bus", "virtio", "Virtio"),
         ("hw_firmware_type", "uefi", "efi"),
         ("hw_architecture", "AMD64", "arm64"),
@@ -25,13 +24,12 @@ from baremetal_sched.image.properties import check_bootable as check
         ("img_signature_hash_method", "SHA-256", "MD5"),
         ("hw_boot_menu", "perhaps", None),
         ("hw_machine_type", "anything", None),
-    ],
-)
-def test_values(key: str, good: str, bad: str | None) -> None:
-    check({"os_distro": "debian", key: good})
-    if bad is None:
-        return
-    with pytest.raises(InvalidImageProperty) as error:
-        check({"os_distro": "debian", key: bad})
-    assert str(error.value).startswith(f"Image property '{key}' is not valid: its value has to be ")
-    assert f"not '{bad}'. Nova builds no server of such an image." in str(error.value)
+    ]:
+        with subtests.test(key=key):
+            check({"os_distro": "debian", key: good})
+            if bad is None:
+                return
+            with pytest.raises(InvalidImageProperty) as error:
+                check({"os_distro": "debian", key: bad})
+            assert str(error.value).startswith(f"Image property '{key}' is not valid: its value has to be ")
+            assert f"not '{bad}'. Nova builds no server of such an image." in str(error.value)

@@ -61,18 +61,16 @@ def test_a_change_that_clashes_for_ever_is_given_up() -> None:
     assert not database.written
 
 
-@pytest.mark.parametrize(
-    ("troubles", "gives_up"),
-    [
+def test_whatever_may_pass_is_waited_for(subtests: pytest.Subtests) -> None:
+    for troubles, gives_up in [
         ([lost(CLASH)] * 2, True),
         ([lost(CLASH)] * 9, False),
         ([lost(DEADLOCK)] * 9, True),
         ([DatabaseAway()] * 9, True),
         ([SchemaTooNew(found="0002", known="0001")] * 9, True),
         ([lost(CLASH), lost(CLASH), DatabaseAway(), lost(CLASH), lost(DEADLOCK), lost(CLASH), lost(CLASH)], True),
-    ],
-)
-def test_whatever_may_pass_is_waited_for(troubles: list[SchedulerError], gives_up: bool) -> None:
-    database = Troubled(*troubles)
-    assert job(database).write(lambda session: None, gives_up=gives_up) == "written"
-    assert database.written
+    ]:
+        with subtests.test(troubles=troubles, gives_up=gives_up):
+            database = Troubled(*troubles)
+            assert job(database).write(lambda session: None, gives_up=gives_up) == "written"
+            assert database.written

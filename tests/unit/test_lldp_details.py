@@ -22,9 +22,8 @@ def details(*said: Any) -> Any:
     return (parsed([{"name": "eth0", "lldp": list(said)}]) or {"eth0": {}})["eth0"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "digits", "expected"),
-    [
+def test_what_is_said(subtests: pytest.Subtests) -> None:
+    for kind, digits, expected in [
         (1, "04aabbccddeeff", {"switch_chassis_id": "aa:bb:cc:dd:ee:ff"}),
         (1, "0501c0000201", {"switch_chassis_id": "192.0.2.1"}),
         (1, "0502fe80" + "00" * 13 + "01", {"switch_chassis_id": "fe80::1"}),
@@ -98,15 +97,13 @@ def details(*said: Any) -> Any:
         (127, "aabbcc" + "01" + "05ee", {}),
         (0, "", {}),
         (99, "00", {}),
-    ],
-)
-def test_what_is_said(kind: int, digits: str, expected: Any) -> None:
-    assert details([kind, digits]) == expected
+    ]:
+        with subtests.test(kind=kind, digits=digits):
+            assert details([kind, digits]) == expected
 
 
-@pytest.mark.parametrize(
-    "pair",
-    [
+def test_what_is_not_well_formed_does_not_count(subtests: pytest.Subtests) -> None:
+    for pair in [
         *([1, "04aabb"], [1, "0509c0000201"], [1, "0501c000"], [2, "03aabb"], [1, "05"], [5, "ff"], [5, "6100"]),
         *([7, "0014"], [7, "001400140014"], [8, "05"], [8, ""], [8, "0509c0000201"], [5, "zz"], [5, 5], ["5", "61"]),
         *(
@@ -115,10 +112,9 @@ def test_what_is_said(kind: int, digits: str, expected: Any) -> None:
             for rest in ("", "01", "0100", "0200", "03", "030065", "0300650561", "04", "0409", "06", "0600", "0700")
         ),
         *([5], "x", None, 5, [5, "61", "62"]),
-    ],
-)
-def test_what_is_not_well_formed_does_not_count(pair: Any) -> None:
-    assert details(pair, [5, "737731"]) == {"switch_system_name": "sw1"}
+    ]:
+        with subtests.test(pair=pair):
+            assert details(pair, [5, "737731"]) == {"switch_system_name": "sw1"}
 
 
 def test_what_is_said_twice() -> None:

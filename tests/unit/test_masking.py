@@ -106,9 +106,8 @@ def test_a_stored_text_is_masked_like_its_document(document: dict[str, Any]) -> 
         assert expected == document
 
 
-@pytest.mark.parametrize(
-    ("document", "expected"),
-    [
+def test_documents(subtests: pytest.Subtests) -> None:
+    for document, expected in [
         ({"a": [{"password": "x"}, "y"]}, {"a": [{"password": MASK}, "y"]}),
         ({"kernel_append_params": "nofb password=x y"}, {"kernel_append_params": f"nofb password={MASK} y"}),
         ({"snmp_auth_key": "a"}, {"snmp_auth_key": MASK}),
@@ -120,15 +119,13 @@ def test_a_stored_text_is_masked_like_its_document(document: dict[str, Any]) -> 
             {"settings": [{"name": "AdminPassword", "value": "x"}, {"name": "Boot", "value": "y"}]},
             {"settings": [{"name": "AdminPassword", "value": MASK}, {"name": "Boot", "value": "y"}]},
         ),
-    ],
-)  # fmt: skip
-def test_documents(document: Any, expected: Any) -> None:
-    assert masking.mask(document) == expected
+    ]:
+        with subtests.test(document=document):
+            assert masking.mask(document) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_texts(subtests: pytest.Subtests) -> None:
+    for text, expected in [
         ("https://admin:hunter2@host/x", f"https://admin:{MASK}@host/x"),
         ("https://admin:hun@ter/2@host/x", f"https://admin:{MASK}@host/x"),
         ("postgresql://u:p@h1/d,mariadb://v:q@h2/e", f"postgresql://u:{MASK}@h1/d,mariadb://v:{MASK}@h2/e"),
@@ -142,10 +139,9 @@ def test_documents(document: Any, expected: Any) -> None:
         ("snmp_priv_key = hunter2 x", f"snmp_priv_key = {MASK} x"),
         ("passwd='hunter2'", f"passwd='{MASK}'"),
         ("the password is wrong", "the password is wrong"),
-    ],
-)
-def test_texts(text: str, expected: str) -> None:
-    assert masking.mask_text(text) == expected
+    ]:
+        with subtests.test(text=text):
+            assert masking.mask_text(text) == expected
 
 
 def test_other_containers() -> None:
@@ -186,9 +182,8 @@ def test_names_that_clients_make_up_do_not_fill_the_memory() -> None:
     assert masking.mask({"password" * 100: 1, "a" * 800: 1}) == {"password" * 100: masking.MASK, "a" * 800: 1}
 
 
-@pytest.mark.parametrize(
-    ("text", "masked"),
-    [
+def test_documents_within_texts(subtests: pytest.Subtests) -> None:
+    for text, masked in [
         ("{'snmp_community': 'hunter2', 'b': 1}", "{'snmp_community': '******', 'b': 1}"),
         ('{"passwd": "hun\\"ter2"}', "{\"passwd\": '******'}"),
         (
@@ -204,43 +199,40 @@ def test_names_that_clients_make_up_do_not_fill_the_memory() -> None:
             "{'path': '/extra/a', 'value': 'kept', 'token': 'x'}",
             "{'path': '/extra/a', 'value': 'kept', 'token': '******'}",
         ),
-    ],
-)
-def test_documents_within_texts(text: str, masked: str) -> None:
-    assert masking.mask_text(text) == masked
+    ]:
+        with subtests.test(text=text):
+            assert masking.mask_text(text) == masked
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_names_that_are_whole_words(subtests: pytest.Subtests) -> None:
+    for name in [
         *("api_key", "bmc_api_key", "apiKey", "API-Key", "apikey", "x_access_key", "AccessKey", "ssh_key", "sshKey2"),
         *("authorization", "Proxy-Authorization", "cookie", "cookies", "credential", "bmc.credentials", "community"),
         *("psk", "wifi_psk", "hmac", "pwd", "SetupPwd", "pw", "bmc_pw", "pin", "TpmPin", "PIN1", "otp", "ipmi_pass"),
         *("adm_pass2", "admin.pass", "X-PIN"),
-    ],
-)
-def test_names_that_are_whole_words(name: str) -> None:
-    document = {name: "hunter2", "n": [{"name": name, "value": "hunter2"}]}
-    assert masking.mask(document) == {name: MASK, "n": [{"name": name, "value": MASK}]}
-    text = dump_json(document)
-    assert masking.mentions_secret(text)
-    assert "hunter2" not in orjson.dumps(node_masking.mask_json(text)).decode()
-    assert "hunter2" not in masking.mask_text(f"{name}=hunter2 and {{'{name}': 'hunter2'}}")
-    assert "hunter2" not in masking.mask_text(f"[{{'path': '/driver_info/{name}', 'op': 'add', 'value': 'hunter2'}}]")
+    ]:
+        with subtests.test(name=name):
+            document = {name: "hunter2", "n": [{"name": name, "value": "hunter2"}]}
+            assert masking.mask(document) == {name: MASK, "n": [{"name": name, "value": MASK}]}
+            text = dump_json(document)
+            assert masking.mentions_secret(text)
+            assert "hunter2" not in orjson.dumps(node_masking.mask_json(text)).decode()
+            assert "hunter2" not in masking.mask_text(f"{name}=hunter2 and {{'{name}': 'hunter2'}}")
+            assert "hunter2" not in masking.mask_text(
+                f"[{{'path': '/driver_info/{name}', 'op': 'add', 'value': 'hunter2'}}]"
+            )
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_names_that_only_have_such_a_word_within(subtests: pytest.Subtests) -> None:
+    for name in [
         *("pinned", "spin", "ping", "opinion", "mapping", "pwm", "pwm_fan", "option", "otpional", "bypass", "compass"),
         *("pass_through", "pass", "communities", "authorizations_of", "hmacs", "accessible_keyboard", "shpin"),
-    ],
-)
-def test_names_that_only_have_such_a_word_within(name: str) -> None:
-    document = {name: "kept"}
-    assert masking.mask(document) == document
-    assert masking.mask_text(f"{name}=kept") == f"{name}=kept"
-    assert not masking.mentions_secret(json.dumps(document))
+    ]:
+        with subtests.test(name=name):
+            document = {name: "kept"}
+            assert masking.mask(document) == document
+            assert masking.mask_text(f"{name}=kept") == f"{name}=kept"
+            assert not masking.mentions_secret(json.dumps(document))
 
 
 def test_headers_in_texts() -> None:

@@ -50,9 +50,8 @@ def test_no_machine_at_all() -> None:
     assert analyse([], {0: Bucket(2)}).verdict is Verdict.FITS
 
 
-@pytest.mark.parametrize(
-    ("machines", "wanted", "verdict"),
-    [
+def test_verdicts(subtests: pytest.Subtests) -> None:
+    for machines, wanted, verdict in [
         (["", "a"], 1, Verdict.FITS),
         (["", "a"], 2, Verdict.SHORT),
         (["free", "a"], 1, Verdict.BUSY),
@@ -60,10 +59,9 @@ def test_no_machine_at_all() -> None:
         (["served free", "a"], 1, Verdict.BUSY),
         (["a", "a free"], 1, Verdict.IMPOSSIBLE),
         (["lock", "a"], 1, Verdict.FITS),
-    ],
-)
-def test_verdicts(machines: list[str], wanted: int, verdict: Verdict) -> None:
-    assert of([A, FREE, SERVED, NOTED], *machines, wanted=wanted).verdict is verdict
+    ]:
+        with subtests.test(machines=machines, wanted=wanted):
+            assert of([A, FREE, SERVED, NOTED], *machines, wanted=wanted).verdict is verdict
 
 
 def test_relaxations_are_the_smallest_changes_of_the_request() -> None:

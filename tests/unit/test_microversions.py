@@ -13,9 +13,8 @@ def negotiated(standard: str = "", own: str = "") -> int:
     return VERSIONS.negotiate(Headers({"OpenStack-API-Version": standard, "X-OpenStack-Nova-API-Version": own}))
 
 
-@pytest.mark.parametrize(
-    ("standard", "own", "expected"),
-    [
+def test_what_is_asked_for(subtests: pytest.Subtests) -> None:
+    for standard, own, expected in [
         ("", "", 1),
         ("compute 2.87", "", 87),
         ("Compute 2.87", "2.3", 87),
@@ -24,22 +23,21 @@ def negotiated(standard: str = "", own: str = "") -> int:
         ("compute 2.4, compute 2.5", "", 5),
         ("placement 1.39", "2.61", 61),
         ("compute", "", 1),
-    ],
-)
-def test_what_is_asked_for(standard: str, own: str, expected: int) -> None:
-    assert negotiated(standard, own) == expected
+    ]:
+        with subtests.test(standard=standard):
+            assert negotiated(standard, own) == expected
 
 
-@pytest.mark.parametrize("text", ["2", "2.", ".1", "2.01", "02.1", "2.-1", "+2.1", "2.1.1", "2.1x", "LATEST", "2.٣"])
-def test_what_is_not_a_version(text: str) -> None:
-    with pytest.raises(MicroversionMalformed):
-        negotiated(own=text)
+def test_what_is_not_a_version(subtests: pytest.Subtests) -> None:
+    for text in ["2", "2.", ".1", "2.01", "02.1", "2.-1", "+2.1", "2.1.1", "2.1x", "LATEST", "2.٣"]:
+        with subtests.test(text=text), pytest.raises(MicroversionMalformed):
+            negotiated(own=text)
 
 
-@pytest.mark.parametrize("text", ["2.0", "2.101", "1.1", "3.1"])
-def test_what_is_not_served(text: str) -> None:
-    with pytest.raises(MicroversionNotServed, match=r"the oldest is 2\.1, the newest 2\.100"):
-        negotiated(f"compute {text}")
+def test_what_is_not_served(subtests: pytest.Subtests) -> None:
+    for text in ["2.0", "2.101", "1.1", "3.1"]:
+        with subtests.test(text=text), pytest.raises(MicroversionNotServed, match=r"oldest is 2\.1, the newest 2\.100"):
+            negotiated(f"compute {text}")
 
 
 def test_answers_say_the_version_in_both_headers() -> None:

@@ -28,18 +28,16 @@ def check(data: Any) -> Any:
     return load(NODE_CREATE, {"driver": "fake-hardware", "network_data": data}, "node")["network_data"]
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
+def test_what_can_be(subtests: pytest.Subtests) -> None:
+    for data in [
         {},
         document(),
         document(links=[LINK, BOND, VLAN], networks=[IPV4, IPV6], services=[DNS, {**DNS, "address": "2001:db8::2"}]),
         document(links=[{**LINK, "mtu": None, "vif_id": "x", "more": 1}], networks=[{**IPV4, "type": "ipv4_dhcp"}]),
         {**document(), "more": 1},
-    ],
-)
-def test_what_can_be(data: Any) -> None:
-    assert check(data) == data
+    ]:
+        with subtests.test(data=data):
+            assert check(data) == data
 
 
 def test_null_is_nothing() -> None:
@@ -50,9 +48,8 @@ def without(whole: dict[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in whole.items() if key != name}
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
+def test_what_cannot_be(subtests: pytest.Subtests) -> None:
+    for data, message in [
         *((without(document(), name), f"'{name}' is a required property") for name in document()),
         (document(links=[1]), "/links/0"),
         (document() | {"links": 5}, "/links"),
@@ -72,9 +69,8 @@ def without(whole: dict[str, Any], name: str) -> dict[str, Any]:
         *((document(networks=[{**IPV4, "routes": [without(ROUTE, name)]}]), name) for name in ROUTE),
         (document(services=[{**DNS, "address": "x"}]), "address"),
         (document(services=[{**DNS, "type": "ntp"}]), "type"),
-    ],
-)
-def test_what_cannot_be(data: Any, message: str) -> None:
-    with pytest.raises(InvalidValue, match="Invalid network_data") as error:
-        check(data)
-    assert message in str(error.value)
+    ]:
+        with subtests.test(data=data):
+            with pytest.raises(InvalidValue, match="Invalid network_data") as error:
+                check(data)
+            assert message in str(error.value)

@@ -27,9 +27,8 @@ def op(kind: str, path: str, *value: Any) -> dict[str, Any]:
     return {"op": kind, "path": path, **({"value": value[0]} if value else {})}
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_what_is_not_well_formed_is_refused(subtests: pytest.Subtests) -> None:
+    for body in [
         {"op": "add"},
         "x",
         None,
@@ -45,11 +44,9 @@ def op(kind: str, path: str, *value: Any) -> dict[str, Any]:
         ),
         [op("add", "/extra/a~1b", 1)],
         [{"op": "add", "path": 5, "value": 1}],
-    ],
-)
-def test_what_is_not_well_formed_is_refused(body: Any) -> None:
-    with pytest.raises(InvalidValue):
-        parse(body)
+    ]:
+        with subtests.test(body=body), pytest.raises(InvalidValue):
+            parse(body)
 
 
 def test_what_is_set_needs_a_value() -> None:
@@ -64,9 +61,8 @@ def test_escapes_are_taken_when_they_may() -> None:
     assert patch.apply(DOCUMENT, operations, DEFAULTS)["extra"]["a/b"] == 1
 
 
-@pytest.mark.parametrize(
-    ("operations", "extra"),
-    [
+def test_operations_are_applied_in_order(subtests: pytest.Subtests) -> None:
+    for operations, extra in [
         ([op("add", "/extra/b", 2)], {"a": 1, "list": [1, 2], "b": 2}),
         ([op("replace", "/extra/a", 2)], {"a": 2, "list": [1, 2]}),
         ([op("remove", "/extra/a")], {"list": [1, 2]}),
@@ -74,26 +70,22 @@ def test_escapes_are_taken_when_they_may() -> None:
         ([op("remove", "/extra")], {}),
         ([op("remove", "/extra"), op("add", "/extra/z", 1)], {"z": 1}),
         ([], DOCUMENT["extra"]),
-    ],
-)
-def test_operations_are_applied_in_order(operations: patch.Patch, extra: dict[str, Any]) -> None:
-    assert patch.apply(DOCUMENT, operations, DEFAULTS)["extra"] == extra
-    assert DOCUMENT["extra"] == {"a": 1, "list": [1, 2]}
-    assert DEFAULTS["extra"] == {}
+    ]:
+        with subtests.test(operations=operations):
+            assert patch.apply(DOCUMENT, operations, DEFAULTS)["extra"] == extra
+            assert DOCUMENT["extra"] == {"a": 1, "list": [1, 2]}
+            assert DEFAULTS["extra"] == {}
 
 
-@pytest.mark.parametrize(
-    "operation",
-    [
+def test_what_does_not_apply_names_the_operation(subtests: pytest.Subtests) -> None:
+    for operation in [
         op("replace", "/extra/none", 1),
         op("remove", "/extra/none"),
         op("add", "/extra/list/9", 1),
         op("add", "/name/x", 1),
-    ],
-)
-def test_what_does_not_apply_names_the_operation(operation: dict[str, Any]) -> None:
-    with pytest.raises(InvalidValue, match=operation["path"]):
-        patch.apply(DOCUMENT, [operation], DEFAULTS)
+    ]:
+        with subtests.test(operation=operation), pytest.raises(InvalidValue, match=operation["path"]):
+            patch.apply(DOCUMENT, [operation], DEFAULTS)
 
 
 def test_as_many_operations_as_are_allowed() -> None:

@@ -49,17 +49,18 @@ def equal(number: int, dead: int = 0) -> list[RingMember]:
     ]
 
 
-@pytest.mark.parametrize(("number", "dead", "arcs"), [(1, 0, 1), (2, 0, 2), (3, 1, 5), (200, 0, MOST_ARCS), (2, 2, 2)])
-def test_a_ring_has_an_arc_of_each_conductor(number: int, dead: int, arcs: int) -> None:
-    root = parsed(ring("r", "rack1", equal(number, dead), 21))
-    assert len(of_class(root, "arc")) == arcs
-    assert len(of_class(root, "dead")) == dead
-    title, description = named(root)
-    assert title == "rack1"
-    assert ("is dead" in description) == bool(dead)
-    assert ("not served" in description) == (number == dead)
-    assert f"{number - dead} of {number} alive" in texts(root)
-    assert len(str(ring("r", "rack1", equal(number, dead), 21))) < 30_000
+def test_a_ring_has_an_arc_of_each_conductor(subtests: pytest.Subtests) -> None:
+    for number, dead, arcs in [(1, 0, 1), (2, 0, 2), (3, 1, 5), (200, 0, MOST_ARCS), (2, 2, 2)]:
+        with subtests.test(number=number, dead=dead):
+            root = parsed(ring("r", "rack1", equal(number, dead), 21))
+            assert len(of_class(root, "arc")) == arcs
+            assert len(of_class(root, "dead")) == dead
+            title, description = named(root)
+            assert title == "rack1"
+            assert ("is dead" in description) == bool(dead)
+            assert ("not served" in description) == (number == dead)
+            assert f"{number - dead} of {number} alive" in texts(root)
+            assert len(str(ring("r", "rack1", equal(number, dead), 21))) < 30_000
 
 
 def test_a_ring_without_conductors() -> None:
@@ -96,12 +97,19 @@ def test_a_heat_map_has_the_numbers() -> None:
     assert len(of_class(root, "heat-empty")) == 1
 
 
-@pytest.mark.parametrize(
-    ("free", "total", "level"),
-    [(0, 0, 0), (0, 9, 0), (1, 1000, 1), (1, 4, 1), (2, 4, 2), (3, 4, 3), (4, 5, 4), (9, 9, 4)],
-)
-def test_levels_of_the_scale(free: int, total: int, level: int) -> None:
-    assert Cell(free, total).level == level
+def test_levels_of_the_scale(subtests: pytest.Subtests) -> None:
+    for free, total, level in [
+        (0, 0, 0),
+        (0, 9, 0),
+        (1, 1000, 1),
+        (1, 4, 1),
+        (2, 4, 2),
+        (3, 4, 3),
+        (4, 5, 4),
+        (9, 9, 4),
+    ]:
+        with subtests.test(free=free, total=total):
+            assert Cell(free, total).level == level
 
 
 def test_a_heat_map_is_bounded() -> None:
@@ -117,15 +125,19 @@ def test_a_heat_map_is_bounded() -> None:
     assert parsed(heat_map("h", "Capacity", grid({}))).get("role") == "img"
 
 
-@pytest.mark.parametrize(
-    ("part", "whole", "alone", "lengths"),
-    [(0, 0, 0, (0, 0)), (1, 10**12, 0, (1, 0)), (50, 100, 25, (80, 40)), (5, 1, 9, (160, 160)), (-1, 5, 0, (0, 0))],
-)
-def test_a_bar(part: int, whole: int, alone: int, lengths: tuple[float, float]) -> None:
-    root = parsed(bar(part, whole, alone=alone))
-    assert root.get("aria-hidden") == "true"
-    (long,), (short,) = of_class(root, "bar"), of_class(root, "bar-alone")
-    assert (float(long.get("width", "")), float(short.get("width", ""))) == lengths
+def test_a_bar(subtests: pytest.Subtests) -> None:
+    for part, whole, alone, lengths in [
+        (0, 0, 0, (0, 0)),
+        (1, 10**12, 0, (1, 0)),
+        (50, 100, 25, (80, 40)),
+        (5, 1, 9, (160, 160)),
+        (-1, 5, 0, (0, 0)),
+    ]:
+        with subtests.test(part=part):
+            root = parsed(bar(part, whole, alone=alone))
+            assert root.get("aria-hidden") == "true"
+            (long,), (short,) = of_class(root, "bar"), of_class(root, "bar-alone")
+            assert (float(long.get("width", "")), float(short.get("width", ""))) == lengths
 
 
 def test_hostile_names_are_text() -> None:
@@ -140,9 +152,8 @@ def test_hostile_names_are_text() -> None:
         assert "\u202e" not in picture
 
 
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
+def test_compact_numbers(subtests: pytest.Subtests) -> None:
+    for number, text in [
         (0, "0"),
         (9_999, "9999"),
         (10_000, "10k"),
@@ -153,10 +164,9 @@ def test_hostile_names_are_text() -> None:
         (50_000_000, "50M"),
         (10**9, "1G"),
         (7 * 10**12, "7T"),
-    ],
-)
-def test_compact_numbers(number: int, text: str) -> None:
-    assert compact(number) == text
+    ]:
+        with subtests.test(number=number):
+            assert compact(number) == text
 
 
 def test_shortened() -> None:
@@ -181,15 +191,18 @@ def contrast(one: str, other: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
-@pytest.mark.parametrize("number", [0, 1], ids=["light", "dark"])
-def test_texts_on_colours_can_be_read(number: int) -> None:
-    named = colours()[number]
-    grounds = [name for name in named if f"on-{name}" in named]
-    assert {f"heat-{level}" for level in range(len(LEVELS))} | {f"hue-{hue}" for hue in range(COLOURS)} <= {*grounds}
-    for ground in grounds:
-        assert contrast(named[ground], named[f"on-{ground}"]) >= 4.5, ground
-    assert contrast(named["picture-ground"], named["picture-text"]) >= 7
-    # The number of a dead conductor may be over the hatching.
-    assert contrast(named["dead-line"], named["on-dead"]) >= 4.5
-    assert contrast(named["bar"], named["bar-alone"]) >= 3
-    assert {*colours()[0]} == {*colours()[1]}
+def test_texts_on_colours_can_be_read(subtests: pytest.Subtests) -> None:
+    for number in [0, 1]:
+        with subtests.test(number=number):
+            named = colours()[number]
+            grounds = [name for name in named if f"on-{name}" in named]
+            assert {f"heat-{level}" for level in range(len(LEVELS))} | {f"hue-{hue}" for hue in range(COLOURS)} <= {
+                *grounds
+            }
+            for ground in grounds:
+                assert contrast(named[ground], named[f"on-{ground}"]) >= 4.5, ground
+            assert contrast(named["picture-ground"], named["picture-text"]) >= 7
+            # The number of a dead conductor may be over the hatching.
+            assert contrast(named["dead-line"], named["on-dead"]) >= 4.5
+            assert contrast(named["bar"], named["bar-alone"]) >= 3
+            assert {*colours()[0]} == {*colours()[1]}

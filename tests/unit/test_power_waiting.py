@@ -57,9 +57,8 @@ class Controller:
         return ensure_power(machine, self, target, timeout, restore_boot_device=restore, pace=self.pace())
 
 
-@pytest.mark.parametrize(
-    ("state", "target", "restarts", "node", "asked"),
-    [
+def test_what_is_asked_of_a_controller(subtests: pytest.Subtests) -> None:
+    for state, target, restarts, node, asked in [
         (POWER_OFF, POWER_ON, (), {}, ["boot device", POWER_ON]),
         (POWER_ON, POWER_ON, (), {}, []),
         (None, POWER_ON, (), {}, ["boot device", POWER_ON]),
@@ -76,31 +75,26 @@ class Controller:
         (POWER_ON, SOFT_REBOOT, (SOFT_REBOOT,), {"disable_power_off": True}, ["boot device", SOFT_REBOOT]),
         (POWER_ON, SOFT_REBOOT, (REBOOT,), {}, [SOFT_POWER_OFF, "boot device", POWER_ON]),
         (POWER_OFF, SOFT_REBOOT, (), {}, ["boot device", POWER_ON]),
-    ],
-)
-def test_what_is_asked_of_a_controller(
-    state: str | None, target: str, restarts: tuple[str, ...], node: dict[str, Any], asked: list[str]
-) -> None:
-    controller = Controller(state, restarts=restarts)
-    assert controller.bring(target, **node) == POWER_TARGETS[target]
-    assert controller.log == asked
-    assert controller.read() == POWER_TARGETS[target] or target == SOFT_REBOOT
+    ]:
+        with subtests.test(state=state, target=target, restarts=restarts, node=node):
+            controller = Controller(state, restarts=restarts)
+            assert controller.bring(target, **node) == POWER_TARGETS[target]
+            assert controller.log == asked
+            assert controller.read() == POWER_TARGETS[target] or target == SOFT_REBOOT
 
 
-@pytest.mark.parametrize(
-    ("target", "restarts", "said"),
-    [
+def test_a_machine_that_must_not_go_off_is_never_asked_to(subtests: pytest.Subtests) -> None:
+    for target, restarts, said in [
         (POWER_OFF, (REBOOT,), "'power off' is refused: the node forbids to switch its power off"),
         (SOFT_POWER_OFF, (), "'soft power off' is refused: the node forbids to switch its power off"),
         (REBOOT, (), "'rebooting' is refused: it needs the power to go off, which the node forbids"),
         (SOFT_REBOOT, (REBOOT,), "'soft rebooting' is refused: it needs the power to go off"),
-    ],
-)
-def test_a_machine_that_must_not_go_off_is_never_asked_to(target: str, restarts: tuple[str, ...], said: str) -> None:
-    controller = Controller(POWER_ON, restarts=restarts)
-    with pytest.raises(InvalidValue, match=said):
-        controller.bring(target, disable_power_off=True)
-    assert controller.log == []
+    ]:
+        with subtests.test(target=target):
+            controller = Controller(POWER_ON, restarts=restarts)
+            with pytest.raises(InvalidValue, match=said):
+                controller.bring(target, disable_power_off=True)
+            assert controller.log == []
 
 
 def test_a_reset_is_over_when_the_machine_is_on_again() -> None:
@@ -111,22 +105,26 @@ def test_a_reset_is_over_when_the_machine_is_on_again() -> None:
     assert 15 <= quick.now < 20  # it was never seen off
 
 
-@pytest.mark.parametrize(
-    ("target", "timeout", "seconds"),
-    [(POWER_OFF, None, 60), (POWER_OFF, 7, 7), (SOFT_POWER_OFF, None, 600), (SOFT_POWER_OFF, 20, 20), (REBOOT, 9, 9)],
-)
-def test_what_does_not_come_to_pass(target: str, timeout: float | None, seconds: float) -> None:
-    controller = Controller(POWER_ON)
-    controller.ignores = {POWER_OFF, SOFT_POWER_OFF}
-    asked = POWER_OFF if target == REBOOT else target
-    with pytest.raises(PowerNotReached) as error:
-        controller.bring(target, timeout)
-    assert str(error.value) == (
-        f"The machine is in power state 'power on', not in 'power off', {seconds} seconds after its controller was "
-        f"asked for '{asked}'."
-    )
-    assert controller.now == seconds
-    assert controller.log == [asked]
+def test_what_does_not_come_to_pass(subtests: pytest.Subtests) -> None:
+    for target, timeout, seconds in [
+        (POWER_OFF, None, 60),
+        (POWER_OFF, 7, 7),
+        (SOFT_POWER_OFF, None, 600),
+        (SOFT_POWER_OFF, 20, 20),
+        (REBOOT, 9, 9),
+    ]:
+        with subtests.test(target=target, timeout=timeout):
+            controller = Controller(POWER_ON)
+            controller.ignores = {POWER_OFF, SOFT_POWER_OFF}
+            asked = POWER_OFF if target == REBOOT else target
+            with pytest.raises(PowerNotReached) as error:
+                controller.bring(target, timeout)
+            assert str(error.value) == (
+                f"The machine is in power state 'power on', not in 'power off', {seconds} seconds after its "
+                f"controller was asked for '{asked}'."
+            )
+            assert controller.now == seconds
+            assert controller.log == [asked]
 
 
 def test_a_controller_that_is_silent_meanwhile_is_waited_for() -> None:

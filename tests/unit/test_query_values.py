@@ -1,5 +1,7 @@
 """Values of Placement's query parameters."""
 
+import re
+
 import pytest
 
 from baremetal_sched.errors.placement import BadQuery
@@ -12,19 +14,16 @@ def test_resources() -> None:
     assert parse_resources("VCPU:1,MEMORY_MB: 2 ,VCPU:3") == {"VCPU": 3, "MEMORY_MB": 2}
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_bad_resources(subtests: pytest.Subtests) -> None:
+    for text, message in [
         ("", "Badly formed resources parameter"),
         ("VCPU", "Badly formed resources parameter"),
         ("VCPU:1:2", "Badly formed resources parameter"),
         ("VCPU:x", "expected positive integer amount. Got: x"),
         ("VCPU:0", "requires amount >= 1. Got: 0"),
-    ],
-)
-def test_bad_resources(text: str, message: str) -> None:
-    with pytest.raises(BadQuery, match=message):
-        parse_resources(text)
+    ]:
+        with subtests.test(text=text), pytest.raises(BadQuery, match=message):
+            parse_resources(text)
 
 
 def test_required_traits() -> None:
@@ -42,20 +41,17 @@ def test_contradictions_are_traits_that_cannot_be_right() -> None:
     assert parse_required(["in:A,B", "!A,!B"], 39).contradictions() == {"A", "B"}
 
 
-@pytest.mark.parametrize(
-    ("text", "version", "message"),
-    [
+def test_bad_required_traits(subtests: pytest.Subtests) -> None:
+    for text, version, message in [
         ("A,", 39, "Got an empty trait in: A,"),
         ("!", 39, "Got an empty trait in: !"),
         ("!A", 21, "HW_CPU_X86_VMX,CUSTOM_MAGIC. Got: !A"),
         ("in:A", 38, "only supported since microversion 1.39"),
         ("in:A,", 39, "Got an empty trait in: in:A,"),
         ("in:A,!B", 39, "does not support forbidden traits"),
-    ],
-)
-def test_bad_required_traits(text: str, version: int, message: str) -> None:
-    with pytest.raises(BadQuery, match=message.replace(".", r"\.").replace("!", "!")):
-        parse_required([text], version)
+    ]:
+        with subtests.test(text=text), pytest.raises(BadQuery, match=re.escape(message)):
+            parse_required([text], version)
 
 
 def test_aggregates() -> None:
@@ -64,15 +60,12 @@ def test_aggregates() -> None:
     assert conditions.forbidden == {UUID}
 
 
-@pytest.mark.parametrize(
-    ("values", "version", "message"),
-    [
+def test_bad_aggregates(subtests: pytest.Subtests) -> None:
+    for values, version, message in [
         (["x"], 32, "contain valid UUID"),
         ([f"{UUID},{UUID}"], 32, "must be prefixed with the 'in:'"),
         ([UUID, UUID], 23, "Multiple member_of parameters are not supported"),
         ([f"!{UUID}"], 31, "Forbidden member_of parameters are not supported"),
-    ],
-)
-def test_bad_aggregates(values: list[str], version: int, message: str) -> None:
-    with pytest.raises(BadQuery, match=message):
-        parse_member_of("member_of", values, version)
+    ]:
+        with subtests.test(values=values), pytest.raises(BadQuery, match=message):
+            parse_member_of("member_of", values, version)

@@ -20,19 +20,16 @@ LARGE = Route("POST", "/classes", view, largest_body=7)
 TABLE = by_path([OLD, LARGE, GONE, NEW])
 
 
-@pytest.mark.parametrize(("version", "expected"), [(2, OLD), (6, OLD), (9, NEW), (100, NEW)])
-def test_a_request_gets_the_route_of_its_microversion(version: int, expected: Route) -> None:
-    assert choose(TABLE["/classes/<name>"]["PUT"], version) is expected
+def test_a_request_gets_the_route_of_its_microversion(subtests: pytest.Subtests) -> None:
+    for version, expected in [(2, OLD), (6, OLD), (9, NEW), (100, NEW)]:
+        with subtests.test(version=version):
+            assert choose(TABLE["/classes/<name>"]["PUT"], version) is expected
 
 
-@pytest.mark.parametrize(
-    ("method", "version", "error"), [("PUT", 1, PathNotFound), ("PUT", 7, TooNew), ("DELETE", 4, MethodNotAllowed)]
-)
-def test_other_microversions_hear_what_the_nearest_route_says(
-    method: str, version: int, error: type[Exception]
-) -> None:
-    with pytest.raises(error):
-        choose(TABLE["/classes/<name>"][method], version)
+def test_other_microversions_hear_what_the_nearest_route_says(subtests: pytest.Subtests) -> None:
+    for method, version, error in [("PUT", 1, PathNotFound), ("PUT", 7, TooNew), ("DELETE", 4, MethodNotAllowed)]:
+        with subtests.test(method=method, version=version), pytest.raises(error):
+            choose(TABLE["/classes/<name>"][method], version)
 
 
 def test_methods_stand_in_the_order_of_the_table() -> None:

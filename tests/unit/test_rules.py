@@ -86,9 +86,8 @@ def holds(condition: dict[str, Any]) -> bool:
 # -- fields in texts ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
+def test_fields_are_filled_in(subtests: pytest.Subtests) -> None:
+    for text, value in [
         ("{inventory[cpu][count]}", 8),
         ("{inventory.cpu.count}", 8),
         ("{inventory[disks][0][size]}", 100),
@@ -122,10 +121,9 @@ def holds(condition: dict[str, Any]) -> bool:
         ("{plugin_data[zero]:c}", "{plugin_data[zero]:c}"),
         ("{plugin_data[zero]:>3c}", "{plugin_data[zero]:>3c}"),
         ("{plugin_data[zero]:c>3}", "cc0"),
-    ],
-)
-def test_fields_are_filled_in(text: Any, value: Any) -> None:
-    assert run(clause("set-attribute", path="/extra/a", value=text)).node["extra"]["a"] == value
+    ]:
+        with subtests.test(text=text):
+            assert run(clause("set-attribute", path="/extra/a", value=text)).node["extra"]["a"] == value
 
 
 def test_what_is_filled_in_is_a_copy() -> None:
@@ -143,39 +141,40 @@ def test_only_some_arguments_are_filled_in_unless_in_a_loop() -> None:
     assert run(clause("set-attribute", path=path, value=1, loop=[1])).node["extra"]["n1"] == 1
 
 
-@pytest.mark.parametrize(
-    ("mask", "sensitive", "seen"),
-    [
+def test_secrets_are_masked(subtests: pytest.Subtests) -> None:
+    for mask, sensitive, seen in [
         ("always", False, "***"),
         ("always", True, "***"),
         ("never", False, "secret"),
         ("sensitive", False, "***"),
         ("sensitive", True, "secret"),
-    ],
-)
-def test_secrets_are_masked(mask: str, sensitive: bool, seen: str) -> None:
-    found = subject()
-    actions = [clause("set-attribute", path="/extra/a", value="{inventory[bmc_password]}")]
-    actions.append(clause("set-attribute", path="/extra/b", value="{inventory}"))
-    engine.run([Rule("r1", (), actions, sensitive)], found, mask_secrets=mask)
-    assert found.node["extra"]["a"] == found.node["extra"]["b"]["bmc_password"] == seen
-    assert found.inventory == INVENTORY
+    ]:
+        with subtests.test(mask=mask, sensitive=sensitive):
+            found = subject()
+            actions = [clause("set-attribute", path="/extra/a", value="{inventory[bmc_password]}")]
+            actions.append(clause("set-attribute", path="/extra/b", value="{inventory}"))
+            engine.run([Rule("r1", (), actions, sensitive)], found, mask_secrets=mask)
+            assert found.node["extra"]["a"] == found.node["extra"]["b"]["bmc_password"] == seen
+            assert found.inventory == INVENTORY
 
 
-@pytest.mark.parametrize(("mask", "masked"), [("always", True), ("never", False)])
-def test_secrets_of_the_node_are_masked_as_in_every_answer(mask: str, masked: bool) -> None:
-    found = subject()
-    found.node["driver_info"] = {"ipmi_password": "pw", "ipmi_address": "192.0.2.1"}
-    found.node["instance_info"] = {"image_url": "http://signed"}
-    found.read_only = {"driver_internal_info": {"agent_secret_token": "t"}}
-    fields = ("driver_info", "driver_info.ipmi_password", "instance_info.image_url")
-    fields += ("driver_internal_info.agent_secret_token",)
-    value = [f"{{node.{field}}}" for field in fields]
-    engine.run([Rule("r1", (), [clause("set-attribute", path="/extra/a", value=value)])], found, mask_secrets=mask)
-    shown, *secrets = found.node["extra"]["a"]
-    assert shown == {"ipmi_password": "******" if masked else "pw", "ipmi_address": "192.0.2.1"}
-    assert secrets == (["******"] * 3 if masked else ["pw", "http://signed", "t"])
-    assert found.node["driver_info"]["ipmi_password"] == "pw"
+def test_secrets_of_the_node_are_masked_as_in_every_answer(subtests: pytest.Subtests) -> None:
+    for mask, masked in [("always", True), ("never", False)]:
+        with subtests.test(mask=mask):
+            found = subject()
+            found.node["driver_info"] = {"ipmi_password": "pw", "ipmi_address": "192.0.2.1"}
+            found.node["instance_info"] = {"image_url": "http://signed"}
+            found.read_only = {"driver_internal_info": {"agent_secret_token": "t"}}
+            fields = ("driver_info", "driver_info.ipmi_password", "instance_info.image_url")
+            fields += ("driver_internal_info.agent_secret_token",)
+            value = [f"{{node.{field}}}" for field in fields]
+            engine.run(
+                [Rule("r1", (), [clause("set-attribute", path="/extra/a", value=value)])], found, mask_secrets=mask
+            )
+            shown, *secrets = found.node["extra"]["a"]
+            assert shown == {"ipmi_password": "******" if masked else "pw", "ipmi_address": "192.0.2.1"}
+            assert secrets == (["******"] * 3 if masked else ["pw", "http://signed", "t"])
+            assert found.node["driver_info"]["ipmi_password"] == "pw"
 
 
 # -- conditions --------------------------------------------------------------------------------------------------------
@@ -239,21 +238,19 @@ DOES_NOT = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("condition", "expected"), [(one, True) for one in HOLDS] + [(one, False) for one in DOES_NOT], ids=str
-)
-def test_conditions_and_their_opposites(condition: dict[str, Any], expected: bool) -> None:
-    assert holds(condition) is expected
-    assert holds({**condition, "op": f"!{condition['op']}"}) is not expected
+def test_conditions_and_their_opposites(subtests: pytest.Subtests) -> None:
+    for condition, expected in [(one, True) for one in HOLDS] + [(one, False) for one in DOES_NOT]:
+        with subtests.test(condition=condition):
+            assert holds(condition) is expected
+            assert holds({**condition, "op": f"!{condition['op']}"}) is not expected
 
 
 def test_every_operator_is_tested() -> None:
     assert {one["op"] for one in HOLDS} == {one["op"] for one in DOES_NOT} == set(OPERATORS)
 
 
-@pytest.mark.parametrize(
-    ("condition", "reason"),
-    [
+def test_conditions_that_cannot_be_looked_at(subtests: pytest.Subtests) -> None:
+    for condition, reason in [
         (clause("eq", values="abc"), "Expected list for 'values', got: str"),
         (clause("lt", values=[{}, 1]), "cannot be compared"),
         (clause("gt", values=[None, 1]), "cannot be compared"),
@@ -267,13 +264,12 @@ def test_every_operator_is_tested() -> None:
         (clause("contains", value="a", regex="a{9999999999}"), "invalid regular expression"),
         (clause("one-of", value="a", values=5), "Expected list for 'values', got: int"),
         (clause("eq", x=1), "missing required argument(s): values; unexpected argument(s): x"),
-    ],
-)
-def test_conditions_that_cannot_be_looked_at(condition: dict[str, Any], reason: str) -> None:
-    with pytest.raises(RuleFailed) as failed:
-        holds(condition)
-    assert reason in str(failed.value)
-    assert str(failed.value).endswith("(inspection rule r1)")
+    ]:
+        with subtests.test(condition=condition):
+            with pytest.raises(RuleFailed) as failed:
+                holds(condition)
+            assert reason in str(failed.value)
+            assert str(failed.value).endswith("(inspection rule r1)")
 
 
 #: Python tries 2**40 ways to find it.
@@ -281,28 +277,27 @@ ENDLESS = clause("contains", value="a" * 40 + "!", regex="(a+)+$")
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize(
-    ("condition", "reason"),
-    [
+def test_regular_expressions_that_never_end(subtests: pytest.Subtests) -> None:
+    """They take neither for ever nor all memory, and what comes after them is looked at."""
+    for condition, reason in [
         (ENDLESS, re.escape("the regular expression '(a+)+$' takes more than 1 s (inspection rule r1)")),
         ({**ENDLESS, "op": "!matches"}, "takes more than 1 s"),
         # Which of the two comes first is a matter of the machine.
         (clause("matches", value="ab" * 8_000_000, regex="(a|b)*c?"), "invalid regular expression|takes more than 1 s"),
-    ],
-)
-def test_regular_expressions_that_never_end(condition: dict[str, Any], reason: str) -> None:
-    """They take neither for ever nor all memory, and what comes after them is looked at."""
-    with pytest.raises(RuleFailed, match=reason):
-        holds(condition)
-    assert holds(clause("contains", value="abc", regex="b"))
+    ]:
+        with subtests.test(condition=condition):
+            with pytest.raises(RuleFailed, match=reason):
+                holds(condition)
+            assert holds(clause("contains", value="abc", regex="b"))
 
 
-@pytest.mark.parametrize("regex", ["(?:a|bc){1000000}", "(?:(?:(?:a?){1000}){1000}){1000}", "a{100000000}"])
-def test_repetitions_are_not_unrolled(regex: str) -> None:
+def test_repetitions_are_not_unrolled(subtests: pytest.Subtests) -> None:
     """A matcher that compiles them into as many parts needs gigabytes, or fails for the whole process."""
-    with suppress(RuleFailed):
-        holds(clause("contains", value="a" * 40, regex=regex))
-    assert holds(clause("contains", value="abc", regex="b"))
+    for regex in ["(?:a|bc){1000000}", "(?:(?:(?:a?){1000}){1000}){1000}", "a{100000000}"]:
+        with subtests.test(regex=regex):
+            with suppress(RuleFailed):
+                holds(clause("contains", value="a" * 40, regex=regex))
+            assert holds(clause("contains", value="abc", regex="b"))
 
 
 def test_a_matcher_that_was_killed_is_started_again() -> None:
@@ -328,34 +323,33 @@ def test_all_conditions_have_to_hold() -> None:
     assert "CUSTOM_B" not in run(add, conditions=(true, false)).traits
 
 
-@pytest.mark.parametrize(
-    ("items", "any_", "all_", "first", "last"),
-    [
+def test_loops_in_conditions(subtests: pytest.Subtests) -> None:
+    for items, any_, all_, first, last in [
         ([8, 9], True, False, True, False),
         ([9, 8], True, False, True, True),
         ([8, 8], True, True, True, True),
         ([9, 9], False, False, False, False),
         ({"v": 8}, True, True, True, True),
         ([{"v": 8}, {"v": 9}], True, False, True, False),
-    ],
-)
-def test_loops_in_conditions(items: Any, any_: bool, all_: bool, first: bool, last: bool) -> None:
-    item = "{item}" if isinstance(items, list) and isinstance(items[0], int) else "{item[v]}"
-    for multiple, expected in ((None, any_), ("any", any_), ("all", all_), ("first", first), ("last", last)):
-        condition = clause("eq", values=["{inventory[cpu][count]}", item], loop=items, multiple=multiple)
-        assert holds(condition) is expected, multiple
+    ]:
+        with subtests.test(items=items):
+            item = "{item}" if isinstance(items, list) and isinstance(items[0], int) else "{item[v]}"
+            for multiple, expected in ((None, any_), ("any", any_), ("all", all_), ("first", first), ("last", last)):
+                condition = clause("eq", values=["{inventory[cpu][count]}", item], loop=items, multiple=multiple)
+                assert holds(condition) is expected, multiple
 
 
 # -- actions -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", ["/extra/d/n", "extra/d/n", "extra.d.n"])
-def test_attributes(path: str) -> None:
-    assert run(clause("set-attribute", path=path, value=2)).node["extra"]["d"] == {"k": 1, "n": 2}
-    assert run(clause("extend-attribute", path=path, value=2)).node["extra"]["d"]["n"] == [2]
-    put = clause("set-attribute", path=path, value={"m": 1})
-    assert run(put, clause("del-attribute", path=path + path[-2] + "m")).node["extra"]["d"]["n"] == {}
-    assert run(put, clause("del-attribute", path=path)).node["extra"]["d"] == {"k": 1}
+def test_attributes(subtests: pytest.Subtests) -> None:
+    for path in ["/extra/d/n", "extra/d/n", "extra.d.n"]:
+        with subtests.test(path=path):
+            assert run(clause("set-attribute", path=path, value=2)).node["extra"]["d"] == {"k": 1, "n": 2}
+            assert run(clause("extend-attribute", path=path, value=2)).node["extra"]["d"]["n"] == [2]
+            put = clause("set-attribute", path=path, value={"m": 1})
+            assert run(put, clause("del-attribute", path=path + path[-2] + "m")).node["extra"]["d"]["n"] == {}
+            assert run(put, clause("del-attribute", path=path)).node["extra"]["d"] == {"k": 1}
 
 
 def test_whole_attributes() -> None:
@@ -399,17 +393,21 @@ def test_plugin_data() -> None:
         assert run(clause("unset-plugin-data", path)).plugin_data == subject().plugin_data
 
 
-@pytest.mark.parametrize("port", [PORT, MAC, MAC.upper()])
-def test_ports(port: str) -> None:
-    def of(*actions: dict[str, Any]) -> Any:
-        return run(*actions).ports[PORT]
+def test_ports(subtests: pytest.Subtests) -> None:
+    for port in [PORT, MAC, MAC.upper()]:
+        with subtests.test(port=port):
 
-    assert of(clause("set-port-attribute", port, "/physical_network", "{node.name}"))["physical_network"] == "n1"
-    assert of(clause("extend-port-attribute", port_id=port, path="extra.l", value=1, unique=True))["extra"] == {
-        "l": [1]
-    }
-    both = clause("set-port-attribute", port, "/extra/a", 1), clause("del-port-attribute", port, "/extra/a")
-    assert of(*both)["extra"] == {}
+            def of(*actions: dict[str, Any]) -> Any:
+                return run(*actions).ports[PORT]
+
+            assert (
+                of(clause("set-port-attribute", port, "/physical_network", "{node.name}"))["physical_network"] == "n1"
+            )
+            assert of(clause("extend-port-attribute", port_id=port, path="extra.l", value=1, unique=True))["extra"] == {
+                "l": [1]
+            }
+            both = clause("set-port-attribute", port, "/extra/a", 1), clause("del-port-attribute", port, "/extra/a")
+            assert of(*both)["extra"] == {}
 
 
 def test_loops_in_actions() -> None:
@@ -431,9 +429,8 @@ def test_logging() -> None:
     assert run(clause("log", "{node.name}"), clause("log", msg="x", level="WARNING")).node == subject().node
 
 
-@pytest.mark.parametrize(
-    ("action", "reason"),
-    [
+def test_actions_that_fail(subtests: pytest.Subtests) -> None:
+    for action, reason in [
         (clause("fail", "no {node.name}"), "Failed to inspect hardware. Reason: no n1"),
         (clause("log", "x", "loud"), "Invalid log level: loud"),
         (clause("set-attribute", "/extra/s/x", 1), "Failed to set attribute /extra/s/x: "),
@@ -464,13 +461,12 @@ def test_logging() -> None:
         (clause("api-call", url="http://h", retries=float("inf")), "Invalid parameter"),
         (clause("api-call", url="http://h", headers=["x"]), "headers has to be an object"),
         (clause("set-attribute", "/extra/a"), "missing required argument(s): value"),
-    ],
-)
-def test_actions_that_fail(action: dict[str, Any], reason: str) -> None:
-    with pytest.raises(RuleFailed) as failed:
-        run(action)
-    assert reason in str(failed.value)
-    assert "(inspection rule r1)" in str(failed.value)
+    ]:
+        with subtests.test(action=action):
+            with pytest.raises(RuleFailed) as failed:
+                run(action)
+            assert reason in str(failed.value)
+            assert "(inspection rule r1)" in str(failed.value)
 
 
 def test_capabilities_need_properties() -> None:
@@ -525,21 +521,19 @@ def test_rules_see_what_those_before_them_did() -> None:
     assert "a" not in other.node["extra"]
 
 
-@pytest.mark.parametrize(
-    ("conditions", "actions", "reason"),
-    [
+def test_rules_that_can_only_fail_are_refused(subtests: pytest.Subtests) -> None:
+    for conditions, actions, reason in [
         ([clause("eq", x=1)], [], "Invalid parameters for condition operator eq: missing required argument(s): values"),
         ([clause("!eq", [1], True, 3)], [], "condition operator eq: too many arguments: 3, at most 2 are taken"),
         ([clause("matches", "a", "(")], [], "condition operator matches: invalid regular expression"),
         ([], [clause("set-attribute", path="/a")], "Invalid parameters for action operator set-attribute: missing"),
         ([], [clause("log", msg="a", x=1)], "action operator log: unexpected argument(s): x"),
         ([], [clause("add-trait", "bad")], "action operator add-trait: Failed to add new trait: 'bad' is not"),
-    ],
-)
-def test_rules_that_can_only_fail_are_refused(conditions: Any, actions: Any, reason: str) -> None:
-    with pytest.raises(InvalidValue) as refused:
-        engine.check(conditions, actions)
-    assert reason in str(refused.value)
+    ]:
+        with subtests.test(conditions=conditions, actions=actions):
+            with pytest.raises(InvalidValue) as refused:
+                engine.check(conditions, actions)
+            assert reason in str(refused.value)
 
 
 def test_what_a_loop_fills_in_is_not_refused() -> None:
@@ -570,20 +564,17 @@ def test_a_text_that_doubles_itself_is_stopped() -> None:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize(
-    "actions",
-    [
+def test_whatever_grows_is_stopped(subtests: pytest.Subtests) -> None:
+    for actions in [
         [clause("set-plugin-data", "x", ["a"]), *[clause("set-plugin-data", "x", ["{plugin_data[x]}"] * 2)] * 40],
         [clause("set-plugin-data", "x", {"a": 1}), *[clause("set-plugin-data", "x", {"{plugin_data[x]}": 1})] * 40],
         [clause("extend-attribute", "/extra/l", "a" * 10_000, loop=list(range(1000)))],
         [clause("set-plugin-data", "{item}", {"a": ["b" * 5000]}, loop=list(range(1000)))],
         [clause("set-plugin-data", "x", ["a" * 64]), *[clause("extend-plugin-data", "x", "{plugin_data[x]}")] * 40],
         [clause("set-capability", "x", "a" * 64), *[clause("set-capability", "x", "{node.properties}" * 2)] * 40],
-    ],
-)
-def test_whatever_grows_is_stopped(actions: list[dict[str, Any]]) -> None:
-    with pytest.raises(RuleFailed, match=r"\(inspection rule r1\)"):
-        spend(2**20, *actions)
+    ]:
+        with subtests.test(actions=actions), pytest.raises(RuleFailed, match=r"\(inspection rule r1\)"):
+            spend(2**20, *actions)
 
 
 def test_what_conditions_read_counts_too() -> None:
@@ -602,18 +593,15 @@ def test_rules_that_take_long_are_stopped() -> None:
     assert time.monotonic() - started < 5
 
 
-@pytest.mark.parametrize(
-    "action",
-    [
+def test_documents_get_no_deeper_than_can_be_shown(subtests: pytest.Subtests) -> None:
+    for action in [
         clause("set-attribute", "/extra/" + "/".join("a" * 300), 1),
         clause("set-plugin-data", ".".join("a" * 300), 1),
         clause("extend-attribute", "/extra/" + "/".join("a" * 300), 1),
         clause("set-port-attribute", MAC, "/extra/" + "/".join("a" * 300), 1),
-    ],
-)
-def test_documents_get_no_deeper_than_can_be_shown(action: dict[str, Any]) -> None:
-    with pytest.raises(RuleFailed, match="nested too deeply: at most 100 levels"):
-        run(action)
+    ]:
+        with subtests.test(action=action), pytest.raises(RuleFailed, match="nested too deeply: at most 100 levels"):
+            run(action)
 
 
 def test_a_document_that_nests_itself_is_stopped() -> None:
@@ -623,18 +611,16 @@ def test_a_document_that_nests_itself_is_stopped() -> None:
     assert run(*[nesting] * 90)
 
 
-@pytest.mark.parametrize(
-    ("conditions", "actions", "message"),
-    [
+def test_a_rule_has_so_many_clauses(subtests: pytest.Subtests) -> None:
+    for conditions, actions, message in [
         (100, 100, None),
         (101, 1, "101 conditions are too many: a rule may have 100"),
         (1, 101, "101 actions are too many: a rule may have 100"),
-    ],
-)
-def test_a_rule_has_so_many_clauses(conditions: int, actions: int, message: str | None) -> None:
-    rule = [clause("is-true", "x")] * conditions, [clause("fail", "x")] * actions
-    with pytest.raises(InvalidValue, match=message) if message else nullcontext():
-        engine.check(*rule)
+    ]:
+        with subtests.test(conditions=conditions):
+            rule = [clause("is-true", "x")] * conditions, [clause("fail", "x")] * actions
+            with pytest.raises(InvalidValue, match=message) if message else nullcontext():
+                engine.check(*rule)
 
 
 def test_a_rule_has_so_many_regular_expressions() -> None:

@@ -25,35 +25,36 @@ MAINTAINED = MAINTENANCE.id
 IN_USE = INSTANCE.id
 
 
-@pytest.mark.parametrize(
-    ("machines", "wanted", "said"),
-    [
-        ([], 1, "There are no nodes."),
-        ([""], 1, "1 of 1 node matches."),
-        (["", "", LACKS], 1, "2 of 3 nodes match."),
-        (["", LACKS], 2, "Only 1 node can be had. Of 2 nodes, 1 lacks CUSTOM_NVME; 2 would match if nodes that lack "
-                         "CUSTOM_NVME were accepted."),
-        ([""], 2, "Only 1 node can be had."),
-        # Each machine counts for the first condition that it fails, and the two strongest are named.
-        ([f"{GOLD.id} {LACKS}", GOLD.id, LACKS, LACKS, HAS_OLD], 1,
-         "No node matches. Of 5 nodes, 2 are not of resource class gold, 2 lack CUSTOM_NVME and 1 fails other "
-         "conditions; 2 would match if nodes that lack CUSTOM_NVME were accepted."),
-        ([f"{LACKS} {HAS_OLD}"], 1,
-         "No node matches. Of 1 node, 1 lacks CUSTOM_NVME; 1 would match if nodes that lack CUSTOM_NVME or have "
-         "CUSTOM_OLD were accepted."),
-        ([f"{GOLD.id} {LACKS} {HAS_OLD}"], 1,
-         "No node matches. Of 1 node, 1 is not of resource class gold; 1 would match without 3 of the conditions."),
-        # Of those that match otherwise it counts what holds them back. What does not count is not counted.
-        ([IN_USE, f"{IN_USE} {MAINTAINED}", LACKS, f"{LACKS} {IN_USE}", f"{IN_USE} {LOCK}"], 1,
-         "No node that matches is free. Of 3 nodes, 1 is in maintenance and 2 are in use by instances; 1 would match "
-         "if nodes that lack CUSTOM_NVME were accepted."),
-        ([SERVED.id, SERVED.id, IN_USE], 1,
-         "No node that matches can be used. Of 3 nodes, 1 is in use by an instance and 2 have no live conductor."),
-    ],
-    ids=[str(number) for number in range(10)],
-)  # fmt: skip
-def test_sentences(machines: list[str], wanted: int, said: str) -> None:
-    assert sentence(of(ALL, *machines, wanted=wanted)) == said
+#: Which conditions the machines fail, how many are wanted, and what is said of that.
+SENTENCES: list[tuple[list[str], int, str]] = [
+    ([], 1, "There are no nodes."),
+    ([""], 1, "1 of 1 node matches."),
+    (["", "", LACKS], 1, "2 of 3 nodes match."),
+    (["", LACKS], 2, "Only 1 node can be had. Of 2 nodes, 1 lacks CUSTOM_NVME; 2 would match if nodes that lack "
+                     "CUSTOM_NVME were accepted."),
+    ([""], 2, "Only 1 node can be had."),
+    # Each machine counts for the first condition that it fails, and the two strongest are named.
+    ([f"{GOLD.id} {LACKS}", GOLD.id, LACKS, LACKS, HAS_OLD], 1,
+     "No node matches. Of 5 nodes, 2 are not of resource class gold, 2 lack CUSTOM_NVME and 1 fails other "
+     "conditions; 2 would match if nodes that lack CUSTOM_NVME were accepted."),
+    ([f"{LACKS} {HAS_OLD}"], 1,
+     "No node matches. Of 1 node, 1 lacks CUSTOM_NVME; 1 would match if nodes that lack CUSTOM_NVME or have "
+     "CUSTOM_OLD were accepted."),
+    ([f"{GOLD.id} {LACKS} {HAS_OLD}"], 1,
+     "No node matches. Of 1 node, 1 is not of resource class gold; 1 would match without 3 of the conditions."),
+    # Of those that match otherwise it counts what holds them back. What does not count is not counted.
+    ([IN_USE, f"{IN_USE} {MAINTAINED}", LACKS, f"{LACKS} {IN_USE}", f"{IN_USE} {LOCK}"], 1,
+     "No node that matches is free. Of 3 nodes, 1 is in maintenance and 2 are in use by instances; 1 would match "
+     "if nodes that lack CUSTOM_NVME were accepted."),
+    ([SERVED.id, SERVED.id, IN_USE], 1,
+     "No node that matches can be used. Of 3 nodes, 1 is in use by an instance and 2 have no live conductor."),
+]  # fmt: skip
+
+
+def test_sentences(subtests: pytest.Subtests) -> None:
+    for machines, wanted, said in SENTENCES:
+        with subtests.test(said):
+            assert sentence(of(ALL, *machines, wanted=wanted)) == said
 
 
 def test_a_class_is_not_asked_for() -> None:

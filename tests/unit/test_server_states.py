@@ -10,9 +10,8 @@ from baremetal_sched.machines import states
 ON, OFF = states.POWER_ON, states.POWER_OFF
 
 
-@pytest.mark.parametrize(
-    ("task", "after", "node", "status", "task_state"),
-    [
+def test_status_and_task(subtests: pytest.Subtests) -> None:
+    for task, after, node, status, task_state in [
         (None, None, None, "ERROR", None),
         ("spawning", None, NodeState("available", ON), "BUILD", "spawning"),
         ("spawning", None, NodeState("deploying", ON), "BUILD", "spawning"),
@@ -43,18 +42,16 @@ ON, OFF = states.POWER_ON, states.POWER_OFF
         (None, None, NodeState("unrescuing", ON), "RESCUE", "unrescuing"),
         (None, None, NodeState("rescue failed", ON), "ERROR", None),
         (None, None, NodeState("servicing", ON), "ACTIVE", None),
-    ],
-)
-def test_status_and_task(
-    task: str | None, after: str | None, node: NodeState | None, status: str, task_state: str | None
-) -> None:
-    state = state_of(task, after, node)
-    assert (state.status, state.task_state) == (status, task_state)
+    ]:
+        with subtests.test(task=task, after=after, node=node):
+            state = state_of(task, after, node)
+            assert (state.status, state.task_state) == (status, task_state)
 
 
-@pytest.mark.parametrize(("power", "number"), [(ON, 1), (OFF, 4), (None, 0), ("error", 0), ("rebooting", 0)])
-def test_power(power: str | None, number: int) -> None:
-    assert state_of(None, None, NodeState("active", power)).power_state == number
+def test_power(subtests: pytest.Subtests) -> None:
+    for power, number in [(ON, 1), (OFF, 4), (None, 0), ("error", 0), ("rebooting", 0)]:
+        with subtests.test(power=power):
+            assert state_of(None, None, NodeState("active", power)).power_state == number
 
 
 def test_every_provision_state_has_a_status() -> None:
@@ -65,9 +62,8 @@ def test_every_provision_state_has_a_status() -> None:
             }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("action", "accepted"),
-    [
+def test_which_action_from_which_state(subtests: pytest.Subtests) -> None:
+    for action, accepted in [
         ("start", {"stopped"}),
         ("stop", {"active", "error"}),
         ("reboot", {"active"}),
@@ -75,18 +71,17 @@ def test_every_provision_state_has_a_status() -> None:
         ("rebuild", {"active", "stopped", "error"}),
         ("rescue", {"active", "stopped", "error"}),
         ("unrescue", {"rescued"}),
-    ],
-)
-def test_which_action_from_which_state(action: str, accepted: set[str]) -> None:
-    for vm_state in ("active", "stopped", "error", "rescued", "building"):
-        state = ServerState(vm_state)
-        if vm_state in accepted:
-            require_accepted(action, "s", state)
-            with pytest.raises(ServerStateRefused, match="task_state deleting"):
-                require_accepted(action, "s", ServerState(vm_state, "deleting"))
-        else:
-            with pytest.raises(ServerStateRefused, match=f"vm_state {vm_state}"):
-                require_accepted(action, "s", state)
+    ]:
+        with subtests.test(action=action):
+            for vm_state in ("active", "stopped", "error", "rescued", "building"):
+                state = ServerState(vm_state)
+                if vm_state in accepted:
+                    require_accepted(action, "s", state)
+                    with pytest.raises(ServerStateRefused, match="task_state deleting"):
+                        require_accepted(action, "s", ServerState(vm_state, "deleting"))
+                else:
+                    with pytest.raises(ServerStateRefused, match=f"vm_state {vm_state}"):
+                        require_accepted(action, "s", state)
 
 
 def test_a_reboot_of_one_that_is_being_rebooted() -> None:

@@ -24,17 +24,14 @@ def test_two_settings_do_not_share_anything() -> None:
     assert settings.load().api.max_limit == 1000
 
 
-@pytest.mark.parametrize(
-    "overrides",
-    [
+def test_a_wrong_value_stops_the_start(subtests: pytest.Subtests) -> None:
+    for overrides in [
         {"api": {"auth_strategy": "magic"}},
         {"api": {"no_such_option": 1}},
         {"conductor": {"heartbeat_interval": 10, "heartbeat_timeout": 10}},
-    ],
-)
-def test_a_wrong_value_stops_the_start(overrides: dict) -> None:
-    with pytest.raises((cfg.Error, ValueError)):
-        settings.load(overrides=overrides)
+    ]:
+        with subtests.test(overrides=overrides), pytest.raises((cfg.Error, ValueError)):
+            settings.load(overrides=overrides)
 
 
 def test_a_wrong_value_in_a_file_stops_the_start(tmp_path: Path) -> None:

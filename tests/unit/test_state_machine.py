@@ -43,9 +43,8 @@ def test_a_target_is_kept_while_the_work_goes_on() -> None:
     assert one.provision_state == states.CLEANFAIL
 
 
-@pytest.mark.parametrize(
-    ("state", "failed"),
-    [
+def test_failing(subtests: pytest.Subtests) -> None:
+    for state, failed in [
         (states.VERIFYING, states.ENROLL),
         (states.CLEANING, states.CLEANFAIL),
         (states.INSPECTING, states.INSPECTFAIL),
@@ -55,12 +54,11 @@ def test_a_target_is_kept_while_the_work_goes_on() -> None:
         (states.RESCUING, states.RESCUEFAIL),
         (states.UNRESCUING, states.UNRESCUEFAIL),
         (states.SERVICING, states.SERVICEFAIL),
-    ],
-)
-def test_failing(state: str, failed: str) -> None:
-    one = node(state)
-    state_machine.fail(one, "because")
-    assert (one.provision_state, one.last_error) == (failed, "because")
+    ]:
+        with subtests.test(state=state):
+            one = node(state)
+            state_machine.fail(one, "because")
+            assert (one.provision_state, one.last_error) == (failed, "because")
 
 
 def test_what_leads_nowhere() -> None:

@@ -45,12 +45,13 @@ def test_of_too_many_the_oldest_go() -> None:
     assert list(map(cache.get, "abc")) == [None, {"token": "b"}, {"token": "c"}]
 
 
-@pytest.mark.parametrize("seconds", [-1, 0])
-def test_nothing_is_kept_if_that_is_asked_for(seconds: int) -> None:
-    cache = TokenCache(seconds, clock=Clock())
-    cache.set("a", {"n": 1})
-    assert cache.get("a") is None
-    assert not cache._entries
+def test_nothing_is_kept_if_that_is_asked_for(subtests: pytest.Subtests) -> None:
+    for seconds in [-1, 0]:
+        with subtests.test(seconds=seconds):
+            cache = TokenCache(seconds, clock=Clock())
+            cache.set("a", {"n": 1})
+            assert cache.get("a") is None
+            assert not cache._entries
 
 
 def test_tokens_are_not_in_it() -> None:

@@ -5,9 +5,8 @@ import pytest
 from baremetal_sched.baremetal.schemas.traits import complaint, is_trait, proposals
 
 
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [
+def test_proposals(subtests: pytest.Subtests) -> None:
+    for name, meant in [
         ("NVME", ["CUSTOM_NVME"]),
         ("nvme-ssd v1", ["CUSTOM_NVME_SSD_V1"]),
         ("custom_nvme", ["CUSTOM_NVME"]),
@@ -19,11 +18,10 @@ from baremetal_sched.baremetal.schemas.traits import complaint, is_trait, propos
         ("!", []),
         ("é", []),
         ("x" * 250, []),
-    ],
-)
-def test_proposals(name: str, meant: list[str]) -> None:
-    assert proposals(name) == meant
-    assert all(is_trait(trait) for trait in meant)
+    ]:
+        with subtests.test(name=name):
+            assert proposals(name) == meant
+            assert all(is_trait(trait) for trait in meant)
 
 
 def test_a_complaint_is_a_sentence() -> None:

@@ -31,9 +31,8 @@ def test_what_apache_writes_is_understood() -> None:
     assert bcrypt.checkpw(b"myPassword", users.hashes["myName"])
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
+def test_lines_that_are_refused(subtests: pytest.Subtests) -> None:
+    for text, reason in [
         ("bob", "line 1 is not NAME:HASH"),
         (f":{HASH}", "line 1 is not NAME:HASH"),
         (f"# x\nbob :{HASH}", "line 2 is not NAME:HASH"),
@@ -46,14 +45,13 @@ def test_what_apache_writes_is_understood() -> None:
         (f"bob:{HASH.replace('04', '31')}", "the cost of the hash of 'bob' must be from 4 to 15"),
         (f"bob:{HASH.replace('04', '03')}", "the cost of the hash of 'bob' must be from 4 to 15"),
         (f"bob:{HASH}\nann:{HASH}\nbob:{HASH}", "line 3: there is another line of 'bob' above"),
-    ],
-)
-def test_lines_that_are_refused(text: str, reason: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        password_file.parse_users(text)
-    assert reason in str(caught.value)
-    for secret in ("plain", HASH, "qUqP5", "HqJZ"):
-        assert secret not in str(caught.value)
+    ]:
+        with subtests.test(text=text):
+            with pytest.raises(ValueError) as caught:
+                password_file.parse_users(text)
+            assert reason in str(caught.value)
+            for secret in ("plain", HASH, "qUqP5", "HqJZ"):
+                assert secret not in str(caught.value)
 
 
 def test_the_decoy_is_as_much_work_as_most_hashes() -> None:
@@ -65,10 +63,10 @@ def test_the_decoy_is_as_much_work_as_most_hashes() -> None:
     assert password_file.parse_users("").decoy.startswith(b"$2b$12$")
 
 
-@pytest.mark.parametrize("password", ["", "a\0b", "ä" * 37, "\ud800"])
-def test_passwords_that_bcrypt_cannot_hash_are_refused(password: str) -> None:
-    with pytest.raises(ValueError):
-        password_file.hash_password(password)
+def test_passwords_that_bcrypt_cannot_hash_are_refused(subtests: pytest.Subtests) -> None:
+    for password in ["", "a\0b", "ä" * 37, "\ud800"]:
+        with subtests.test(password=password), pytest.raises(ValueError):
+            password_file.hash_password(password)
 
 
 def test_where_the_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,9 +97,8 @@ def test_roles() -> None:
     assert password_file.parse_roles("# nothing yet\n") == {}
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
+def test_roles_that_are_refused(subtests: pytest.Subtests) -> None:
+    for text, reason in [
         ("- a", "must map user names"),
         ("a: [", "is not YAML"),
         ("a: !!python/object:os.system x", "is not YAML"),
@@ -113,12 +110,11 @@ def test_roles() -> None:
         ("a: {system_scope: some}", "a: system_scope can only be all"),
         ("a: {project_id: p, system_scope: all}", "a: project_id and system_scope cannot be combined"),
         ("1: {}", "the name of a user must be a string"),
-    ],
-)
-def test_roles_that_are_refused(text: str, reason: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        password_file.parse_roles(text)
-    assert reason in str(caught.value)
+    ]:
+        with subtests.test(text=text):
+            with pytest.raises(ValueError) as caught:
+                password_file.parse_roles(text)
+            assert reason in str(caught.value)
 
 
 # -- following --------------------------------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """What ``driver_info`` may say about an IPMI controller."""
 
-from typing import Any
-
 import pytest
 
 from baremetal_sched.drivers.ipmi.driver_info import PROPERTIES, IpmiTarget
@@ -14,9 +12,8 @@ PLAIN = ("-I", "lanplus", "-H", "10.0.0.1", "-L", "ADMINISTRATOR")
 BRIDGE = {"ipmi_bridging": "single", "ipmi_target_channel": 7, "ipmi_target_address": "0x72"}
 
 
-@pytest.mark.parametrize(
-    ("info", "options"),
-    [
+def test_what_ipmitool_is_told(subtests: pytest.Subtests) -> None:
+    for info, options in [
         ({}, PLAIN),
         ({"ipmi_port": "6230", "ipmi_username": "ADMIN"}, (*PLAIN, "-p", "6230", "-U", "ADMIN")),
         ({"ipmi_port": 6230, "ipmi_username": ""}, (*PLAIN, "-p", "6230")),
@@ -32,10 +29,9 @@ BRIDGE = {"ipmi_bridging": "single", "ipmi_target_channel": 7, "ipmi_target_addr
         ),
         ({"ipmi_address": "bmc-1.example.com"}, (*PLAIN[:3], "bmc-1.example.com", *PLAIN[4:])),
         ({"ipmi_address": "fe80::1%eth0"}, (*PLAIN[:3], "fe80::1%eth0", *PLAIN[4:])),
-    ],
-)
-def test_what_ipmitool_is_told(info: dict[str, Any], options: tuple[str, ...]) -> None:
-    assert IpmiTarget.of(machine({**ADDRESS, **info})).options == options
+    ]:
+        with subtests.test(info=info):
+            assert IpmiTarget.of(machine({**ADDRESS, **info})).options == options
 
 
 def test_passwords_and_flags() -> None:
@@ -51,9 +47,8 @@ def test_passwords_and_flags() -> None:
     assert not IpmiTarget.of(machine(ADDRESS, disable_boot_timeout=False)).disables_boot_timeout
 
 
-@pytest.mark.parametrize(
-    ("info", "said"),
-    [
+def test_what_is_refused_and_by_which_name(subtests: pytest.Subtests) -> None:
+    for info, said in [
         ({"ipmi_address": None}, "ipmi_address is missing"),
         ({"ipmi_address": ["10.0.0.1"]}, "ipmi_address has to be a text"),
         ({"ipmi_address": "-oProxy"}, "ipmi_address must not begin with a hyphen"),
@@ -88,13 +83,12 @@ def test_passwords_and_flags() -> None:
         ({**BRIDGE, "ipmi_target_channel": 256}, "ipmi_target_channel has to be a number from 0 to 255"),
         ({**BRIDGE, "ipmi_target_address": "-1"}, "ipmi_target_address has to be"),
         ({"ipmi_force_boot_device": "perhaps"}, "ipmi_force_boot_device has to be true or false"),
-    ],
-)
-def test_what_is_refused_and_by_which_name(info: dict[str, Any], said: str) -> None:
-    with pytest.raises(InvalidValue) as error:
-        IpmiTarget.of(machine({**ADDRESS, **info}))
-    assert f"driver_info/{said}" in str(error.value)
-    assert "Secret" not in str(error.value)
+    ]:
+        with subtests.test(info=info):
+            with pytest.raises(InvalidValue) as error:
+                IpmiTarget.of(machine({**ADDRESS, **info}))
+            assert f"driver_info/{said}" in str(error.value)
+            assert "Secret" not in str(error.value)
 
 
 def test_each_property_that_is_read_is_described_and_no_other() -> None:

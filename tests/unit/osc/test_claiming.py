@@ -71,11 +71,12 @@ def test_several_at_once() -> None:
     assert placement.asked == [[("resources", "CUSTOM_GOLD:1"), ("limit", "12")]]
 
 
-@pytest.mark.parametrize("passing", [LOST, BUSY], ids=["lost", "busy"])
-def test_claims_are_repeated(passing: Exception) -> None:
-    placement = Placement(2, (passing, False), (passing, False))
-    assert len(claim_of(placement)) == 1
-    assert len(placement.asked) == placement.claims == 3
+def test_claims_are_repeated(subtests: pytest.Subtests) -> None:
+    for passing in [LOST, BUSY]:
+        with subtests.test(passing=passing):
+            placement = Placement(2, (passing, False), (passing, False))
+            assert len(claim_of(placement)) == 1
+            assert len(placement.asked) == placement.claims == 3
 
 
 def test_attempts_are_bounded() -> None:
@@ -91,11 +92,12 @@ def test_the_cause_of_an_outage_is_said() -> None:
         claim_of(placement, attempts=4)
 
 
-@pytest.mark.parametrize("error", [BUSY, ConnectFailure("gone")], ids=["busy", "connection"])
-def test_claims_that_were_made_without_an_answer(error: Exception) -> None:
-    placement = Placement(2, (error, True))
-    assert len(claim_of(placement, 2)) == 2
-    assert placement.claims == 1
+def test_claims_that_were_made_without_an_answer(subtests: pytest.Subtests) -> None:
+    for error in [BUSY, ConnectFailure("gone")]:
+        with subtests.test(error=error):
+            placement = Placement(2, (error, True))
+            assert len(claim_of(placement, 2)) == 2
+            assert placement.claims == 1
 
 
 def test_a_claim_that_was_not_made_without_an_answer_is_repeated() -> None:

@@ -21,14 +21,16 @@ SIBLINGS = {
 }
 
 
-@pytest.mark.parametrize("url", SIBLINGS)
-def test_siblings(url: str) -> None:
-    assert sibling(url.partition("?")[0], "scheduling") == SIBLINGS[url]
+def test_siblings(subtests: pytest.Subtests) -> None:
+    for url in SIBLINGS:
+        with subtests.test(url=url):
+            assert sibling(url.partition("?")[0], "scheduling") == SIBLINGS[url]
 
 
-@pytest.mark.parametrize("version", ["", "/", "/v1", "/v1/", "/v2.1", "/v2.1/0a1b-2c"])
-def test_versions_are_left_out(version: str) -> None:
-    assert without_version(f"http://h/baremetal{version}") == "http://h/baremetal"
+def test_versions_are_left_out(subtests: pytest.Subtests) -> None:
+    for version in ["", "/", "/v1", "/v1/", "/v2.1", "/v2.1/0a1b-2c"]:
+        with subtests.test(version=version):
+            assert without_version(f"http://h/baremetal{version}") == "http://h/baremetal"
 
 
 class Session:

@@ -35,15 +35,16 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize("options", QUERIES)
-def test_queries(options: str) -> None:
-    assert query(*options.split()) == QUERIES[options]
+def test_queries(subtests: pytest.Subtests) -> None:
+    for options in QUERIES:
+        with subtests.test(options=options):
+            assert query(*options.split()) == QUERIES[options]
 
 
-@pytest.mark.parametrize("amount", ["A", "A=", "=1", "A=-1", "A=x", "A=\u0661"])
-def test_amounts_that_are_none(amount: str) -> None:
-    with pytest.raises(CommandError, match="CLASS=AMOUNT"):
-        query("--resource", amount)
+def test_amounts_that_are_none(subtests: pytest.Subtests) -> None:
+    for amount in ["A", "A=", "=1", "A=-1", "A=x", "A=\u0661"]:
+        with subtests.test(amount=amount), pytest.raises(CommandError, match="CLASS=AMOUNT"):
+            query("--resource", amount)
 
 
 def test_groups_that_cannot_be(capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,9 +53,10 @@ def test_groups_that_cannot_be(capsys: pytest.CaptureFixture[str]) -> None:
     assert "the name of a group" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["gold", "gold.v1", "CUSTOM_GOLD", "a--b", "Größe", "x_", ""])
-def test_classes_are_named_as_the_service_does(name: str) -> None:
-    assert placement_class(name) == resource_class_of(name)
+def test_classes_are_named_as_the_service_does(subtests: pytest.Subtests) -> None:
+    for name in ["gold", "gold.v1", "CUSTOM_GOLD", "a--b", "Größe", "x_", ""]:
+        with subtests.test(name=name):
+            assert placement_class(name) == resource_class_of(name)
 
 
 def test_terminals_are_told_nothing() -> None:

@@ -78,13 +78,14 @@ def test_an_interrupted_command_gives_all_back() -> None:
     assert scheduling.deleted == ["a"]
 
 
-@pytest.mark.parametrize("fault", [BUSY, UNANSWERED])
-def test_what_is_not_answered_is_asked_again(fault: Exception) -> None:
-    assert wait_for(Scheduling({"a": ["claimed"]}, (fault, fault))) == ["node-a"]
-    scheduling = Scheduling({"a": ["claimed"]}, (fault, fault, fault))
-    with pytest.raises(type(fault)):
-        wait_for(scheduling)
-    assert scheduling.deleted == ["a"]
+def test_what_is_not_answered_is_asked_again(subtests: pytest.Subtests) -> None:
+    for fault in [BUSY, UNANSWERED]:
+        with subtests.test(fault=fault):
+            assert wait_for(Scheduling({"a": ["claimed"]}, (fault, fault))) == ["node-a"]
+            scheduling = Scheduling({"a": ["claimed"]}, (fault, fault, fault))
+            with pytest.raises(type(fault)):
+                wait_for(scheduling)
+            assert scheduling.deleted == ["a"]
 
 
 def test_what_cannot_be_given_back_is_named(capsys: pytest.CaptureFixture[str]) -> None:

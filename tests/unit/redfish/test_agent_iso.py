@@ -18,28 +18,21 @@ def machine(options: dict[str, Any], **fields: Any) -> Machine:
     return cast("Machine", SimpleNamespace(settings=load((), {"conductor": options}), **found))
 
 
-@pytest.mark.parametrize(
-    ("options", "fields", "expected"),
-    [
+def test_the_node_comes_before_its_architecture_and_that_before_all(subtests: pytest.Subtests) -> None:
+    for options, fields, expected in [
         ({"deploy_iso": GENERAL}, {}, GENERAL),
         ({"deploy_iso": GENERAL, "deploy_iso_by_arch": {"arm": ARM}}, {"properties": {"cpu_arch": "arm"}}, ARM),
         ({"deploy_iso": GENERAL, "deploy_iso_by_arch": {"arm": ARM}}, {"properties": {"cpu_arch": "x"}}, GENERAL),
         ({"deploy_iso": GENERAL}, {"driver_info": {"deploy_iso": OWN}}, OWN),
-    ],
-)
-def test_the_node_comes_before_its_architecture_and_that_before_all(
-    options: dict[str, Any], fields: dict[str, Any], expected: str
-) -> None:
-    assert virtual_media._agent_iso(machine(options, **fields)).url == expected
+    ]:
+        with subtests.test(options=options, fields=fields):
+            assert virtual_media._agent_iso(machine(options, **fields)).url == expected
 
 
-@pytest.mark.parametrize(
-    ("options", "fields"),
-    [
+def test_there_may_be_none(subtests: pytest.Subtests) -> None:
+    for options, fields in [
         ({"deploy_iso_by_arch": {"arm": ARM}}, {"properties": {"cpu_arch": "x86_64"}}),
         ({"deploy_iso": GENERAL}, {"provision_state": "rescuing"}),
-    ],
-)
-def test_there_may_be_none(options: dict[str, Any], fields: dict[str, Any]) -> None:
-    with pytest.raises(InvalidValue, match="_iso is missing"):
-        virtual_media._agent_iso(machine(options, **fields))
+    ]:
+        with subtests.test(options=options), pytest.raises(InvalidValue, match="_iso is missing"):
+            virtual_media._agent_iso(machine(options, **fields))

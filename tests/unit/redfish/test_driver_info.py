@@ -25,10 +25,11 @@ ADDRESSES = [
 ]
 
 
-@pytest.mark.parametrize(("said", "address", "root"), ADDRESSES)
-def test_addresses(said: str, address: str, root: str) -> None:
-    target = RedfishTarget.of(machine(said))
-    assert (target.address, target.root) == (address, root)
+def test_addresses(subtests: pytest.Subtests) -> None:
+    for said, address, root in ADDRESSES:
+        with subtests.test(said=said):
+            target = RedfishTarget.of(machine(said))
+            assert (target.address, target.root) == (address, root)
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
@@ -76,20 +77,27 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("info", "said"), WRONG)
-def test_what_is_wrong_is_named(info: dict[str, Any], said: str) -> None:
-    with pytest.raises(InvalidValue) as refused:
-        RedfishTarget.of(machine(**info))
-    assert said in str(refused.value)
-    assert PASSWORD not in str(refused.value)
+def test_what_is_wrong_is_named(subtests: pytest.Subtests) -> None:
+    for info, said in WRONG:
+        with subtests.test(info=info):
+            with pytest.raises(InvalidValue) as refused:
+                RedfishTarget.of(machine(**info))
+            assert said in str(refused.value)
+            assert PASSWORD not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("value", "verified"),
-    [(None, True), (True, True), (False, False), ("True", True), ("yes", True), ("0", False), ("off", False)],
-)
-def test_verifying_certificates(value: Any, verified: bool) -> None:
-    assert RedfishTarget.of(machine(redfish_verify_ca=value)).verify_ca is verified
+def test_verifying_certificates(subtests: pytest.Subtests) -> None:
+    for value, verified in [
+        (None, True),
+        (True, True),
+        (False, False),
+        ("True", True),
+        ("yes", True),
+        ("0", False),
+        ("off", False),
+    ]:
+        with subtests.test(value=value):
+            assert RedfishTarget.of(machine(redfish_verify_ca=value)).verify_ca is verified
 
 
 def test_certificates_of_authorities(tmp_path: Path) -> None:
