@@ -68,6 +68,7 @@ ON_SERVERS = (
     "tests/functional/scheduling/test_handover.py",
     "tests/functional/scheduling/test_hold_intervals.py",
     "tests/functional/scheduling/test_planned_holds.py",
+    "tests/functional/scheduling/test_uuids_of_requests.py",
     "tests/functional/test_concurrency.py",
     "tests/functional/test_database_errors.py",
     "tests/functional/test_health.py",

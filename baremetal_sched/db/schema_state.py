@@ -79,8 +79,18 @@ def finish(connection: Connection, revision: str) -> None:
 
 def has_finished(connection: Connection, revision: str) -> bool:
     """Return whether no release before ``revision`` can serve the database."""
-    since = connection.execute(select(table_of(Row).c.served_since)).scalar()
-    return since not in revisions.chain() or revisions.age(since) >= revisions.age(revision)
+    return is_since(oldest(connection), revision)
+
+
+def oldest(connection: Connection) -> str | None:
+    """Return the oldest release that may serve the database."""
+    found: str | None = connection.execute(select(table_of(Row).c.served_since)).scalar()
+    return found
+
+
+def is_since(release: str | None, revision: str) -> bool:
+    """Return whether the ``oldest`` release is that of ``revision``, or a later one."""
+    return release not in revisions.chain() or revisions.age(release) >= revisions.age(revision)
 
 
 def pass_through(connection: Connection, revision: str | None) -> None:

@@ -95,6 +95,10 @@ class InstanceAssociated(ConflictError):
     )
 
 
+class InstanceWaits(ConflictError):
+    template = "Instance {instance} waits for a machine, it cannot be associated with node {node}"
+
+
 class NodeAssociated(ConflictError):
     template = "Node {node} is associated with instance {instance}."
 
@@ -309,7 +313,7 @@ class ConsumerHoldsOthers(ConflictError):
 
 
 class UuidOfClaim(ConflictError):
-    template = "A claim of the scheduling API has the UUID {uuid}; an allocation that waits needs a UUID of its own."
+    template = "The UUID {uuid} belongs to a {kind}; an allocation needs a UUID of its own."
 
 
 class BackfillRefused(ConflictError):

@@ -179,6 +179,12 @@ class ConsumerConflict(ConflictError):
     template = "consumer generation conflict - expected {expected} but got {given}"
 
 
+class ConsumerWaits(ConflictError):
+    """The UUID belongs to a request that waits for a machine, of the ``kind``."""
+
+    template = "The {kind} {consumer} waits for a machine under this UUID. Use a new UUID."
+
+
 class UnknownProvider(InvalidError):
     template = "Allocation for resource provider '{provider}' that does not exist."
 

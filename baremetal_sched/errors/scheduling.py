@@ -17,6 +17,10 @@ class ConsumerInUse(ConflictError):
     template = "Consumer {consumer} has allocations already: release them, or use a new UUID."
 
 
+class UuidTaken(ConflictError):
+    template = "The UUID {uuid} belongs to something else. Use a new UUID."
+
+
 class ClaimElsewhere(ConflictError):
     """What waits is an allocation or a server."""
 

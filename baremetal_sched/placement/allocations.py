@@ -1,7 +1,7 @@
 """Allocations of consumers. Writing them is a claim, which succeeds or fails as a whole."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Integer, bindparam, delete, insert, select, type_coerce, update
@@ -15,9 +15,15 @@ from baremetal_sched.db.models import Allocation, Consumer, ProviderTrait, Resou
 from baremetal_sched.db.results import new_id, rows_changed
 from baremetal_sched.db.transaction import Writer, connection_of
 from baremetal_sched.db.types import Rows
-from baremetal_sched.errors.placement import CapacityExceeded, ConsumerConflict, NoAllocations, TreeHeld
+from baremetal_sched.errors.placement import (
+    CapacityExceeded,
+    ConsumerConflict,
+    ConsumerWaits,
+    NoAllocations,
+    TreeHeld,
+)
 from baremetal_sched.placement import indivisible, single_claim, stock
-from baremetal_sched.placement.consumers import ConsumerWrite, Unset
+from baremetal_sched.placement.consumers import FIRST, PLACEMENT, RESERVED, ConsumerWrite, Taken, Unset, take_reserved
 from baremetal_sched.placement.indivisible import Trees
 from baremetal_sched.placement.stock import InventoryLookup
 from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, PROVIDERS, is_open
@@ -56,12 +62,16 @@ _Amounts = dict[tuple[int, int], int]
 
 # Statements of every claim, created once: creating one takes longer than running it.
 _CONSUMERS = (
-    select(CONSUMERS.c.uuid, CONSUMERS.c.id, CONSUMERS.c.generation)
+    select(CONSUMERS.c.uuid, CONSUMERS.c.id, CONSUMERS.c.generation, CONSUMERS.c.request_kind)
     .where(CONSUMERS.c.uuid.in_(bindparam("uuids", expanding=True)))
     .order_by(CONSUMERS.c.id)
     .with_for_update()
 )
-_CONSUMER = select(CONSUMERS.c.id).where(CONSUMERS.c.uuid == bindparam("uuid")).with_for_update()
+_CONSUMER = (
+    select(CONSUMERS.c.id, CONSUMERS.c.generation, CONSUMERS.c.request_kind)
+    .where(CONSUMERS.c.uuid == bindparam("uuid"))
+    .with_for_update()
+)
 _HOLDINGS = select(
     ALLOCATIONS.c.consumer_id,
     ALLOCATIONS.c.provider_id,
@@ -88,9 +98,9 @@ def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str)
     """Replace the allocations of the consumers, all or nothing, in Placement's order of checks.
 
     ``unknown_class`` is the beginning of the error message for an unknown resource class; ``{consumer}`` in it is
-    replaced by the consumer. Raises ConsumerConflict, UnknownProvider, UnknownClassInAllocation, InvalidInventory,
-    InventoryConstraint, CapacityExceeded and TreeHeld. A claim that loses a race against another raises StaleDataError,
-    and the edge retries it.
+    replaced by the consumer. Raises ConsumerConflict, ConsumerWaits, UnknownProvider, UnknownClassInAllocation,
+    InvalidInventory, InventoryConstraint, CapacityExceeded and TreeHeld. A claim that loses a race against another
+    raises StaleDataError, and the edge retries it.
     """
     # A connection does less work per statement than a session, and there are no entities here.
     connection = connection_of(writer)
@@ -124,15 +134,21 @@ def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str)
 
 def check(writer: Writer, requests: Sequence[ConsumerWrite]) -> None:
     """Run the first checks of ``write``, for callers with checks of their own after them. Raises ConsumerConflict,
-    UnknownProvider."""
+    ConsumerWaits, UnknownProvider."""
     _lock_consumers(writer, requests)
     stock.require_providers(writer, requests)
 
 
 def _enter_consumers(connection: Connection, requests: Sequence[ConsumerWrite]) -> dict[str, int]:
-    """Return the ids of new consumers by UUID: those expected not to exist, and that do not."""
+    """Return the ids of new consumers by UUID: those expected not to exist, and that do not; and those reserved."""
     entered = {}
     for request in requests:
+        if request.kind != PLACEMENT and request.generation == RESERVED:
+            new = take_reserved(connection, request.uuid)
+            if new is None:  # it began to wait while a release before this one might serve the database
+                request.generation = None
+            else:
+                entered[request.uuid] = new
         if request.generation is None and any(request.allocations.values()):
             new = insert_if_missing(connection, CONSUMERS, _new_consumer(request))
             if new is not None:
@@ -141,7 +157,8 @@ def _enter_consumers(connection: Connection, requests: Sequence[ConsumerWrite]) 
 
 
 def _lock_consumers(writer: Writer, requests: Sequence[ConsumerWrite]) -> dict[str, Any]:
-    """Lock the existing consumers and return them by UUID. Raises ConsumerConflict for an unexpected generation."""
+    """Lock the existing consumers and return them by UUID. Raises ConsumerConflict for an unexpected generation,
+    ConsumerWaits for a UUID that is reserved."""
     if not requests:
         return {}
     rows = writer.execute(_CONSUMERS, {"uuids": [request.uuid for request in requests]})
@@ -152,6 +169,8 @@ def _lock_consumers(writer: Writer, requests: Sequence[ConsumerWrite]) -> dict[s
 
 
 def _check_generation(request: ConsumerWrite, consumer: Any) -> None:
+    if consumer is not None and Taken(consumer.generation, consumer.request_kind).waits:
+        raise ConsumerWaits(consumer=request.uuid, kind=consumer.request_kind)
     if request.generation is Unset.ANY_GENERATION:
         return
     expected = consumer.generation if consumer else None
@@ -246,7 +265,8 @@ def _values(request: ConsumerWrite) -> dict[str, Any]:
 
 
 def _new_consumer(request: ConsumerWrite) -> dict[str, Any]:
-    return {"uuid": request.uuid, "generation": 1, "created_at": utcnow(), **_values(request)}
+    known = {"uuid": request.uuid, "generation": FIRST, "created_at": utcnow(), "request_kind": request.kind}
+    return {**known, **_values(request)}
 
 
 def _save_consumer(writer: Writer, request: ConsumerWrite, consumer: Any) -> int:
@@ -263,13 +283,32 @@ def _save_consumer(writer: Writer, request: ConsumerWrite, consumer: Any) -> int
     return row_id
 
 
-def release(writer: Writer, consumer_uuid: str) -> None:
-    """Remove the consumer and all its allocations. Generations of providers do not change. Raises NoAllocations."""
+def release(writer: Writer, consumer_uuid: str, kind: str | None = None) -> None:
+    """Remove the consumer and all its allocations. Generations of providers do not change.
+
+    ``kind``: only what belongs to a request of this kind, made for it or through the placement API. Raises
+    NoAllocations.
+    """
+    _release(
+        connection_of(writer),
+        consumer_uuid,
+        lambda found: kind is None or found.request_kind in (None, PLACEMENT, kind),
+    )
+
+
+def release_given(writer: Writer, consumer_uuid: str, kind: str) -> None:
+    """Remove the consumer and its allocations if they are what the request of this ``kind`` was given: they were not
+    written since through the placement API. Raises NoAllocations."""
     connection = connection_of(writer)
-    consumer = compiled.run(connection, _CONSUMER, {"uuid": consumer_uuid}).scalar()
+    _release(connection, consumer_uuid, lambda found: found.generation == FIRST and found.request_kind in (None, kind))
+
+
+def _release(connection: Connection, consumer_uuid: str, is_own: Callable[[Any], bool]) -> None:
+    found = compiled.run(connection, _CONSUMER, {"uuid": consumer_uuid}).first()
+    consumer = found.id if found is not None and is_own(found) else None
     trees = Trees()
     holdings = () if consumer is None else compiled.run(connection, _HELD_BY_ONE, {"consumer": consumer})
-    held = _held(holdings, trees).get(consumer)
+    held = _held(holdings, trees).get(consumer) if consumer is not None else None
     if not held:
         raise NoAllocations(consumer=consumer_uuid)
     trees.confirm(connection)

@@ -1,13 +1,28 @@
-"""The requested allocations of a consumer, and what consumers have."""
+"""The requested allocations of a consumer, what consumers have, and UUIDs that are reserved for requests that wait.
 
-from collections.abc import Iterable, Mapping
+The row of a consumer is what a UUID belongs to. A request that waits for a machine has one without allocations, of
+generation ``RESERVED``, so that no other request and no client of the placement API takes its UUID.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
+from baremetal_sched.db import compiled
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.insert import insert_if_missing
 from baremetal_sched.db.models import Allocation, Consumer, ResourceClass, ResourceProvider
+from baremetal_sched.db.results import rows_changed
+from baremetal_sched.placement.tables import CONSUMERS
+
+#: The generation of a consumer whose UUID is reserved, and of one that has what it was given first.
+RESERVED, FIRST = 0, 1
+
+#: The kind of consumers that clients of the placement API make.
+PLACEMENT = "placement"
 
 
 class Unset(Enum):
@@ -19,7 +34,11 @@ class Unset(Enum):
 
 @dataclass
 class ConsumerWrite:
-    """The future allocations of a consumer: amounts by class by provider (UUID). Without any, the consumer is freed."""
+    """The future allocations of a consumer: amounts by class by provider (UUID). Without any, the consumer is freed.
+
+    ``kind`` is the kind of the request that they are for. A ``generation`` of ``RESERVED`` is that of a request which
+    waited.
+    """
 
     uuid: str
     allocations: Mapping[str, Mapping[str, int]]
@@ -27,17 +46,81 @@ class ConsumerWrite:
     user_id: str
     generation: int | Unset | None = Unset.ANY_GENERATION
     consumer_type: str | Unset = Unset.KEEP_TYPE
+    kind: str = PLACEMENT
 
 
-def amounts_held_by(session: Session, consumer_uuids: Iterable[str]) -> dict[str, dict[str, dict[str, int]]]:
-    """Return the amounts that the consumers have, by class by provider (UUID) by consumer (UUID)."""
+_HAS_UUID = CONSUMERS.c.uuid == bindparam("consumer")
+#: SQL condition: its UUID is reserved for a request that waits.
+IS_RESERVED = and_(CONSUMERS.c.generation == RESERVED, CONSUMERS.c.request_kind.is_not(None))
+_WHOSE = select(CONSUMERS.c.generation, CONSUMERS.c.request_kind).where(_HAS_UUID)
+_TAKE = update(CONSUMERS).where(_HAS_UUID, IS_RESERVED).values(generation=FIRST)
+_TAKE_AND_RETURN = _TAKE.returning(CONSUMERS.c.id)
+# MariaDB has no UPDATE … RETURNING.
+_TAKE_AND_REMEMBER = _TAKE.values(id=func.last_insert_id(CONSUMERS.c.id))
+
+
+def reserve(connection: Connection, write: ConsumerWrite) -> bool:
+    """Reserve the UUID for a request that begins to wait; return False if it is taken."""
+    row = {
+        "uuid": write.uuid,
+        "project_id": write.project_id,
+        "user_id": write.user_id,
+        "consumer_type": None if isinstance(write.consumer_type, Unset) else write.consumer_type,
+        "generation": RESERVED,
+        "request_kind": write.kind,
+        "created_at": utcnow(),
+    }
+    return insert_if_missing(connection, CONSUMERS, row) is not None
+
+
+def take_reserved(connection: Connection, uuid: str) -> int | None:
+    """Make the consumer of a request that waited one with allocations; return its id, None if nothing is reserved."""
+    if connection.dialect.name in ("sqlite", "postgresql"):
+        taken: int | None = compiled.change(connection, _TAKE_AND_RETURN, {"consumer": uuid}).scalar()
+        return taken
+    result = connection.execute(_TAKE_AND_REMEMBER, {"consumer": uuid})
+    return result.lastrowid if rows_changed(result) else None
+
+
+def free_uuids(session: Session, uuids: Collection[str]) -> None:
+    """Delete what ``reserve`` has entered for requests that do not wait any more and were given nothing."""
+    session.connection().execute(delete(CONSUMERS).where(CONSUMERS.c.uuid.in_(uuids), IS_RESERVED))
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Whom a UUID belongs to: a consumer, or a request of this ``kind`` that waits."""
+
+    generation: int
+    kind: str | None
+
+    @property
+    def waits(self) -> bool:
+        """Return whether it is a request that waits."""
+        return self.generation == RESERVED and self.kind is not None
+
+
+def find(session: Session, uuid: str) -> Taken | None:
+    """Return whom this UUID belongs to, None if it is free."""
+    found = session.connection().execute(_WHOSE, {"consumer": uuid}).first()
+    return None if found is None else Taken(*found)
+
+
+def belongs_to_kind(kind: str) -> ColumnElement[bool]:
+    """SQL condition on Consumer: it was made for a request of this kind. (Earlier releases do not note the kind.)"""
+    return or_(Consumer.request_kind == kind, Consumer.request_kind.is_(None))
+
+
+def amounts_held_by(session: Session, consumer_uuids: Iterable[str], kind: str) -> dict[str, dict[str, dict[str, int]]]:
+    """Return the amounts that the consumers of requests of this kind have, by class by provider (UUID) by consumer
+    (UUID)."""
     rows = session.execute(
         select(Consumer.uuid, ResourceProvider.uuid, ResourceClass.name, Allocation.used)
         .select_from(Consumer)
         .join(Allocation, Allocation.consumer_id == Consumer.id)
         .join(ResourceProvider, ResourceProvider.id == Allocation.provider_id)
         .join(ResourceClass, ResourceClass.id == Allocation.resource_class_id)
-        .where(Consumer.uuid.in_(list(consumer_uuids)))
+        .where(Consumer.uuid.in_(list(consumer_uuids)), belongs_to_kind(kind))
         .order_by(Allocation.provider_id, Allocation.resource_class_id)
     )
     held: dict[str, dict[str, dict[str, int]]] = {}

@@ -36,7 +36,9 @@ from baremetal_sched.db.handover import HandoverNotes, notes_of
 from baremetal_sched.db.models import PendingClaim
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.types import Query, as_text, dump_json
-from baremetal_sched.errors.scheduling import TooManyWaitingClaims, WaitingNotServed
+from baremetal_sched.errors.scheduling import TooManyWaitingClaims, UuidTaken, WaitingNotServed
+from baremetal_sched.placement import consumers
+from baremetal_sched.placement.consumers import ConsumerWrite, Unset
 from baremetal_sched.placement.tables import (
     CLASSES,
     INVENTORIES,
@@ -47,6 +49,9 @@ from baremetal_sched.placement.tables import (
 
 #: The schema's revision of the first release that hands machines over.
 FIRST_REVISION = "0020"
+
+#: That of the first release that knows reserved UUIDs.
+RESERVING_REVISION = "0024"
 
 # States.
 WAITING = "waiting"
@@ -160,6 +165,11 @@ class NewPendingClaim:
     secret: Any = None
     needed_trait: str | None = None
 
+    def consumer(self) -> ConsumerWrite:
+        """Return the consumer of which the UUID is reserved while it waits."""
+        kept = Unset.KEEP_TYPE if self.consumer_type is None else self.consumer_type
+        return ConsumerWrite(self.uuid, {}, self.project, self.user, consumers.RESERVED, kept, self.kind)
+
 
 def key_of(request: Mapping[str, Any]) -> str:
     """Return the key that equal requests share."""
@@ -167,18 +177,25 @@ def key_of(request: Mapping[str, Any]) -> str:
 
 
 def enter(session: Session, new: NewPendingClaim, *, most: int) -> PendingClaim:
-    """Enter what is to wait into the queue, and return it. After the transaction machines are looked for once more.
+    """Enter what is to wait into the queue, and return it: its UUID is reserved. After the transaction machines are
+    looked for once more.
 
-    Raises TooManyWaitingClaims if ``most`` of its project wait; WaitingNotServed while a release may serve the
-    database that does not hand over.
+    Raises TooManyWaitingClaims if ``most`` of its project wait; UuidTaken if a consumer has its UUID; WaitingNotServed
+    while a release may serve the database that does not hand over.
     """
-    if not schema_state.has_finished(session.connection(), FIRST_REVISION):
+    served_since = schema_state.oldest(session.connection())
+    if not schema_state.is_since(served_since, FIRST_REVISION):
         raise WaitingNotServed
     waiting = select(func.count()).where(PendingClaim.consumer_project == new.project, PendingClaim.state == WAITING)
     if (session.scalar(waiting) or 0) >= most:
         raise TooManyWaitingClaims(project=new.project, limit=most)
     notes_of(session.connection()).waiting.append(new.uuid)
-    return _insert(session, new, state=WAITING)
+    entered = _insert(session, new, state=WAITING)
+    # Releases that do not know them would take a reserved UUID for one that is in use.
+    reserves = schema_state.is_since(served_since, RESERVING_REVISION)
+    if reserves and not consumers.reserve(session.connection(), new.consumer()):
+        raise UuidTaken(uuid=new.uuid)
+    return entered
 
 
 def enter_claimed(session: Session, new: NewPendingClaim) -> PendingClaim:
@@ -295,17 +312,25 @@ def find(session: Session, uuid: str, *, lock: bool = False) -> PendingClaim | N
 
 
 def decide(session: Session, claim: PendingClaim, state: str, reason: str | None = None) -> None:
-    """End the waiting of a claim, whose row is locked. Its secret is deleted."""
+    """End the waiting of a claim, whose row is locked. Its secret is deleted. Unless CLAIMED, its UUID is free."""
     session.execute(
         update(PendingClaim)
         .where(PendingClaim.id == claim.id)
         .values(state=state, decided_at=epoch(), reason=reason, secret=None)
     )
+    if state != CLAIMED:
+        consumers.free_uuids(session, [claim.uuid])
 
 
-def leave(session: Session, uuid: str) -> bool:
-    """Delete the claim with this UUID; return whether there was one. Waits for those who are deciding it."""
-    return bool(rows_changed(session.execute(delete(PendingClaim).where(PendingClaim.uuid == uuid))))
+def leave(session: Session, uuid: str, *, frees_uuid: bool = True) -> bool:
+    """Delete the claim with this UUID; return whether there was one. Waits for those who are deciding it.
+
+    Unless ``frees_uuid``, its UUID stays reserved, for what it is about to be given.
+    """
+    left = bool(rows_changed(session.execute(delete(PendingClaim).where(PendingClaim.uuid == uuid))))
+    if left and frees_uuid:
+        consumers.free_uuids(session, [uuid])
+    return left
 
 
 def count_by_class(most: int) -> Query:

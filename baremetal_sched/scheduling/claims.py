@@ -13,13 +13,13 @@ from sqlalchemy.orm.exc import StaleDataError
 from baremetal_sched.baremetal.conductors.ownership import NO_MEMBERS, live_members
 from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.compute.hosts.booting import TAKEN_MEANWHILE, BootContext
-from baremetal_sched.compute.hosts.host_choice import Claim, Host, HostRequest
+from baremetal_sched.compute.hosts.host_choice import Host, HostRequest
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Allocation, Consumer, Node, PendingClaim
-from baremetal_sched.errors.placement import ConsumerConflict, NoAllocations
-from baremetal_sched.errors.scheduling import ClaimDiffers, ClaimElsewhere, ClaimNotFound, ConsumerInUse
+from baremetal_sched.errors.placement import ConsumerConflict, ConsumerWaits, NoAllocations
+from baremetal_sched.errors.scheduling import ClaimDiffers, ClaimElsewhere, ClaimNotFound, ConsumerInUse, UuidTaken
 from baremetal_sched.placement import allocations, pending_claims
-from baremetal_sched.placement.consumers import ConsumerWrite, amounts_held_by
+from baremetal_sched.placement.consumers import RESERVED, ConsumerWrite, amounts_held_by, belongs_to_kind
 from baremetal_sched.placement.pending_claims import CLAIM, CLAIMED, FAILED, TIMED_OUT, WAITING, NewPendingClaim
 from baremetal_sched.scheduling import claim_requests, free_machines
 from baremetal_sched.scheduling.claim_requests import Request
@@ -81,8 +81,8 @@ def claim_now(session: Session, asked: NewClaim, settings: Settings) -> "ShownCl
     if chosen is None:
         return None
     try:
-        _write(session, asked.uuid, chosen, asked.project, asked.user, asked.consumer_type)
-    except ConsumerConflict as error:
+        _write(session, ConsumerWrite(asked.uuid, chosen, asked.project, asked.user, None), asked.consumer_type)
+    except (ConsumerConflict, ConsumerWaits) as error:
         raise ConsumerInUse(consumer=asked.uuid) from error
     claimed = pending_claims.enter_claimed(session, asked.pending("" if host is None else _class_of(host)))
     return ShownClaim(claimed, CLAIMED, chosen, None)
@@ -95,10 +95,11 @@ def _class_of(host: Host) -> str:
 def wait(session: Session, asked: NewClaim, seconds: float, reason: str, settings: Settings) -> PendingClaim:
     """Enter the claim into the queue. Raises CannotWait, ConsumerInUse, and what ``pending_claims.enter`` raises."""
     resource_class = claim_requests.class_of(asked.request)
-    if amounts_held_by(session, [asked.uuid]):
-        raise ConsumerInUse(consumer=asked.uuid)
     new = asked.pending(resource_class, seconds, reason)
-    return pending_claims.enter(session, new, most=settings.scheduling.most_waiting)
+    try:
+        return pending_claims.enter(session, new, most=settings.scheduling.most_waiting)
+    except UuidTaken as error:
+        raise ConsumerInUse(consumer=asked.uuid) from error
 
 
 def give(context: BootContext, claim: PendingClaim, node: Node) -> bool:
@@ -110,7 +111,8 @@ def give(context: BootContext, claim: PendingClaim, node: Node) -> bool:
         host = claim_requests.choose(context, request, on=node.uuid)
     if host is None:
         return False
-    _write(context.session, claim.uuid, host.claim, claim.consumer_project, claim.consumer_user, claim.consumer_type)
+    given = ConsumerWrite(claim.uuid, host.claim, claim.consumer_project, claim.consumer_user, RESERVED)
+    _write(context.session, given, claim.consumer_type)
     pending_claims.decide(context.session, claim, CLAIMED)
     return True
 
@@ -120,8 +122,8 @@ def end(context: BootContext, claim: PendingClaim, state: str, reason: str) -> N
     pending_claims.decide(context.session, claim, state, reason)
 
 
-def _write(session: Session, uuid: str, claim: Claim, project: str, user: str, consumer_type: str | None) -> None:
-    request = ConsumerWrite(uuid, claim, project, user, generation=None)
+def _write(session: Session, request: ConsumerWrite, consumer_type: str | None) -> None:
+    request.kind = CLAIM
     if consumer_type is not None:
         request.consumer_type = consumer_type
     try:
@@ -158,7 +160,7 @@ def show(session: Session, uuid: str) -> ShownClaim:
 def shown_of(session: Session, found: Sequence[PendingClaim]) -> list[ShownClaim]:
     """Return claims as they are now."""
     claimed = [claim.uuid for claim in found if claim.state == CLAIMED]
-    held = amounts_held_by(session, claimed) if claimed else {}
+    held = amounts_held_by(session, claimed, CLAIM) if claimed else {}
     waiting = [claim for claim in found if claim.state == WAITING]
     now = session.scalar(select(epoch())) or 0.0 if waiting else 0.0
     if len(waiting) == 1:
@@ -182,7 +184,7 @@ def state_of(claim: PendingClaim, now: float, *, is_held: bool) -> str:
 def in_state(state: str) -> ColumnElement[bool]:
     """Return the SQL condition that a claim is in this state now, as ``state_of`` derives it."""
     has_it = select(Consumer.id).join(Allocation, Allocation.consumer_id == Consumer.id)
-    is_held = has_it.where(Consumer.uuid == PendingClaim.uuid).exists()
+    is_held = has_it.where(Consumer.uuid == PendingClaim.uuid, belongs_to_kind(CLAIM)).exists()
     if state == WAITING:
         return pending_claims.IS_WAITING
     if state == TIMED_OUT:
@@ -193,12 +195,15 @@ def in_state(state: str) -> ColumnElement[bool]:
 
 
 def withdraw(session: Session, claim: PendingClaim) -> None:
-    """Delete a claim, and give back all that it holds. Raises ClaimElsewhere for what an allocation or server is."""
+    """Delete a claim, and give back what it was given. What its consumer was given otherwise, through the placement
+    API, stays. Raises ClaimElsewhere for what an allocation or server is."""
     if claim.kind != CLAIM:
         raise ClaimElsewhere(claim=claim.uuid, kind=claim.kind)
     pending_claims.leave(session, claim.uuid)
+    if claim.state != CLAIMED:
+        return
     with suppress(NoAllocations):
-        allocations.release(session, claim.uuid)
+        allocations.release_given(session, claim.uuid, CLAIM)
 
 
 def document_of(shown: ShownClaim) -> dict[str, Any]:

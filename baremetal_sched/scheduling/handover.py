@@ -31,7 +31,7 @@ from baremetal_sched.db.models import Node, PendingClaim
 from baremetal_sched.db.requester import Requester
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import SchedulerError, UnavailableError
-from baremetal_sched.errors.placement import SearchTookTooLong, TooManyCandidates
+from baremetal_sched.errors.placement import ConsumerConflict, SearchTookTooLong, TooManyCandidates
 from baremetal_sched.errors.scheduling import CannotBegin
 from baremetal_sched.placement import pending_claims
 from baremetal_sched.placement.pending_claims import ALLOCATION, CLAIM, FAILED, SERVER, WAITING, QueueEntry
@@ -251,7 +251,8 @@ class Desk:
 
 def _sentence(error: Exception) -> str:
     """Return what is said of a claim that could not be served. Errors of the database are not for its owner."""
-    return str(error) if isinstance(error, SchedulerError) else "Its UUID is in use by something else."
+    is_internal = not isinstance(error, SchedulerError) or isinstance(error, ConsumerConflict)
+    return "Its UUID is in use by something else." if is_internal else str(error)
 
 
 @contextmanager

@@ -115,14 +115,14 @@ MUTANTS = (
     Mutant(
         "allocation-of-a-consumer",
         "baremetal/allocations/allocation_claim.py",
-        "        raise ConsumerHoldsOthers(uuid=uuid)",
-        "        pass",
+        "    if found is not None:\n        raise UuidOfClaim",
+        "    if False:\n        raise UuidOfClaim",
         f"{ALLOCATIONS}::test_a_consumer_of_that_uuid_that_holds_something_is_left_alone",
     ),
     Mutant(
         "backfill-of-anothers-node",
         "baremetal/allocations/allocation_claim.py",
-        '        raise NodeAllocated(node=node.uuid, consumer=", ".join(consumers))',
+        '        raise NodeAllocated(node=node.uuid, consumer=", ".join(holders))',
         "        pass",
         f"{ALLOCATIONS}::test_backfill_of_what_somebody_else_has",
     ),
@@ -150,7 +150,7 @@ MUTANTS = (
     Mutant(
         "waiting-consumer",
         "baremetal/allocations/placing.py",
-        "    allocation_claim.require_uuid_free(session, allocation.uuid)\n    allocation_claim.claim(",
+        "    nodes.require_instance_free(session, allocation.uuid, node.uuid)\n    allocation_claim.claim(",
         "    allocation_claim.claim(",
         f"{WAITING}::test_a_consumer_of_its_uuid_that_holds_something_makes_it_fail",
     ),

@@ -92,6 +92,20 @@ MUTANTS = (
         f"{RACES}::test_a_claim_takes_nothing_for_which_a_hold_began_meanwhile",
     ),
     Mutant(
+        "uuid-of-who-waits",
+        "placement/pending_claims.py",
+        "    if reserves and not consumers.reserve(",
+        "    if False and not consumers.reserve(",
+        "functional/scheduling/test_uuids_of_requests.py::test_no_other_request_takes_the_uuid_of_one_that_waits",
+    ),
+    Mutant(
+        "given-back-alone",
+        "placement/allocations.py",
+        "found.generation == FIRST and found.request_kind in (None, kind)",
+        "True",
+        "functional/scheduling/test_uuids_of_requests.py::test_a_claim_gives_back_only_what_it_was_given",
+    ),
+    Mutant(
         "single-claim-open",
         "placement/single_claim.py",
         "    is_open(INVENTORIES),\n",

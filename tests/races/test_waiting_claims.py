@@ -35,3 +35,11 @@ def test_who_begins_to_wait_while_a_release_commits_is_served_by_the_sweep(
     """The release does not see yet who waits, and who looks again does not see yet what is free."""
     monkeypatch.setattr(explorer, "afterwards", "sweep")
     require_serial(explorer, "held", one, other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("wait as new consumer", "claim provider"), ("claim provider", "wait as new consumer")]
+)
+def test_a_uuid_belongs_to_the_first_that_takes_it(explorer: Explorer, one: str, other: str) -> None:
+    """The second is refused, also if neither sees the other."""
+    require_serial(explorer, "held", one, other)

@@ -8,11 +8,18 @@ from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.baremetal.schemas.allocations import TraitEntry
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, NodeAllocation
-from baremetal_sched.errors.baremetal import BackfillRefused, ConsumerHoldsOthers, NodeAllocated, NodeAssociated
+from baremetal_sched.errors.baremetal import (
+    BackfillRefused,
+    ConsumerHoldsOthers,
+    NodeAllocated,
+    NodeAssociated,
+    UuidOfClaim,
+)
 from baremetal_sched.machines import states
 from baremetal_sched.placement import allocations as claims
-from baremetal_sched.placement import projected
-from baremetal_sched.placement.consumers import ConsumerWrite
+from baremetal_sched.placement import consumers, projected
+from baremetal_sched.placement.consumers import RESERVED, ConsumerWrite
+from baremetal_sched.placement.pending_claims import ALLOCATION, CLAIM, SERVER
 from baremetal_sched.settings import Settings
 
 ALLOCATING = "allocating"
@@ -26,7 +33,8 @@ CONSUMER_TYPE = "BAREMETAL_ALLOCATION"
 def backfill(session: Session, allocation: NodeAllocation, node: Node, settings: Settings) -> None:
     """Make a new allocation for ``node`` (its row locked), which is active already.
 
-    Raises NodeLocked, NodeAssociated, InstanceAssociated, NodeAllocated, ConsumerHoldsOthers, BackfillRefused.
+    Raises NodeLocked, NodeAssociated, InstanceAssociated, NodeAllocated, ConsumerHoldsOthers, UuidOfClaim,
+    BackfillRefused.
     """
     nodes.require_unlocked(node)
     if node.instance_uuid not in (None, allocation.uuid) or node.allocation_uuid is not None:
@@ -34,12 +42,13 @@ def backfill(session: Session, allocation: NodeAllocation, node: Node, settings:
     if node.instance_uuid is None:
         nodes.require_instance_free(session, allocation.uuid, node.uuid)
     _require_fit(session, allocation, node)
-    consumers = projected.consumers_of(session, node.uuid)
-    if consumers not in ([], [allocation.uuid]):
-        raise NodeAllocated(node=node.uuid, consumer=", ".join(consumers))
+    holders = projected.consumers_of(session, node.uuid)
+    if holders not in ([], [allocation.uuid]):
+        raise NodeAllocated(node=node.uuid, consumer=", ".join(holders))
+    _require_own(session, allocation.uuid)
     unit = projection.inventory_of(node)
-    if unit is not None and not consumers:
-        _require_no_claims(session, allocation.uuid)
+    if unit is not None and not holders:
+        _require_no_consumer(session, allocation.uuid)
         # An active node is not offered. It is offered within this transaction only, so that it can be claimed.
         projected.unreserve(session, node.uuid, unit)
         _claim(session, allocation, node, settings)
@@ -69,15 +78,25 @@ def _require_fit(session: Session, allocation: NodeAllocation, node: Node) -> No
 
 
 def require_uuid_free(session: Session, uuid: str) -> None:
-    """Raise InstanceAssociated or ConsumerHoldsOthers if the UUID of an allocation without a node is in use."""
+    """Raise InstanceAssociated, ConsumerHoldsOthers or UuidOfClaim if the UUID of an allocation without a node is in
+    use."""
     nodes.require_instance_free(session, uuid, "of the allocation")
-    _require_no_claims(session, uuid)
+    _require_no_consumer(session, uuid)
 
 
-def _require_no_claims(session: Session, uuid: str) -> None:
-    """Raise ConsumerHoldsOthers if the UUID of the allocation holds something in placement already."""
-    if claims.held_by(session, uuid):
-        raise ConsumerHoldsOthers(uuid=uuid)
+def _require_no_consumer(session: Session, uuid: str) -> None:
+    """Raise ConsumerHoldsOthers if the UUID of the allocation holds something in placement already, UuidOfClaim if
+    something else waits under it."""
+    found = consumers.find(session, uuid)
+    if found is not None:
+        raise UuidOfClaim(uuid=uuid, kind=found.kind) if found.waits else ConsumerHoldsOthers(uuid=uuid)
+
+
+def _require_own(session: Session, uuid: str) -> None:
+    """Raise UuidOfClaim if the UUID of the allocation is that of a claim or a server."""
+    found = consumers.find(session, uuid)
+    if found is not None and found.kind in (CLAIM, SERVER):
+        raise UuidOfClaim(uuid=uuid, kind=found.kind)
 
 
 def entries(allocation: NodeAllocation) -> list[TraitEntry]:
@@ -85,21 +104,27 @@ def entries(allocation: NodeAllocation) -> list[TraitEntry]:
     return [TraitEntry(text) for text in allocation.traits or ()]
 
 
-def claim(session: Session, allocation: NodeAllocation, node: Node, settings: Settings) -> None:
-    """Claim the node (its row locked, and offered in placement now) for the allocation, which is active then."""
-    _claim(session, allocation, node, settings)
+def claim(
+    session: Session, allocation: NodeAllocation, node: Node, settings: Settings, *, has_waited: bool = False
+) -> None:
+    """Claim the node (its row locked, and offered in placement now) for the allocation, which is active then. If it
+    ``has_waited``, its UUID is reserved."""
+    _claim(session, allocation, node, settings, RESERVED if has_waited else None)
     _associate(session, allocation, node)
 
 
-def _claim(session: Session, allocation: NodeAllocation, node: Node, settings: Settings) -> None:
+def _claim(
+    session: Session, allocation: NodeAllocation, node: Node, settings: Settings, generation: int | None = None
+) -> None:
     """Claim the node in placement, which must offer it now."""
     request = ConsumerWrite(
         uuid=allocation.uuid,
         allocations={node.uuid: {projection.resource_class_of(node.resource_class or ""): 1}},
         project_id=allocation.owner or settings.placement.incomplete_consumer_project_id,
         user_id=settings.placement.incomplete_consumer_user_id,
-        generation=None,
+        generation=generation,
         consumer_type=CONSUMER_TYPE,
+        kind=ALLOCATION,
     )
     claims.write(session, [request], "Unable to allocate:")
 

@@ -37,6 +37,7 @@ from baremetal_sched.errors.baremetal import (
 from baremetal_sched.errors.placement import NoAllocations
 from baremetal_sched.machines import states
 from baremetal_sched.placement import allocations as claims
+from baremetal_sched.placement.pending_claims import ALLOCATION
 from baremetal_sched.settings import Settings
 
 FIELDS = Fields(
@@ -108,8 +109,8 @@ def create(
 
     ``visible``: the nodes that ``values`` may name. ``eligible``: the nodes that the allocation may get, and that the
     message of a failure is about. Raises NoConductors; InvalidValue for invalid values; AlreadyExists,
-    InstanceAssociated or ConsumerHoldsOthers for values that are taken; SuitableNodesLocked;
-    with ``wait`` UuidOfClaim, TooManyWaitingClaims or WaitingNotServed;
+    InstanceAssociated, ConsumerHoldsOthers, ConsumerWaits or UuidOfClaim for values that are taken;
+    SuitableNodesLocked; with ``wait`` UuidTaken, TooManyWaitingClaims or WaitingNotServed;
     with ``node`` NodeLocked, NodeAssociated, NodeAllocated or BackfillRefused; and StaleDataError if it loses a race.
     """
     if values.get("name"):
@@ -224,7 +225,7 @@ def release(session: Session, node: Node) -> None:
         return
     # The claim may have been released through placement already.
     with suppress(NoAllocations):
-        claims.release(session, allocation.uuid)
+        claims.release(session, allocation.uuid, ALLOCATION)
     session.delete(allocation)
     session.flush()
     node.instance_uuid = node.allocation_uuid = None

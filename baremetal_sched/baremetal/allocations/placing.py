@@ -17,13 +17,14 @@ from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching.explanation import why_none
 from baremetal_sched.baremetal.matching.masks import Verdict
 from baremetal_sched.baremetal.matching.sentences import FALLBACK
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, NodeAllocation, PendingClaim
 from baremetal_sched.errors.baremetal import AllocationNotFound, SuitableNodesLocked, UuidOfClaim
 from baremetal_sched.placement import pending_claims
-from baremetal_sched.placement.pending_claims import ALLOCATION, TIMED_OUT, NewPendingClaim
+from baremetal_sched.placement.pending_claims import ALLOCATION, CLAIM, TIMED_OUT, NewPendingClaim
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -40,8 +41,8 @@ def place(
     """Give a new allocation one of the ``eligible`` nodes, which is returned; otherwise let it wait for ``wait``
     seconds; or give it an error if it does not wait, or if no node would fit even if all were free.
 
-    Raises InstanceAssociated or ConsumerHoldsOthers if its UUID is taken, and StaleDataError like ``choose``; without
-    ``wait`` SuitableNodesLocked; with it UuidOfClaim, TooManyWaitingClaims, WaitingNotServed.
+    Raises InstanceAssociated, ConsumerHoldsOthers or UuidOfClaim if its UUID is taken, and StaleDataError like
+    ``choose``; without ``wait`` SuitableNodesLocked; with it UuidTaken, TooManyWaitingClaims, WaitingNotServed.
     """
     allocation_claim.require_uuid_free(session, allocation.uuid)
     wanted = Wanted(
@@ -76,7 +77,7 @@ def _enter(
 ) -> None:
     """Enter a new allocation into the queue."""
     if pending_claims.find(session, allocation.uuid) is not None:
-        raise UuidOfClaim(uuid=allocation.uuid)
+        raise UuidOfClaim(uuid=allocation.uuid, kind=CLAIM)
     new = NewPendingClaim(
         uuid=allocation.uuid,
         kind=ALLOCATION,
@@ -106,8 +107,8 @@ def _fail(allocation: NodeAllocation, reason: str, waited: str = "") -> None:
 def give(session: Session, claim: PendingClaim, node: Node, membership: Membership, settings: Settings) -> bool:
     """Give the node to the allocation that waits (both rows locked, and the node's inventory); return whether it fits.
 
-    Raises InstanceAssociated or ConsumerHoldsOthers if the allocation's UUID was taken meanwhile, AllocationNotFound,
-    and what a claim in placement raises.
+    Raises InstanceAssociated if the allocation's UUID was taken meanwhile, AllocationNotFound, and what a claim in
+    placement raises.
     """
     wanted = Wanted.of(claim.request)
     if wanted.candidates and node.uuid not in wanted.candidates:
@@ -120,10 +121,10 @@ def give(session: Session, claim: PendingClaim, node: Node, membership: Membersh
     allocation = _locked(session, claim.uuid)
     if allocation is None:
         raise AllocationNotFound(allocation=claim.uuid)
-    allocation_claim.require_uuid_free(session, allocation.uuid)
-    allocation_claim.claim(session, allocation, node, settings)
+    nodes.require_instance_free(session, allocation.uuid, node.uuid)
+    allocation_claim.claim(session, allocation, node, settings, has_waited=True)
     allocation.conductor_affinity = membership.owner(node.uuid, node.conductor_group, node.driver)
-    pending_claims.leave(session, claim.uuid)
+    pending_claims.leave(session, claim.uuid, frees_uuid=False)
     return True
 
 

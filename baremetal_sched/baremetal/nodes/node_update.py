@@ -175,7 +175,7 @@ def _check_values(
     if changed.get("instance_uuid") is not None:
         if node.instance_uuid is not None:
             raise NodeAssociated(node=node.uuid, instance=node.instance_uuid)
-        nodes.require_instance_free(session, changed["instance_uuid"], node.uuid)
+        nodes.require_instance_unclaimed(session, changed["instance_uuid"], node.uuid)
     if "owner" in changed:
         access.require(node.owner, node.lessee)
         access.require(changed["owner"], after["lessee"])

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, bindparam, delete, select
+from sqlalchemy import ColumnElement, bindparam, delete, exists, select
 from sqlalchemy.orm import Session, load_only
 
 from baremetal_sched.baremetal import records
@@ -18,7 +18,7 @@ from baremetal_sched.baremetal.nodes import chassis
 from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.baremetal.visibility import EVERYTHING, UNRESTRICTED, Access, Visibility
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Node, Port
+from baremetal_sched.db.models import Node, PendingClaim, Port
 from baremetal_sched.db.paging import Missing
 from baremetal_sched.db.transaction import Reader
 from baremetal_sched.db.types import Query
@@ -26,6 +26,7 @@ from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import (
     InstanceAssociated,
+    InstanceWaits,
     InvalidNodeState,
     NodeAssociated,
     NodeLocked,
@@ -34,6 +35,7 @@ from baremetal_sched.errors.baremetal import (
 )
 from baremetal_sched.machines import states
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES, Offer
+from baremetal_sched.placement.pending_claims import WAITING
 from baremetal_sched.settings import Settings
 
 #: A model of rows that belong to nodes.
@@ -193,7 +195,7 @@ def create(
 def _require_free(session: Session, uuid: str, fields: Mapping[str, Any]) -> None:
     records.require_keys_free(session, {"uuid": uuid}, "A node", Node.uuid)
     require_name_free(session, fields.get("name"))
-    require_instance_free(session, fields.get("instance_uuid"), uuid)
+    require_instance_unclaimed(session, fields.get("instance_uuid"), uuid)
 
 
 def require_name_free(session: Session, name: str | None) -> None:
@@ -205,6 +207,21 @@ def require_instance_free(session: Session, instance_uuid: str | None, node_uuid
     """Raise InstanceAssociated if a node has ``instance_uuid``."""
     taken = InstanceAssociated(instance=instance_uuid, node=node_uuid)
     records.require_free(session, Node.instance_uuid, instance_uuid, taken)
+
+
+def require_instance_unclaimed(session: Session, instance_uuid: str | None, node_uuid: str) -> None:
+    """Raise InstanceAssociated if a node has ``instance_uuid``, InstanceWaits if a request waits under it.
+
+    SELECT EXISTS (… nodes …), EXISTS (… pending_claims …)
+    """
+    if instance_uuid is None:
+        return
+    waiting = exists().where(PendingClaim.uuid == instance_uuid, PendingClaim.state == WAITING)
+    is_taken, waits = session.execute(select(exists().where(Node.instance_uuid == instance_uuid), waiting)).one()
+    if is_taken:
+        raise InstanceAssociated(instance=instance_uuid, node=node_uuid)
+    if waits:
+        raise InstanceWaits(instance=instance_uuid, node=node_uuid)
 
 
 def check_name(name: str, *, hostname_only: bool, refusal: str) -> None:

@@ -22,7 +22,7 @@ from baremetal_sched.db.models import (
     Trait,
 )
 from baremetal_sched.db.sql_functions import as_digits, string_agg
-from baremetal_sched.placement import pending_claims, trait_ids
+from baremetal_sched.placement import consumers, pending_claims, trait_ids
 from baremetal_sched.placement.traits import is_scheduler_trait
 
 _Child = aliased(ResourceProvider)
@@ -30,7 +30,7 @@ _Child = aliased(ResourceProvider)
 
 def audit(session: Session) -> list[str]:
     """Return the differences, one line each; empty if there are none. Writes nothing."""
-    parts = (_usage, _providers, _closing, _trees, _traits, _waiting)
+    parts = (_usage, _providers, _closing, _trees, _traits, _waiting, _reserved, _unclaimed)
     return [line for part in parts for line in part(session)]
 
 
@@ -178,13 +178,13 @@ def _trees(session: Session) -> Iterator[str]:
     withheld: dict[str, bool] = {}
     for uuid, group in groupby(rows, lambda row: row.uuid):
         members = list(group)
-        consumers = sorted({row.consumer for row in members} - {None})
+        holders = sorted({row.consumer for row in members} - {None})
         holder = members[0].holder
         withheld |= {row.member: members[0].withheld or holder is not None for row in members}
         if not all(row.indivisible for row in members):
             yield f"provider {uuid}: its tree is not marked as indivisible"
-        if consumers != ([holder] if holder else []):
-            yield f"provider {uuid}: its tree is held by {consumers}, but said to be held by {holder}"
+        if holders != ([holder] if holder else []):
+            yield f"provider {uuid}: its tree is held by {holders}, but said to be held by {holder}"
     yield from _withheld(session, withheld)
 
 
@@ -254,3 +254,22 @@ def _waiting(session: Session) -> Iterator[str]:
         yield f"allocation {uuid}: it waits for a node, but is not in the queue"
     for uuid in sorted(queued - allocating):
         yield f"allocation {uuid}: it is in the queue, but does not wait for a node"
+
+
+def _reserved(session: Session) -> Iterator[str]:
+    """Compare the UUIDs that are reserved for requests that wait with the queue of pending claims."""
+    waits = exists().where(PendingClaim.uuid == Consumer.uuid, PendingClaim.state == pending_claims.WAITING)
+    reserved = select(Consumer.uuid, Consumer.request_kind).where(consumers.IS_RESERVED, ~waits)
+    for uuid, kind in session.execute(reserved.order_by(Consumer.id)):
+        yield f"{kind} {uuid}: its UUID is reserved, but it does not wait"
+
+
+def _unclaimed(session: Session) -> Iterator[str]:
+    """Look for allocations that are active on a node with a class, but have no claim on it in placement."""
+    claim = select(Allocation.consumer_id).join(Consumer, Consumer.id == Allocation.consumer_id)
+    claim = claim.join(ResourceProvider, ResourceProvider.id == Allocation.provider_id)
+    is_claimed = claim.where(Consumer.uuid == NodeAllocation.uuid, ResourceProvider.uuid == Node.uuid).exists()
+    query = select(NodeAllocation.uuid, Node.uuid).join(Node, Node.id == NodeAllocation.node_id)
+    active = query.where(NodeAllocation.state == "active", Node.resource_class.is_not(None), ~is_claimed)
+    for uuid, node in session.execute(active.order_by(NodeAllocation.id)):
+        yield f"allocation {uuid}: it is active, but has no claim on node {node} in placement"

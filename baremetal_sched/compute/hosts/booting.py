@@ -37,7 +37,8 @@ from baremetal_sched.errors.placement import (
     UnknownClassInQuery,
 )
 from baremetal_sched.placement import allocations as claims
-from baremetal_sched.placement.consumers import ConsumerWrite
+from baremetal_sched.placement.consumers import RESERVED, ConsumerWrite
+from baremetal_sched.placement.pending_claims import SERVER
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -169,10 +170,11 @@ def _with_last(reason: Reason, failures: _Failures) -> Reason:
     return replace(reason, details=f"{reason.message} The last failure, on node {node}: {failure}")
 
 
-def begin(context: BootContext, server: Server, host: Host, drive: Drive) -> str | None:
-    """Claim the machine and have its conductor deploy it. Returns why that cannot be, and then nothing is claimed."""
+def begin(context: BootContext, server: Server, host: Host, drive: Drive, *, has_waited: bool = False) -> str | None:
+    """Claim the machine and have its conductor deploy it. Returns why that cannot be, and then nothing is claimed. If
+    the server ``has_waited``, its UUID is reserved."""
     session, node = context.session, host.node
-    _claim(session, server, host)
+    _claim(session, server, host, RESERVED if has_waited else None)
     moving(session, server.uuid)
     node.instance_uuid, node.instance_name = server.uuid, server.name
     node.instance_info = instance_info_of(context, server, node) | {"configdrive": drive(server, node)}
@@ -180,7 +182,7 @@ def begin(context: BootContext, server: Server, host: Host, drive: Drive) -> str
     try:
         _deploy(context, server, node)
     except InvalidValue as error:
-        claims.release(session, server.uuid)
+        claims.release(session, server.uuid, SERVER)
         session.refresh(node)
         if not _fits(context, server, node):
             raise StaleDataError("the machine was changed after it was found") from error
@@ -210,14 +212,15 @@ def _deploy(context: BootContext, server: Server, node: Node) -> None:
         context.session.flush()
 
 
-def _claim(session: Session, server: Server, host: Host) -> None:
+def _claim(session: Session, server: Server, host: Host, generation: int | None) -> None:
     request = ConsumerWrite(
         uuid=server.uuid,
         allocations=host.claim,
         project_id=server.project_id,
         user_id=server.user_id,
-        generation=None,
+        generation=generation,
         consumer_type=CONSUMER_TYPE,
+        kind=SERVER,
     )
     try:
         claims.write(session, [request], "Unable to allocate:")

@@ -26,6 +26,7 @@ from baremetal_sched.errors.compute import ServerHasMachine
 from baremetal_sched.errors.placement import NoAllocations
 from baremetal_sched.machines import states
 from baremetal_sched.placement import allocations as claims
+from baremetal_sched.placement.pending_claims import SERVER
 
 #: In ``Session.info``: UUIDs of servers that the compute API moves to or from a node in this transaction.
 _MOVING = "servers_moving"
@@ -103,7 +104,7 @@ def _lose_machine(session: Session, node: Node, server_uuid: str, how: str) -> N
 def release_claim(session: Session, server: Server) -> None:
     """Give back all that the server holds in placement, unless that was done through the placement API."""
     with suppress(NoAllocations):
-        claims.release(session, server.uuid)
+        claims.release(session, server.uuid, SERVER)
 
 
 def set_fault(server: Server, reason: Reason) -> None:

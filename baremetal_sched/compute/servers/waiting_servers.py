@@ -142,8 +142,8 @@ def give(context: BootContext, claim: PendingClaim, node: Node) -> bool:
     if server is None:
         raise ServerNotFound(server=claim.uuid)
     secret: Mapping[str, Any] = claim.secret or {}
-    pending_claims.leave(context.session, claim.uuid)
-    failure = booting.begin(context, server, host, _drive_from(context, secret))
+    pending_claims.leave(context.session, claim.uuid, frees_uuid=False)
+    failure = booting.begin(context, server, host, _drive_from(context, secret), has_waited=True)
     if failure is not None:
         raise CannotBegin(reason=failure)
     server_history.go_on(context.session, server)

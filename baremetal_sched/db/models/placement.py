@@ -122,7 +122,12 @@ class Inventory(Timestamped, Base):
 
 
 class Consumer(HasUuid, Timestamped, Base):
-    """A holder of allocations: an instance, a bare metal allocation, a migration."""
+    """A holder of allocations: an instance, a bare metal allocation, a migration.
+
+    ``request_kind`` is the kind of the request that it was made for (``pending_claims.kind``), or ``placement``; None
+    if an earlier release made it. One of generation 0 has no allocations: its UUID is reserved for a request that
+    waits.
+    """
 
     __tablename__ = "consumers"
     __table_args__ = table_args(Index("ix_consumers_project_id_user_id", "project_id", "user_id"))
@@ -131,6 +136,7 @@ class Consumer(HasUuid, Timestamped, Base):
     user_id: Mapped[str] = mapped_column(String(255))
     consumer_type: Mapped[str | None] = mapped_column(String(255))
     generation: Mapped[int] = mapped_column(Integer, server_default="0")
+    request_kind: Mapped[str | None] = mapped_column(String(16))
 
 
 class Allocation(Created, Base):

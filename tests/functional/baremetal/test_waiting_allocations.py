@@ -12,6 +12,7 @@ from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Conductor, NodeAllocation, PendingClaim
 from tests.interleaving import just_before
+from tests.reservations import free_uuid
 from tests.service import Service, fault
 
 A = "/allocations"
@@ -334,7 +335,10 @@ def test_the_audit_finds_who_is_missing_in_the_queue_and_who_should_not_be_there
     assert service.database.snapshot(audit) == [
         f"allocation {waiting}: it waits for a node, but is not in the queue",
         f"allocation {gone}: it is in the queue, but does not wait for a node",
+        f"allocation {waiting}: its UUID is reserved, but it does not wait",
     ]
+    free_uuid(service, waiting)
+    free_uuid(service, gone)
     service.database.write(lambda session: session.execute(remove.where(NodeAllocation.uuid == waiting)) and None)
     service.database.write(lambda session: session.execute(delete(PendingClaim)) and None)
 
@@ -360,14 +364,12 @@ def test_a_consumer_of_its_uuid_that_holds_something_makes_it_fail(service: Serv
     node, first = add_busy(service)
     failing, other = ask(service, uuid=UUID), ask(service)
     silver = service.add_node("s1", resource_class="silver")
+    free_uuid(service, UUID)
     service.claim(UUID, silver, "CUSTOM_SILVER")
     service.baremetal("DELETE", f"{A}/{first}")
     shown = show(service, failing)
     assert shown["state"] == "error"
-    assert shown["last_error"] == (
-        f"Failed to process allocation {UUID}: The consumer {UUID} holds allocations in placement already; "
-        "an allocation needs a UUID of its own."
-    )
+    assert shown["last_error"] == (f"Failed to process allocation {UUID}: Its UUID is in use by something else.")
     assert show(service, other)["node_uuid"] == node
 
 
@@ -381,7 +383,7 @@ def test_a_claim_of_the_same_uuid_is_in_the_way(service: Service) -> None:
 
     service.database.write(enter)
     answer = service.baremetal("POST", A, {"resource_class": "gold", "uuid": UUID}, headers=WAIT, status=409)
-    assert fault(answer).startswith(f"A claim of the scheduling API has the UUID {UUID}")
+    assert fault(answer).startswith(f"The UUID {UUID} belongs to a claim")
     service.baremetal("GET", f"{A}/{UUID}", status=404)
     service.database.write(lambda session: session.execute(delete(PendingClaim)) and None)
 
@@ -402,7 +404,7 @@ def test_nothing_waits_while_a_release_before_this_one_may_serve(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_busy(service)
-    monkeypatch.setattr("baremetal_sched.db.schema_state.has_finished", lambda *_: False)
+    monkeypatch.setattr("baremetal_sched.db.schema_state.is_since", lambda *_: False)
     answer = service.baremetal("POST", A, {"resource_class": "gold"}, headers=WAIT, status=503)
     assert "db upgrade --finish" in fault(answer)
     assert len(service.baremetal("GET", A).json["allocations"]) == 1

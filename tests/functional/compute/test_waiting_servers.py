@@ -26,6 +26,7 @@ from tests.functional.compute.world import delete as delete_server
 from tests.functional.scheduling.test_handover import GOLD, GOLD_A, state, wait
 from tests.functional.scheduling.test_handover import held as claimed
 from tests.interleaving import just_before
+from tests.reservations import free_uuid
 from tests.service import LATEST, Service
 
 SWEEP, FOLLOW_UP = (next(task for task in PERIODIC_TASKS if task.name == name) for name in ("claims", "servers"))
@@ -507,6 +508,7 @@ def test_a_claim_without_its_server_does_no_harm(service: Service) -> None:
 def test_a_server_whose_uuid_holds_something_already_is_in_error(service: Service) -> None:
     service.set_columns(service.add_node("n0"), maintenance=True)
     server = boot(service, wait=600)["uuid"]
+    free_uuid(service, server)
     service.claim(server, service.add_node("n1", resource_class="silver"), "CUSTOM_SILVER")
     node = service.add_node("n2")
     found = show(service, server)

@@ -14,6 +14,7 @@ from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.scheduling import claims
 from baremetal_sched.scheduling.claim_requests import Request
 from baremetal_sched.scheduling.claims import NewClaim
+from tests.reservations import free_uuid
 from tests.service import Service
 
 SWEEP = next(task for task in PERIODIC_TASKS if task.name == "claims")
@@ -156,9 +157,11 @@ def test_a_consumer_that_got_something_elsewhere_fails_and_the_next_is_served(se
         "consumer_generation": None,
         "consumer_type": "INSTANCE",
     }
+    free_uuid(served, first)
     served.placement("PUT", f"/allocations/{first}", body)
     node = served.add_node("n2", resource_class="gold")
     assert (state(served, first), held(served, second)) == ("failed", [node])
+    assert served.http.get(f"/scheduling/v1/claims/{first}").json["reason"] == "Its UUID is in use by something else."
 
 
 def test_a_node_says_who_is_next(served: Service) -> None:
@@ -189,6 +192,7 @@ def test_machines_of_one_transaction_go_to_the_first_whatever_they_ask_for(serve
 
 def test_after_a_claim_that_failed_the_next_is_served_whatever_it_asks_for(served: Service) -> None:
     first, second, third = wait(served), wait(served, GOLD_A), wait(served)
+    free_uuid(served, first)
     served.claim(first, served.add_node("n1", resource_class="silver"), "CUSTOM_SILVER")
     served.add_node("n2", resource_class="gold", traits=("CUSTOM_A",))
     assert [state(served, claim) for claim in (first, second, third)] == ["failed", "claimed", "waiting"]
