@@ -4,7 +4,6 @@ import json
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -14,13 +13,16 @@ import pytest
 from structlog.testing import capture_logs
 
 from baremetal_sched.baremetal.inspection.addresses import AllowedHosts
+from baremetal_sched.conductor import http_get
 from baremetal_sched.conductor.agent_client import AgentBusy, AgentClient, AgentFailed, AgentUnreachable
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Machine
 from baremetal_sched.settings import load
 from tests.certificates import Certificate, make_certificate
+from tests.clocks import ClockWithTimers
 from tests.emulators.stub_agent import StubAgent
 from tests.redfish import machine
+from tests.waiting import PATIENCE
 
 TOKEN = "hKq9-agents-own-token_3Zx"
 LOCAL = AllowedHosts([], loopback=True)
@@ -54,7 +56,7 @@ def serving(certificate: Certificate) -> ssl.SSLContext:
     return context
 
 
-def client(port: int, *, token: str = TOKEN, seconds: float = 5, host: str = "127.0.0.1") -> AgentClient:
+def client(port: int, *, token: str = TOKEN, seconds: float = PATIENCE, host: str = "127.0.0.1") -> AgentClient:
     return AgentClient(f"http://{host}:{port}", token, LOCAL, None, seconds)
 
 
@@ -170,14 +172,14 @@ def listen() -> Iterator[Callable[[Said], int]]:
 
         def start(say: Said) -> int:
             server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-            server.settimeout(10)
+            server.settimeout(PATIENCE)
 
             def run() -> None:
                 with suppress(OSError):
                     while True:
                         connection, _ = server.accept()
                         with connection, suppress(OSError):
-                            connection.settimeout(10)
+                            connection.settimeout(PATIENCE)
                             connection.recv(65536)
                             say(connection)
                             # What is closed with something unread is reset, and then the answer may be lost.
@@ -330,20 +332,24 @@ def test_answers_that_are_too_large(listen: Callable[[Said], int], framing: str)
 @pytest.mark.parametrize(
     "head", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 100 Go on\r\n\r\n"]
 )
-def test_an_agent_that_drips_is_not_waited_for(listen: Callable[[Said], int], head: bytes) -> None:
-    pause = threading.Event()
+def test_an_agent_that_drips_is_not_waited_for(
+    listen: Callable[[Said], int], head: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, pause, to_the_end = ClockWithTimers(), threading.Event(), list[bool]()
+    clock.replace(monkeypatch, http_get)
 
     def say(connection: socket.socket) -> None:
         connection.sendall(head)
-        for _ in range(100):
-            pause.wait(0.02)
+        clock.go_on(50)
+        for _ in range(1000):
+            pause.wait(0.01)
             connection.sendall(b" ")
+        to_the_end.append(True)
 
-    port, begun = listen(say), time.monotonic()
     with pytest.raises(AgentUnreachable, match="timed out") as refused:
-        client(port, seconds=0.5).send("standby.sync", {})
+        client(listen(say), seconds=40).send("standby.sync", {})
     assert refused.value.sent
-    assert time.monotonic() - begun < 3
+    assert not to_the_end
 
 
 def test_an_answer_that_is_cut_off(listen: Callable[[Said], int]) -> None:
