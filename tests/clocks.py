@@ -28,6 +28,13 @@ class Clock:
         return time.time() + self._ahead
 
 
+class StoppedClock(Clock):
+    """One that does not run by itself."""
+
+    def monotonic(self) -> float:
+        return self._ahead
+
+
 class ClockWithTimers(Clock):
     """As well, timers that are started by it end when it is put forward as far as they wait, and not by themselves."""
 

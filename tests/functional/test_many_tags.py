@@ -1,7 +1,6 @@
 """Queries with hundreds of tags or properties: PostgreSQL planned a condition for each for longer than a request may
 take."""
 
-import time
 from collections.abc import Iterable
 
 import pytest
@@ -13,11 +12,10 @@ VERSION = {"OpenStack-API-Version": "compute 2.100"}
 
 
 def ask(service: Service, path: str) -> list[str | None]:
-    """The names of what a list has. The query is quick, and has few subqueries."""
-    start = time.monotonic()
+    """The names of what a list has. There are few queries, with few subqueries, which every database plans at once."""
     with service.statements() as statements:
         document = service.http.get(path, headers=VERSION).json
-    assert time.monotonic() - start < 3
+    assert len(statements) < 12
     assert max((statement.upper().count("SELECT") for statement in statements), default=0) < 12
     return [each["name"] for each in document["images" if path.startswith("/image") else "servers"]]
 

@@ -3,8 +3,7 @@
 import io
 import math
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -17,14 +16,15 @@ from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import ResourceClass
 from baremetal_sched.errors import SchemaChanging, SchemaNotServed
 from tests.service import Service, fault
+from tests.waiting import PATIENCE, wait_until
 
 NEWER = "9999"
 
 
 @pytest.fixture
 def changing(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    """A service whose schema a test changes; it looks after a moment."""
-    monkeypatch.setattr("baremetal_sched.db.schema_guard.CHECK_SECONDS", 0.05)
+    """A service whose schema a test changes; it looks each time."""
+    monkeypatch.setattr("baremetal_sched.db.schema_guard.CHECK_SECONDS", 0)
     yield service
     set_state(service, schema.head(), schema.head())
 
@@ -45,7 +45,6 @@ def set_state(service: Service, revision: str, served_since: str, changing_to: s
 def test_a_newer_schema_is_refused_by_a_running_service(changing: Service) -> None:
     node = changing.add_node("n1")
     set_state(changing, NEWER, NEWER)
-    time.sleep(0.06)
     for method, path, body in (
         ("GET", "/nodes", None),
         ("PATCH", f"/nodes/{node}", [{"op": "add", "path": "/extra/a", "value": 1}]),
@@ -66,28 +65,24 @@ def test_a_newer_schema_is_refused_by_a_running_service(changing: Service) -> No
     changing.http.get("/metrics", status=200)
 
     set_state(changing, schema.head(), schema.head())
-    time.sleep(0.06)
     assert changing.baremetal("GET", f"/nodes/{node}/traits").json == {"traits": []}
     changing.http.get("/healthcheck", status=200)
 
 
 def test_a_newer_schema_that_says_so_is_served(changing: Service) -> None:
     set_state(changing, NEWER, schema.head())
-    time.sleep(0.06)
     changing.add_node("n1")
     assert changing.http.get("/healthcheck").json["checks"]["schema"] == "ok"
 
 
 def test_a_change_that_is_announced_is_refused(changing: Service) -> None:
     set_state(changing, schema.head(), NEWER, changing_to=NEWER)
-    time.sleep(0.06)
     response = changing.baremetal("GET", "/nodes", status=503)
     assert f"being changed from {schema.head()} to {NEWER}" in fault(response)
 
 
 def test_an_older_schema_is_refused(changing: Service) -> None:
     set_state(changing, "0008", "0008")
-    time.sleep(0.06)
     response = changing.baremetal("GET", "/nodes", status=503)
     assert "Run: baremetal-sched db upgrade" in fault(response)
 
@@ -149,6 +144,25 @@ def test_a_statement_that_fails_since_the_schema_has_changed(service: Service) -
     set_state(service, schema.head(), schema.head())
 
 
+class Turns:
+    """A lock that knows how many threads wait for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.waiting = 0
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        if self._lock.acquire(blocking=False):
+            return True
+        if not blocking:
+            return False
+        self.waiting += 1
+        return self._lock.acquire(timeout=timeout)
+
+    def release(self) -> None:
+        self._lock.release()
+
+
 def test_one_thread_asks_and_the_others_go_on(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     guard = service.database.schema
     guard.check()
@@ -157,30 +171,31 @@ def test_one_thread_asks_and_the_others_go_on(service: Service, monkeypatch: pyt
 
     def ask(engine: object) -> schema_state.SchemaStatus:
         asked.append(1)
-        goes_on.wait(20)
+        goes_on.wait(PATIENCE)
         return schema_state.SchemaStatus(schema.head())
 
     monkeypatch.setattr(schema, "read_state", ask)
+    monkeypatch.setattr(guard, "_asking", turns := Turns())
     guard._asked -= 1.5
     with ThreadPoolExecutor(8) as pool:
         first = pool.submit(guard.require)
-        while not asked:
-            time.sleep(0.01)
+        wait_until(lambda: asked, "the question")
         for future in [pool.submit(guard.require) for _ in range(6)]:
-            future.result(10)
+            future.result(PATIENCE)
         assert not first.done()
         guard._asked = -math.inf
         late = [pool.submit(guard.require) for _ in range(4)]
-        time.sleep(0.05)
+        wait_until(lambda: turns.waiting == 4, "those that wait for the answer")
         assert not any(future.done() for future in late)
         goes_on.set()
         for future in (first, *late):
-            future.result(10)
+            future.result(PATIENCE)
     assert len(asked) == 1
 
 
 def test_a_conductor_waits_and_goes_on(changing: Service, lines: io.StringIO) -> None:
     """It does not die, and a stop does not wait for what cannot be finished."""
+    changing._overrides["DEFAULT"] = {"graceful_shutdown_timeout": 3600}
     conductor = changing.add_conductor("c2", group="racks")
     node = changing.add_node("n1", conductor_group="racks")
     changing.baremetal("PUT", f"/nodes/{node}/states/power", {"target": "power off"})
@@ -188,20 +203,15 @@ def test_a_conductor_waits_and_goes_on(changing: Service, lines: io.StringIO) ->
     stop = threading.Event()
     life = threading.Thread(target=conductor.run, args=(stop,))
     set_state(changing, schema.head(), NEWER, changing_to=NEWER)
-    time.sleep(0.06)
     life.start()
-    assert wait_for(lambda: "cannot serve the database's schema" in lines.getvalue())
-    time.sleep(0.03)
+    wait_until(lambda: "cannot serve the database's schema" in lines.getvalue(), "the conductor to notice")
     assert life.is_alive()
     set_state(changing, schema.head(), schema.head())
-    assert wait_for(lambda: node_power(changing, node) == "power off")
+    wait_until(lambda: node_power(changing, node) == "power off", "its work")
     set_state(changing, NEWER, NEWER)
-    time.sleep(0.06)
-    started = time.monotonic()
     stop.set()
-    life.join(10)
+    life.join(PATIENCE)
     assert not life.is_alive()
-    assert time.monotonic() - started < 10
     assert "cannot serve the database's schema" in lines.getvalue()
 
 
@@ -209,13 +219,3 @@ def node_power(service: Service, node: str) -> str | None:
     """Its power state, while requests are refused too."""
     response = service.baremetal("GET", f"/nodes/{node}", status="*")
     return response.json.get("power_state")
-
-
-def wait_for(condition: Callable[[], bool]) -> bool:
-    """Wait until it holds; False if it does not in time."""
-    until = time.monotonic() + 10
-    while time.monotonic() < until:
-        if condition():
-            return True
-        time.sleep(0.01)
-    return False

@@ -6,6 +6,7 @@ from baremetal_sched.db.models import Node
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES
 from baremetal_sched.machines.machine import Machine
 from baremetal_sched.settings import Settings, load
+from tests.waiting import PATIENCE
 
 PASSWORD = "Bmc-Passw0rd"
 
@@ -31,5 +32,6 @@ def machine(address: str = "https://bmc1.example.com", *, settings: Settings | N
 
 
 def quick(**options: Any) -> Settings:
-    """Settings with which nothing takes long; ``options`` are those of [redfish]."""
-    return load(overrides={"redfish": {"connection_attempts": 1, "connect_timeout": 2, "read_timeout": 2, **options}})
+    """Settings with which nothing is tried again; ``options`` are those of [redfish]."""
+    waits = {"connect_timeout": PATIENCE, "read_timeout": PATIENCE}
+    return load(overrides={"redfish": {"connection_attempts": 1, **waits, **options}})

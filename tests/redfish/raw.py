@@ -5,6 +5,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+from tests.waiting import PATIENCE
+
 
 class RawServer:
     """Listens on 127.0.0.1 and lets ``answer`` deal with each connection, in a thread of its own, until it is closed.
@@ -43,7 +45,7 @@ class RawServer:
 
     def _deal_with(self, accepted: socket.socket) -> None:
         with accepted, suppress(OSError):
-            accepted.settimeout(5)
+            accepted.settimeout(PATIENCE)
             self._answer(self, accepted)
 
 

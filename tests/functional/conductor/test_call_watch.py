@@ -2,14 +2,14 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from baremetal_sched.conductor import call_watch
 from baremetal_sched.conductor.call_watch import CallWatch
 from baremetal_sched.conductor.host import ConductorHost
-from tests.functional.conductor.test_driver_calls import write_down
+from tests.functional.conductor.test_driver_calls import calls, write_down
 from tests.service import Service
 
 
@@ -18,8 +18,8 @@ def told() -> threading.Event:
     return threading.Event()
 
 
-#: Seconds after which calls are looked for in any case.
-SHORT, LONG = 0.1, 10.0
+#: Seconds after which calls are looked for in any case: as many as a test may take, or more than it can.
+SHORT, LONG = 0.1, 3600.0
 
 
 @pytest.fixture
@@ -32,9 +32,9 @@ def watch(service: Service, told: threading.Event, monkeypatch: pytest.MonkeyPat
     watching.close()
 
 
-def waited(watch: CallWatch, told: threading.Event, wake: Callable[[], object] = lambda: None) -> float:
+def waited(watch: CallWatch, told: threading.Event) -> float:
     begun = time.monotonic()
-    watch.wait(told, wake)
+    watch.wait(told)
     return time.monotonic() - begun
 
 
@@ -46,7 +46,8 @@ def test_a_call_is_noticed_at_once(
         pytest.skip("there is a listener for that")
     monkeypatch.setattr(call_watch, "_LONGEST", LONG)
     threading.Timer(0.1, lambda: write_down(service)).start()
-    assert 0.1 <= waited(watch, told) < LONG / 2
+    watch.wait(told)
+    assert calls(service) == 1
 
 
 def test_nothing_is_looked_for_while_nothing_happens(watch: CallWatch, told: threading.Event) -> None:
@@ -56,7 +57,7 @@ def test_nothing_is_looked_for_while_nothing_happens(watch: CallWatch, told: thr
 def test_somebody_tells(watch: CallWatch, told: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(call_watch, "_LONGEST", LONG)
     told.set()
-    assert waited(watch, told) < LONG / 2
+    watch.wait(told)
     assert not told.is_set()
 
 
@@ -67,13 +68,15 @@ def test_a_connection_that_is_lost_is_made_again(
         pytest.skip("it has no connection")
     monkeypatch.setattr(call_watch, "_LONGEST", LONG)
     watch._connection.close()
-    assert waited(watch, told) < LONG / 2
+    watch.wait(told)
     monkeypatch.setattr(call_watch, "_LONGEST", SHORT)
     waited(watch, told)
     assert waited(watch, told) >= SHORT
 
 
-def test_work_is_noticed_too(service: Service, watch: CallWatch, told: threading.Event) -> None:
+def test_work_is_noticed_too(
+    service: Service, watch: CallWatch, told: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As often as it is looked for, while nobody takes it; what a driver is called for is not work."""
     if watch._dialect == "postgresql":
         pytest.skip("there is a listener for that")
@@ -81,5 +84,7 @@ def test_work_is_noticed_too(service: Service, watch: CallWatch, told: threading
     watch.wait(told, noticed.set)
     assert not noticed.is_set()
     service.baremetal("PUT", "/nodes/n1/states/power", {"target": "power off"})
-    assert waited(watch, told, noticed.set) < 0.2 or watch._dialect != "sqlite"
+    if watch._dialect == "sqlite":  # which cannot know whether it is a call: it looks at once
+        monkeypatch.setattr(call_watch, "_LONGEST", LONG)
+    watch.wait(told, noticed.set)
     assert noticed.is_set()

@@ -1,7 +1,6 @@
 """Two conductors with one host name: the newcomer goes if the other is alive, and takes over if it is not."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -18,9 +17,9 @@ from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.db.models import Conductor as ConductorEntry
 from baremetal_sched.errors import CommitUnknown
 from baremetal_sched.errors.baremetal import HostNameTaken
-from tests.clocks import Clock
+from tests.clocks import Clock, StoppedClock
 from tests.service import Service
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE, wait_until
 
 INTERVAL = 10.0
 
@@ -35,20 +34,23 @@ def site(database_url: str) -> Iterator[Service]:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """What the newcomer waits by."""
-    clock = Clock()
+    clock = StoppedClock()
     monkeypatch.setattr(host, "time", clock)
     return clock
 
 
 class Waiting(threading.Event):
-    """A stop that is not waited for: the time goes by at once, and ``meanwhile`` happens each time."""
+    """A stop that is not waited for: the time goes by at once, and ``meanwhile`` happens each time. ``asked`` has how
+    long each wait would have been."""
 
     def __init__(self, clock: Clock, meanwhile: Callable[[], object] = lambda: None) -> None:
         super().__init__()
         self._clock = clock
         self._meanwhile = meanwhile
+        self.asked: list[float] = []
 
     def wait(self, timeout: float | None = None) -> bool:
+        self.asked.append(timeout or 0)
         self._clock.go_on(timeout or 0)
         self._meanwhile()
         return self.is_set()
@@ -63,15 +65,14 @@ def newcomer(site: Service) -> ConductorDaemon:
 def test_a_newcomer_goes_if_the_heartbeat_of_the_other_goes_on(site: Service, clock: Clock) -> None:
     uuid = site.add_node("n1", power=False)
     site.set_columns(uuid, reservation="c1", target_power_state="power on")
-    began = clock.monotonic()
 
     def live() -> None:
-        assert clock.monotonic() - began < 5 * INTERVAL
-        if clock.monotonic() - began > 1.9 * INTERVAL:  # late, as on a busy machine
+        if sum(stop.asked) > 1.5 * INTERVAL:  # late, as on a busy machine
             site.conductors["c1"].beat()
 
+    stop = Waiting(clock, live)
     with pytest.raises(HostNameTaken, match="Another conductor with the host name c1 is running"):
-        newcomer(site).start(Waiting(clock, live))
+        newcomer(site).start(stop)
     # What the other works on is still its own.
     assert site.node(uuid)["reservation"] == "c1"
 
@@ -79,9 +80,8 @@ def test_a_newcomer_goes_if_the_heartbeat_of_the_other_goes_on(site: Service, cl
 def test_a_newcomer_takes_over_from_one_that_was_killed(site: Service, clock: Clock) -> None:
     uuid = site.add_node("n1", power=False)
     site.set_columns(uuid, reservation="c1", target_power_state="power on")
-    began = clock.monotonic()
-    newcomer(site).start(Waiting(clock))
-    assert 2 * INTERVAL <= clock.monotonic() - began < 2 * INTERVAL + 10
+    newcomer(site).start(stop := Waiting(clock))
+    assert sum(stop.asked) == pytest.approx(2 * INTERVAL)
     assert site.node(uuid)["reservation"] is None
 
 
@@ -114,7 +114,7 @@ def test_of_two_that_start_together_one_stays(database_url: str, entry: str, mon
         seen = look(host)
         if not hasattr(looked, "once"):
             looked.once = True
-            barrier.wait(10)
+            barrier.wait(PATIENCE)
         return seen
 
     def leave(session: Session) -> None:
@@ -146,15 +146,13 @@ def test_of_two_that_start_together_one_stays(database_url: str, entry: str, mon
 
 
 def test_a_stop_ends_the_wait_and_leaves_the_other_alone(database_url: str) -> None:
-    with Service(database_url, conductor={"heartbeat_interval": 20}) as service:
+    with Service(database_url, conductor={"heartbeat_interval": 3600, "heartbeat_timeout": 7200}) as service:
         service.add_conductor("c1")
         uuid = service.add_node("n1", power=False)
         service.set_columns(uuid, reservation="c1", target_power_state="power on")
         stop = threading.Event()
         threading.Timer(0.05, stop.set).start()
-        began = time.monotonic()
         newcomer(service).run(stop)
-        assert time.monotonic() - began < 15
         assert service.baremetal("GET", "/conductors/c1").json["alive"] is True
         assert service.node(uuid)["reservation"] == "c1"
 

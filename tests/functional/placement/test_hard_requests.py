@@ -1,11 +1,13 @@
 """Requests that ask for more than can be worked out: they are refused at once, or stopped in time."""
 
 import time
+from types import SimpleNamespace
 
 import pytest
 
-from baremetal_sched.db.deadline import until
+from baremetal_sched.db import deadline
 from baremetal_sched.placement.candidates import search
+from baremetal_sched.placement.candidates.trees.candidate import TimeLimit
 from tests import worlds
 from tests.service import Service
 from tests.unit.test_candidate_choosing import TIGHT
@@ -23,34 +25,36 @@ def of(amounts: list[int], policy: str = "none") -> str:
     return f"/allocation_candidates?{'&'.join(groups)}&group_policy={policy}"
 
 
-def test_what_is_impossible_is_seen_at_once(service: Service) -> None:
+def test_what_is_impossible_is_seen_at_once(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     hosts(service, 10)
-    begin = time.thread_time()
+    steps = list[int]()
+    monkeypatch.setattr(TimeLimit, "check", lambda limit: steps.append(1))
     for query in (of([51] * 11 + [1]), of([1] * 11, "isolate"), of([34] * 20 + [33])):
         assert service.placement("GET", f"{query}&limit=1").json["allocation_requests"] == []
-    assert time.thread_time() - begin < 2
+    assert len(steps) < 1000
 
 
 def test_a_search_that_takes_too_long_is_answered_with_503(database_url: str) -> None:
     with Service(database_url, placement={"candidates_time_limit": 0.2}) as service:
         hosts(service, 12)
-        begin = time.monotonic()
         answer = service.placement("GET", of(TIGHT), status=503)
-        assert time.monotonic() - begin < 5
         assert int(answer.headers["Retry-After"]) >= 1
         (error,) = answer.json["errors"]
         assert "did not end within 0.2 seconds and was stopped. Narrow the request: give a limit" in error["detail"]
         assert "fewer groups (there are 36)" in error["detail"]
+    with Service(database_url) as service:
         smaller = service.placement("GET", f"{of([60] * 5)}&limit=3").json["allocation_requests"]
         assert len(smaller) == 3
 
 
-def test_a_search_ends_before_its_request_has_to(service: Service) -> None:
-    hosts(service, 12)
+def test_a_search_ends_before_its_request_has_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=lambda: 100.0, sleep=time.sleep))
     options = search.Options(seconds=60)
-    with until(time.monotonic() + 2):
-        assert search._seconds(options) == pytest.approx(1.5, abs=0.4)
-    with until(time.monotonic() - 1):
+    with deadline.until(102):
+        assert search._seconds(options) == 1.5
+    with deadline.until(200):
+        assert search._seconds(options) == 60
+    with deadline.until(99):
         assert search._seconds(options) == 0
     assert search._seconds(search.Options()) is None
 
