@@ -9,7 +9,7 @@ from functools import lru_cache
 from operator import index
 from typing import Any
 
-from sqlalchemy import ColumnClause, Connection, Dialect, literal_column
+from sqlalchemy import ColumnClause, Connection, Dialect, Float, literal_column
 from sqlalchemy.sql.base import Executable
 
 from baremetal_sched.db.types import Query
@@ -72,11 +72,17 @@ def _compiled(query: Query, dialect: Dialect) -> tuple[str, dict[str, Any], list
 
     None if SQLAlchemy converts the values of a column: then it has to process every value.
     """
-    types = [column.type.dialect_impl(dialect) for column in query.selected_columns]
-    if any(type_.result_processor(dialect, None) is not None for type_ in types):
+    if any(_is_converted(column.type, dialect) for column in query.selected_columns):
         return None
     compiled = query.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
     return str(compiled), dict(compiled.params), compiled.positiontup
+
+
+def _is_converted(kind: Any, dialect: Dialect) -> bool:
+    # Floats come as they are from every driver; PostgreSQL's dialect can say so only of a result.
+    if isinstance(kind, Float) and not kind.asdecimal:
+        return False
+    return kind.dialect_impl(dialect).result_processor(dialect, None) is not None
 
 
 @lru_cache(maxsize=1000)

@@ -21,8 +21,9 @@ from baremetal_sched.moving.row_sync import Row, RowSync
 from baremetal_sched.moving.run import ImportRun
 from baremetal_sched.moving.source_databases import BATCH, SourceRow
 from baremetal_sched.placement import trait_ids
-from baremetal_sched.placement.inventories import PARTS, InventoryValues
+from baremetal_sched.placement.inventories import InventoryValues
 from baremetal_sched.placement.projected import SingleUnit
+from baremetal_sched.placement.provider_parts import INVENTORY_FIELDS
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS
 from baremetal_sched.placement.traits import is_scheduler_trait
 
@@ -193,7 +194,7 @@ class Providers:
         return _WantedProvider(row, stocks, traits)
 
     def _stock(self, provider_id: int, source: SourceRow) -> Row:
-        values = InventoryValues(**{part: source[part] for part in PARTS})
+        values = InventoryValues(**{part: source[part] for part in INVENTORY_FIELDS})
         return {
             "provider_id": provider_id,
             "resource_class_id": self.names.classes[source["resource_class_id"]],
@@ -250,7 +251,7 @@ def times_of(source: SourceRow) -> Row:
 
 
 def _numbers(stocks: Any) -> dict[int, tuple[float, ...]]:
-    return {row["resource_class_id"]: tuple(row[part] for part in PARTS) for row in stocks}
+    return {row["resource_class_id"]: tuple(row[part] for part in INVENTORY_FIELDS) for row in stocks}
 
 
 def _depths(listed: Sequence[SourceRow], rooted: Any) -> dict[int, tuple[int, int]]:

@@ -13,18 +13,6 @@ from baremetal_sched.placement.locked import GENERATION_CHANGED, LockedProvider,
 from baremetal_sched.placement.tables import AGGREGATES
 
 
-def list_aggregates(session: Session, provider_id: int) -> list[str]:
-    """Return the UUIDs of the provider's aggregates, sorted."""
-    return list(
-        session.scalars(
-            select(Aggregate.uuid)
-            .join(ProviderAggregate, ProviderAggregate.aggregate_id == Aggregate.id)
-            .where(ProviderAggregate.provider_id == provider_id)
-            .order_by(Aggregate.uuid)
-        )
-    )
-
-
 def replace(session: Session, provider: LockedProvider, uuids: Sequence[str], generation: int | None) -> None:
     """Replace the provider's aggregates; missing ones are created.
 

@@ -12,7 +12,6 @@ from sqlalchemy.orm.exc import StaleDataError
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Inventory, ResourceClass
 from baremetal_sched.db.results import rows_changed
-from baremetal_sched.db.types import Rows
 from baremetal_sched.errors.placement import (
     InventoryExists,
     InventoryInUse,
@@ -27,9 +26,7 @@ from baremetal_sched.errors.placement import (
 )
 from baremetal_sched.placement import indivisible, names
 from baremetal_sched.placement.locked import LockedProvider
-
-#: The fields of an inventory in documents.
-PARTS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+from baremetal_sched.placement.provider_parts import INVENTORY_FIELDS
 
 #: Capacities are stored as integers; higher ratios make no difference.
 _LARGEST_CAPACITY = 2**62
@@ -58,7 +55,7 @@ class InventoryValues:
     def of(cls, document: Mapping[str, Any]) -> "InventoryValues":
         """Return the inventory in a document that fits the schema; other members are ignored."""
         # JSON's 5.0 is an integer, too.
-        whole = {part: int(document[part]) for part in PARTS[:-1] if part in document}
+        whole = {part: int(document[part]) for part in INVENTORY_FIELDS[:-1] if part in document}
         return cls(**whole, allocation_ratio=float(document.get("allocation_ratio", 1.0)))
 
 
@@ -72,22 +69,6 @@ def _check(stock: InventoryValues, resource_class: str, provider: str, *, doing:
             reason=f"Invalid inventory for '{resource_class}' on resource provider '{provider}'. "
             f"The reserved value is greater {than}.",
         )
-
-
-def list_inventories(session: Session, provider_id: int) -> Rows:
-    """Return the provider's inventories, ordered by class: name, the PARTS, used, created_at, updated_at."""
-    return session.execute(
-        select(
-            ResourceClass.name,
-            *(getattr(Inventory, part) for part in PARTS),
-            Inventory.used,
-            Inventory.created_at,
-            Inventory.updated_at,
-        )
-        .join(ResourceClass, ResourceClass.id == Inventory.resource_class_id)
-        .where(Inventory.provider_id == provider_id)
-        .order_by(Inventory.resource_class_id)
-    ).all()
 
 
 def add(
@@ -228,7 +209,7 @@ def says_the_same(session: Session, provider: LockedProvider, stocks: Mapping[st
 def _own(session: Session, provider: LockedProvider) -> dict[int, InventoryValues]:
     """Return the inventory that the node gives its provider, by class id. Other inventories may exist, but cannot be
     claimed."""
-    parts = [getattr(Inventory, part) for part in PARTS]
+    parts = [getattr(Inventory, part) for part in INVENTORY_FIELDS]
     row = session.execute(
         select(*parts).where(
             Inventory.provider_id == provider.id, Inventory.resource_class_id == provider.mirrored_class_id

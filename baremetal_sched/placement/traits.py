@@ -19,6 +19,7 @@ from baremetal_sched.errors.placement import (
     UnknownTraits,
 )
 from baremetal_sched.placement import names as all_names
+from baremetal_sched.placement import provider_parts
 from baremetal_sched.placement import trait_ids as id_texts
 from baremetal_sched.placement.locked import GENERATION_CHANGED, LockedProvider, replace_associations
 
@@ -83,16 +84,6 @@ def remove(session: Session, name: str) -> None:
         raise StaleDataError("the trait was deleted meanwhile")
 
 
-def list_provider_traits(session: Session, provider_id: int) -> Rows:
-    """Return the provider's traits: name and created_at, sorted."""
-    return session.execute(
-        select(Trait.name, Trait.created_at)
-        .join(ProviderTrait, ProviderTrait.trait_id == Trait.id)
-        .where(ProviderTrait.provider_id == provider_id)
-        .order_by(Trait.name)
-    ).all()
-
-
 def replace(session: Session, provider: LockedProvider, names: Iterable[str], generation: int) -> None:
     """Replace the provider's traits with ``names``; its generation is incremented only if they change.
 
@@ -100,7 +91,7 @@ def replace(session: Session, provider: LockedProvider, names: Iterable[str], ge
     generation. Raises GenerationConflict, UnknownTraits, and MirrorsNode if that provider would share its inventory.
     """
     wanted = set(names)
-    present = {row.name for row in list_provider_traits(session, provider.id)} if provider.mirrors_node else None
+    present = {row.name for row in provider_parts.traits(session, provider.uuid)[1]} if provider.mirrors_node else None
     if wanted == present:
         return
     provider.require_generation(generation, GENERATION_CHANGED)
@@ -118,7 +109,7 @@ def remove_all(session: Session, provider: LockedProvider) -> None:
     """Remove all traits of the provider; the provider of a node keeps the node's traits."""
     kept: set[int] = set()
     if provider.mirrors_node:
-        present = [row.name for row in list_provider_traits(session, provider.id)]
+        present = [row.name for row in provider_parts.traits(session, provider.uuid)[1]]
         kept = set(all_names.ids_of(session, Trait, _beside_node(present, ())).values())
     set_exactly(session, provider, kept)
 

@@ -73,9 +73,10 @@ from baremetal_sched.image import filters, listing
 from baremetal_sched.image import schemas as image_schemas
 from baremetal_sched.image.api.policies import RULES as IMAGE_RULES
 from baremetal_sched.machines.states import FAULTS, POWER_TARGETS
-from baremetal_sched.placement import inventories, query_values
+from baremetal_sched.placement import query_values
 from baremetal_sched.placement.api import root as placement_root
 from baremetal_sched.placement.api.errors import CODES, UNDEFINED
+from baremetal_sched.placement.provider_parts import INVENTORY_FIELDS
 from baremetal_sched.placement.schemas import associations
 from baremetal_sched.placement.schemas import inventories as inventory_schemas
 from baremetal_sched.placement.schemas import providers as provider_schemas
@@ -403,7 +404,7 @@ def test_what_a_claim_takes() -> None:
         )
         assert_since("placement", name, entry, first)
     inventory = method("placement", "inventories", "GET", "/resource_providers/{}/inventories/{}")
-    assert set(inventory.body) == {*inventories.PARTS, "resource_provider_generation"}
+    assert set(inventory.body) == {*INVENTORY_FIELDS, "resource_provider_generation"}
 
 
 def test_codes_of_the_placement_api() -> None:

@@ -1,9 +1,10 @@
 """/resource_providers/{uuid}/aggregates"""
 
 from flask import Response
+from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from baremetal_sched.placement import aggregates, providers
+from baremetal_sched.placement import aggregates, provider_parts
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.locked import lock
 from baremetal_sched.placement.schemas import associations
@@ -11,10 +12,10 @@ from baremetal_sched.placement.schemas import associations
 GENERATION_SINCE = 19
 
 
-def list_aggregates(call: PlacementCall, session: Session, uuid: str) -> Response:
+def list_aggregates(call: PlacementCall, connection: Connection, uuid: str) -> Response:
     """GET /resource_providers/{uuid}/aggregates"""
-    provider = providers.find(session, uuid)
-    return _answer(call, aggregates.list_aggregates(session, provider["id"]), provider["generation"])
+    generation, uuids = provider_parts.aggregates(connection, uuid)
+    return _answer(call, uuids, generation)
 
 
 def replace_aggregates(call: PlacementCall, session: Session, uuid: str) -> Response:

@@ -6,8 +6,9 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
+from baremetal_sched.db.transaction import Reader
 from baremetal_sched.errors.placement import InventoryNotFound
-from baremetal_sched.placement import inventories, providers
+from baremetal_sched.placement import inventories, provider_parts
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.inventories import InventoryValues
 from baremetal_sched.placement.locked import lock
@@ -17,14 +18,11 @@ from baremetal_sched.web.responses import empty_response, json_response
 FULLY_RESERVED_SINCE = 26
 
 
-def list_inventories(call: PlacementCall, session: Session, uuid: str) -> Response:
+def list_inventories(call: PlacementCall, reader: Reader, uuid: str) -> Response:
     """GET /resource_providers/{uuid}/inventories"""
-    provider = providers.find(session, uuid)
-    rows = inventories.list_inventories(session, provider["id"])
-    document = {
-        "resource_provider_generation": provider["generation"],
-        "inventories": {row.name: _render(row) for row in rows},
-    }
+    generation, rows = provider_parts.inventories(reader, uuid)
+    found = {row.name: _render(row) for row in rows}
+    document = {"resource_provider_generation": generation, "inventories": found}
     if not rows:
         # There is no time of modification: the cache headers without a date.
         response = call.with_cache_headers(json_response(document))
@@ -33,12 +31,12 @@ def list_inventories(call: PlacementCall, session: Session, uuid: str) -> Respon
     return call.answer(document, max(row.updated_at or row.created_at for row in rows))
 
 
-def show_inventory(call: PlacementCall, session: Session, uuid: str, resource_class: str) -> Response:
+def show_inventory(call: PlacementCall, reader: Reader, uuid: str, resource_class: str) -> Response:
     """GET /resource_providers/{uuid}/inventories/{resource_class}"""
-    provider = providers.find(session, uuid)
-    for row in inventories.list_inventories(session, provider["id"]):
+    generation, rows = provider_parts.inventories(reader, uuid)
+    for row in rows:
         if row.name == resource_class:
-            document = _render(row) | {"resource_provider_generation": provider["generation"]}
+            document = _render(row) | {"resource_provider_generation": generation}
             return call.answer(document, row.updated_at or row.created_at)
     raise InventoryNotFound(resource_class=resource_class, provider=uuid)
 
@@ -97,4 +95,4 @@ def _document(stock: InventoryValues, generation: int) -> dict[str, Any]:
 
 
 def _render(row: Any) -> dict[str, Any]:
-    return {part: getattr(row, part) for part in inventories.PARTS}
+    return {part: getattr(row, part) for part in provider_parts.INVENTORY_FIELDS}

@@ -41,6 +41,11 @@ def get(
     return Route("GET", path, view, since, transaction, policy=policy, gives_json=gives_json)
 
 
+def select(path: str, view: View, policy: str, *, since: int = 0) -> Route:
+    """Return the route of a GET that selects columns, without entities."""
+    return get(path, view, policy, since=since, transaction="select")
+
+
 def write(
     method: str,
     path: str,
@@ -83,7 +88,7 @@ ROUTES = (
     get(_ONE, resource_providers.show_provider, f"{_PROVIDERS}:show"),
     remove(_ONE, resource_providers.delete_provider, f"{_PROVIDERS}:delete"),
     write("PUT", _ONE, resource_providers.update_provider, f"{_PROVIDERS}:update"),
-    get(f"{_ONE}/inventories", inventories.list_inventories, f"{_INVENTORIES}:list"),
+    select(f"{_ONE}/inventories", inventories.list_inventories, f"{_INVENTORIES}:list"),
     write("POST", f"{_ONE}/inventories", inventories.create_inventory, f"{_INVENTORIES}:create"),
     write("PUT", f"{_ONE}/inventories", inventories.replace_inventories, f"{_INVENTORIES}:update"),
     remove(
@@ -93,14 +98,14 @@ ROUTES = (
         since=5,
         absent=method_not_allowed,
     ),
-    get(f"{_ONE}/inventories/<resource_class>", inventories.show_inventory, f"{_INVENTORIES}:show"),
+    select(f"{_ONE}/inventories/<resource_class>", inventories.show_inventory, f"{_INVENTORIES}:show"),
     write("PUT", f"{_ONE}/inventories/<resource_class>", inventories.update_inventory, f"{_INVENTORIES}:update"),
     remove(f"{_ONE}/inventories/<resource_class>", inventories.delete_inventory, f"{_INVENTORIES}:delete"),
-    get(f"{_ONE}/usages", usages.show_provider_usages, f"{_PROVIDERS}:usages"),
-    get(f"{_ONE}/aggregates", aggregates.list_aggregates, f"{_PROVIDERS}:aggregates:list", since=1),
+    select(f"{_ONE}/usages", usages.show_provider_usages, f"{_PROVIDERS}:usages"),
+    select(f"{_ONE}/aggregates", aggregates.list_aggregates, f"{_PROVIDERS}:aggregates:list", since=1),
     write("PUT", f"{_ONE}/aggregates", aggregates.replace_aggregates, f"{_PROVIDERS}:aggregates:update", since=1),
     get(f"{_ONE}/allocations", allocations.list_provider_allocations, f"{_PROVIDERS}:allocations:list"),
-    get(f"{_ONE}/traits", traits.list_provider_traits, f"{_PROVIDERS}:traits:list", since=6),
+    select(f"{_ONE}/traits", traits.list_provider_traits, f"{_PROVIDERS}:traits:list", since=6),
     write("PUT", f"{_ONE}/traits", traits.replace_provider_traits, f"{_PROVIDERS}:traits:update", since=6),
     remove(f"{_ONE}/traits", traits.delete_provider_traits, f"{_PROVIDERS}:traits:delete", since=6),
     claim("POST", "/allocations", allocations.write_allocations, "placement:allocations:manage", since=13),

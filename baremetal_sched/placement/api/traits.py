@@ -8,8 +8,9 @@ from flask import Response
 from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
+from baremetal_sched.db.transaction import Reader
 from baremetal_sched.errors.placement import BadQuery, TraitNotFound
-from baremetal_sched.placement import providers, query_values, traits
+from baremetal_sched.placement import provider_parts, query_values, traits
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.locked import lock
 from baremetal_sched.placement.schemas import associations
@@ -54,14 +55,10 @@ def show_trait(call: PlacementCall, session: Session, name: str) -> Response:
     return call.with_cache_headers(empty_response(204), _newest(rows))
 
 
-def list_provider_traits(call: PlacementCall, session: Session, uuid: str) -> Response:
+def list_provider_traits(call: PlacementCall, reader: Reader, uuid: str) -> Response:
     """GET /resource_providers/{uuid}/traits"""
-    provider = providers.find(session, uuid)
-    rows = traits.list_provider_traits(session, provider["id"])
-    document = {
-        "traits": [row.name for row in rows],
-        "resource_provider_generation": provider["generation"],
-    }
+    generation, rows = provider_parts.traits(reader, uuid)
+    document = {"traits": [row.name for row in rows], "resource_provider_generation": generation}
     return call.answer(document, _newest(rows))
 
 

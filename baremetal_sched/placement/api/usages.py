@@ -1,22 +1,18 @@
 """/usages and /resource_providers/{uuid}/usages"""
 
 from flask import Response
+from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from baremetal_sched.placement import inventories, providers, query_values, usages
+from baremetal_sched.placement import provider_parts, query_values, usages
 from baremetal_sched.placement.api.call import PlacementCall
 
 
-def show_provider_usages(call: PlacementCall, session: Session, uuid: str) -> Response:
+def show_provider_usages(call: PlacementCall, connection: Connection, uuid: str) -> Response:
     """GET /resource_providers/{uuid}/usages"""
-    provider = providers.find(session, uuid)
-    rows = inventories.list_inventories(session, provider["id"])
-    return call.answer(
-        {
-            "resource_provider_generation": provider["generation"],
-            "usages": {row.name: row.used for row in rows},
-        }
-    )
+    generation, rows = provider_parts.inventories(connection, uuid)
+    usages_by_class = {row.name: row.used for row in rows}
+    return call.answer({"resource_provider_generation": generation, "usages": usages_by_class})
 
 
 def show_usages(call: PlacementCall, session: Session) -> Response:
