@@ -14,9 +14,8 @@ Lines = list[tuple[float, str, int]]
 WORK, STEP, END, LOST = "work begins", "step begins", "step ends", "work was taken away; nothing written"
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "suspended", "found"),
-    [
+def test_what_the_journal_finds(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for first, second, suspended, found in [
         ([(0, WORK, 1), (1, STEP, 1), (2, END, 1)], [(3, WORK, 2), (4, STEP, 2), (5, END, 2)], None, ""),
         # at the same machine at once
         ([(0, WORK, 1), (1, STEP, 1), (4, END, 1)], [(3, WORK, 2)], None, "began while"),
@@ -25,21 +24,18 @@ WORK, STEP, END, LOST = "work begins", "step begins", "step ends", "work was tak
         ([(0, WORK, 1), (1, STEP, 1), (4, END, 1), (9, STEP, 1)], [(7, WORK, 2)], (5, 8), "2.000 s after"),
         ([(0, WORK, 1)], [(1, WORK, 1)], None, "was done by"),
         ([(0, WORK, 1), (1, LOST, 1)], [], None, "without having been suspended"),
-    ],
-)
-def test_what_the_journal_finds(
-    tmp_path: Path, first: Lines, second: Lines, suspended: tuple[float, float] | None, found: str
-) -> None:
-    lives = []
-    for name, lines in (("c1", first), ("c2", second)):
-        life = Life(name, tmp_path / name)
-        life.log.write_text("".join(f"{written(*line)}\n" for line in lines) + '{"half a li')
-        lives.append(life)
-    if suspended:
-        lives[0].suspended.append(list(suspended))
-    findings = Journal(lives).findings()
-    assert len(findings) == bool(found), findings
-    assert found in "".join(findings)
+    ]:
+        with subtests.test(first=first):
+            lives = []
+            for name, lines in (("c1", first), ("c2", second)):
+                life = Life(name, tmp_path / name)
+                life.log.write_text("".join(f"{written(*line)}\n" for line in lines) + '{"half a li')
+                lives.append(life)
+            if suspended:
+                lives[0].suspended.append(list(suspended))
+            findings = Journal(lives).findings()
+            assert len(findings) == bool(found), findings
+            assert found in "".join(findings)
 
 
 def written(second: float, event: str, fence: int) -> str:

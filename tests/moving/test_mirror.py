@@ -194,21 +194,19 @@ def test_from_the_first_look_to_the_last_day(target: Target, run: Any, tmp_path:
     assert run("--finish").exit_code == 1
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_mistakes_in_the_command_line(subtests: pytest.Subtests, run: Any) -> None:
+    for words, message in [
         ((), "Give --from-ironic-db and --from-placement-db"),
         (("--from-ironic-db", "x", "--from-placement-db", "y"), "is not a database URL"),
         (
             ("--from-ironic-db", "sqlite:///a", "--from-placement-db", "sqlite:///b", "--adopt", "x"),
             "has to begin with",
         ),
-    ],
-)
-def test_mistakes_in_the_command_line(run: Any, words: tuple[str, ...], message: str) -> None:
-    done = run(*words)
-    assert done.exit_code == 2
-    assert message in done.output
+    ]:
+        with subtests.test(words=words):
+            done = run(*words)
+            assert done.exit_code == 2
+            assert message in done.output
 
 
 def test_a_source_that_is_not_there(target: Target, run: Any) -> None:

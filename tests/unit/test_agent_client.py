@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -204,9 +205,9 @@ def saying(body: Any, *, status: str = "200 OK", headers: str = "") -> Said:
 COMMAND = {"id": "1", "command_name": "sync", "command_status": "SUCCEEDED", "command_error": None}
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_answers_that_make_no_sense(subtests: pytest.Subtests, listen: Callable[[Said], int]) -> None:
+    """A command may have begun all the same."""
+    for body in [
         b"",
         b"<html>",
         b"\xff\xfe",
@@ -226,24 +227,23 @@ COMMAND = {"id": "1", "command_name": "sync", "command_status": "SUCCEEDED", "co
         {"commands": {}},
         {"commands": [7]},
         {"commands": [COMMAND] * 1001},
-    ],
-    ids=range(19),
-)
-def test_answers_that_make_no_sense(listen: Callable[[Said], int], body: Any) -> None:
-    """A command may have begun all the same."""
-    port = listen(saying(body))
-    with pytest.raises(AgentFailed, match="answered with something that is not") as refused:
-        client(port).send("standby.sync", {})
-    assert refused.value.sent
-    with pytest.raises(AgentFailed, match="answered with something that is not"):
-        client(port).commands()
+    ]:
+        with subtests.test(body=body):
+            port = listen(saying(body))
+            with pytest.raises(AgentFailed, match="answered with something that is not") as refused:
+                client(port).send("standby.sync", {})
+            assert refused.value.sent
+            with pytest.raises(AgentFailed, match="answered with something that is not"):
+                client(port).commands()
 
 
-@pytest.mark.parametrize("error", [{"details": "no"}, {"message": "no"}, {"type": "no"}, "no"])
-def test_the_reason_of_a_failure(listen: Callable[[Said], int], error: Any) -> None:
-    answer = client(listen(saying({**COMMAND, "command_status": "FAILED", "command_error": error}))).command("1")
-    assert answer is not None
-    assert (answer.status, answer.error) == ("FAILED", "no")
+def test_the_reason_of_a_failure(subtests: pytest.Subtests, listen: Callable[[Said], int]) -> None:
+    for error in [{"details": "no"}, {"message": "no"}, {"type": "no"}, "no"]:
+        with subtests.test(error=error):
+            port = listen(saying({**COMMAND, "command_status": "FAILED", "command_error": error}))
+            answer = client(port).command("1")
+            assert answer is not None
+            assert (answer.status, answer.error) == ("FAILED", "no")
 
 
 DRIVE = "H4sIAAAAAconfigdrive" * 200
@@ -261,26 +261,27 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-@pytest.mark.parametrize("place", ["faultstring", "details", "error"])
-def test_what_an_agent_says_is_repeated_with_care(listen: Callable[[Said], int], text: Any, place: str) -> None:
+def test_what_an_agent_says_is_repeated_with_care(subtests: pytest.Subtests, listen: Callable[[Said], int]) -> None:
     """In short, on one line, without characters that no database has, and without secrets."""
-    if place == "faultstring":
-        port = listen(saying({"faultstring": text}, status="500 Internal Server Error"))
-        with pytest.raises(AgentFailed, match=r"refused the request \(500\): ") as refused:
-            client(port).send("standby.sync", {})
-        assert refused.value.sent
-        said = str(refused.value)
-    else:
-        error = {"details": text} if place == "details" else text
-        answer = client(listen(saying({**COMMAND, "command_status": "FAILED", "command_error": error}))).command("1")
-        assert answer is not None
-        said = answer.error
-    assert said
-    assert said.isprintable()
-    assert len(said) < 1100
-    assert TOKEN[:8] not in said
-    assert DRIVE[:20] not in said
+    for text, place in product(HOSTILE, ["faultstring", "details", "error"]):
+        with subtests.test(text=text, place=place):
+            if place == "faultstring":
+                port = listen(saying({"faultstring": text}, status="500 Internal Server Error"))
+                with pytest.raises(AgentFailed, match=r"refused the request \(500\): ") as refused:
+                    client(port).send("standby.sync", {})
+                assert refused.value.sent
+                said = str(refused.value)
+            else:
+                error = {"details": text} if place == "details" else text
+                port = listen(saying({**COMMAND, "command_status": "FAILED", "command_error": error}))
+                answer = client(port).command("1")
+                assert answer is not None
+                said = answer.error
+            assert said
+            assert said.isprintable()
+            assert len(said) < 1100
+            assert TOKEN[:8] not in said
+            assert DRIVE[:20] not in said
 
 
 def test_a_status_line_is_repeated_with_care(listen: Callable[[Said], int]) -> None:
@@ -308,25 +309,26 @@ def test_redirects_are_not_followed(listen: Callable[[Said], int], agent: StubAg
     assert agent.executed == []
 
 
-@pytest.mark.parametrize("framing", ["", "Content-Length: 104857600\r\n", "Transfer-Encoding: chunked\r\n"])
-def test_answers_that_are_too_large(listen: Callable[[Said], int], framing: str) -> None:
+def test_answers_that_are_too_large(subtests: pytest.Subtests, listen: Callable[[Said], int]) -> None:
     """No more than a few megabytes of 100 are read."""
-    sent = 0
-    piece = b" " * 2**18
-    if "chunked" in framing:
-        piece = f"{len(piece):x}\r\n".encode() + piece + b"\r\n"
+    for framing in ["", "Content-Length: 104857600\r\n", "Transfer-Encoding: chunked\r\n"]:
+        with subtests.test(framing=framing):
+            sent = 0
+            piece = b" " * 2**18
+            if "chunked" in framing:
+                piece = f"{len(piece):x}\r\n".encode() + piece + b"\r\n"
 
-    def say(connection: socket.socket) -> None:
-        nonlocal sent
-        connection.sendall(f"HTTP/1.1 200 OK\r\n{framing}\r\n".encode())
-        for _ in range(400):
-            connection.sendall(piece)
-            sent += len(piece)
+            def say(connection: socket.socket, framing: str = framing, piece: bytes = piece) -> None:
+                nonlocal sent
+                connection.sendall(f"HTTP/1.1 200 OK\r\n{framing}\r\n".encode())
+                for _ in range(400):
+                    connection.sendall(piece)
+                    sent += len(piece)
 
-    with pytest.raises(AgentUnreachable, match="larger than 4194304 bytes") as refused:
-        client(listen(say)).send("standby.sync", {})
-    assert refused.value.sent
-    assert sent < 20 * 2**20
+            with pytest.raises(AgentUnreachable, match="larger than 4194304 bytes") as refused:
+                client(listen(say)).send("standby.sync", {})
+            assert refused.value.sent
+            assert sent < 20 * 2**20
 
 
 @pytest.mark.parametrize(

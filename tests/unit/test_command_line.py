@@ -37,15 +37,16 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("line", "words"), MISTAKES)
 def test_a_mistake_in_the_command_line_has_status_2(
-    line: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logging_as_before: None
+    subtests: pytest.Subtests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logging_as_before: None
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(cli, line.split())
-    assert result.exit_code == 2, result.output
-    assert words in result.output
-    assert not list(tmp_path.iterdir())
+    for line, words in MISTAKES:
+        with subtests.test(line=line):
+            monkeypatch.chdir(tmp_path)
+            result = CliRunner().invoke(cli, line.split())
+            assert result.exit_code == 2, result.output
+            assert words in result.output
+            assert not list(tmp_path.iterdir())
 
 
 @pytest.fixture

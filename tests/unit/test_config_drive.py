@@ -44,10 +44,11 @@ def packed(content: bytes) -> str:
     return base64.b64encode(gzip.compress(content, mtime=0)).decode()
 
 
-@pytest.mark.parametrize("drive", [None, ""])
-def test_none(drive: str | None) -> None:
-    assert built(drive) is None
-    assert config_drive.config_drive(MACHINE, "web-1") is None
+def test_none(subtests: pytest.Subtests) -> None:
+    for drive in [None, ""]:
+        with subtests.test(drive=drive):
+            assert built(drive) is None
+            assert config_drive.config_drive(MACHINE, "web-1") is None
 
 
 def test_base64_may_have_line_breaks() -> None:
@@ -104,12 +105,17 @@ def test_a_node_without_a_name() -> None:
     assert sorted(found) == ["/openstack/2012-08-10/meta_data.json", "/openstack/latest/meta_data.json"]
 
 
-@pytest.mark.parametrize(
-    ("user_data", "content"),
-    [({"a": 1}, b'{"a": 1}'), ([1], b"[1]"), ({}, b"{}"), ([], b"[]"), ("", None), (None, None)],
-)
-def test_user_data(user_data: Any, content: bytes | None) -> None:
-    assert read(image_of({"user_data": user_data})).get("/openstack/latest/user_data") == content
+def test_user_data(subtests: pytest.Subtests) -> None:
+    for user_data, content in [
+        ({"a": 1}, b'{"a": 1}'),
+        ([1], b"[1]"),
+        ({}, b"{}"),
+        ([], b"[]"),
+        ("", None),
+        (None, None),
+    ]:
+        with subtests.test(user_data=user_data):
+            assert read(image_of({"user_data": user_data})).get("/openstack/latest/user_data") == content
 
 
 def test_the_same_input_becomes_the_same_image_at_any_time_and_place(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,9 +138,10 @@ def test_an_image_of_the_user_is_handed_over() -> None:
     assert built(f"{drive[:76]}\n{drive[76:]}\n") == drive
 
 
-@pytest.mark.parametrize("url", ["http://a.example.com/drive", "https://[2001:db8::1]:8443/d?sig=" + "a" * 4000])
-def test_a_url_is_handed_over(url: str) -> None:
-    assert built(url) == url
+def test_a_url_is_handed_over(subtests: pytest.Subtests) -> None:
+    for url in ["http://a.example.com/drive", "https://[2001:db8::1]:8443/d?sig=" + "a" * 4000]:
+        with subtests.test(url=url):
+            assert built(url) == url
 
 
 def nested(depth: int) -> dict[str, Any]:
@@ -147,9 +154,8 @@ def nested(depth: int) -> dict[str, Any]:
 WHOLE = packed(SECRET.encode() * 100)
 
 
-@pytest.mark.parametrize(
-    ("drive", "said"),
-    [
+def test_what_is_refused(subtests: pytest.Subtests) -> None:
+    for drive, said in [
         (7, "has to be a URL, base64, or an object"),
         (["a"], "has to be a URL, base64, or an object"),
         (f"not base64: {SECRET}", "nor base64"),
@@ -173,13 +179,12 @@ WHOLE = packed(SECRET.encode() * 100)
         ({"user_data": f"{SECRET}\ud800"}, "/user_data is too deep, or its text is not valid"),
         ({"meta_data": nested(100_000)}, "/meta_data is too deep"),
         ({"meta_data": {SECRET: float("nan")}}, "/meta_data is too deep, or"),
-    ],
-)
-def test_what_is_refused(drive: Any, said: str) -> None:
-    with pytest.raises(InvalidValue, match=f"^instance_info/configdrive.*({said})") as refused:
-        built(drive)
-    assert SECRET not in str(refused.value)
-    assert len(str(refused.value)) < 200
+    ]:
+        with subtests.test(drive=drive):
+            with pytest.raises(InvalidValue, match=f"^instance_info/configdrive.*({said})") as refused:
+                built(drive)
+            assert SECRET not in str(refused.value)
+            assert len(str(refused.value)) < 200
 
 
 def test_what_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,9 +54,8 @@ def test_settings_that_stop_the_start(subtests: pytest.Subtests) -> None:
             check_registration(load(overrides={"inspector": {option: value}}))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_files_that_name_no_accelerators(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for text in [
         "",
         "[]",
         "{",
@@ -66,13 +65,12 @@ def test_settings_that_stop_the_start(subtests: pytest.Subtests) -> None:
         "pci_devices: [1]",
         'pci_devices: [{vendor_id: "1"}]',
         "pci_devices: [{vendor_id: 1, device_id: 2, since: 2026-01-01}]",
-    ],
-)
-def test_files_that_name_no_accelerators(tmp_path: Path, text: str) -> None:
-    file = tmp_path / "known.yaml"
-    file.write_text(text)
-    with pytest.raises(InvalidValue, match="known_accelerators"):
-        check_registration(load(overrides={"inspector": {"known_accelerators": str(file)}}))
+    ]:
+        with subtests.test(text=text):
+            file = tmp_path / "known.yaml"
+            file.write_text(text)
+            with pytest.raises(InvalidValue, match="known_accelerators"):
+                check_registration(load(overrides={"inspector": {"known_accelerators": str(file)}}))
 
 
 _ODD = odd_values

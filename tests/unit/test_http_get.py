@@ -140,20 +140,18 @@ def test_redirects_are_followed_to_hosts_that_may_be_called(listen: Callable[[Se
     assert b"secret" not in requests[0]
 
 
-@pytest.mark.parametrize(
-    ("location", "error"),
-    [
+def test_redirects_that_are_not_followed(subtests: pytest.Subtests, listen: Callable[[Serve], int]) -> None:
+    for location, error in [
         ("http://169.254.169.254/", AddressRefused),
         ("//[fe80::1]/", AddressRefused),
         ("file:///etc/passwd", CallFailed),
         ("gopher://127.0.0.1/", CallFailed),
         ("/again", CallFailed),
-    ],
-)
-def test_redirects_that_are_not_followed(listen: Callable[[Serve], int], location: str, error: type[Exception]) -> None:
-    port = listen(answer(f"HTTP/1.1 301 Moved\r\nLocation: {location}\r\n\r\n"))
-    with pytest.raises(error):
-        get(f"http://127.0.0.1:{port}/")
+    ]:
+        with subtests.test(location=location):
+            port = listen(answer(f"HTTP/1.1 301 Moved\r\nLocation: {location}\r\n\r\n"))
+            with pytest.raises(error):
+                get(f"http://127.0.0.1:{port}/")
 
 
 def test_a_name_is_resolved_once(listen: Callable[[Serve], int], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,13 +207,12 @@ def test_what_is_no_address(subtests: pytest.Subtests) -> None:
             get(url)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "nonsense\r\n\r\n", "HTTP/1.1 x\r\n\r\n", "HTTP/1.1 200 OK\r\n" + "A: b\r\n" * 200]
-)
-def test_what_is_no_answer(listen: Callable[[Serve], int], text: str) -> None:
-    port = listen(answer(text))
-    with pytest.raises(CallFailed):
-        get(f"http://127.0.0.1:{port}/")
+def test_what_is_no_answer(subtests: pytest.Subtests, listen: Callable[[Serve], int]) -> None:
+    for text in ["", "nonsense\r\n\r\n", "HTTP/1.1 x\r\n\r\n", "HTTP/1.1 200 OK\r\n" + "A: b\r\n" * 200]:
+        with subtests.test(text=text):
+            port = listen(answer(text))
+            with pytest.raises(CallFailed):
+                get(f"http://127.0.0.1:{port}/")
 
 
 # -- any request -------------------------------------------------------------------------------------------------------

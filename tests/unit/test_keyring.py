@@ -36,9 +36,8 @@ def test_without_a_file_there_is_no_key() -> None:
         keyring.decrypt("00000000", "x")
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
+def test_files_that_are_refused(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for text, said in [
         ("", "it has no key"),
         ("# nothing\n\n", "it has no key"),
         (f"{KEY}\n{OTHER[:-2]}", "line 2 is not a Fernet key"),
@@ -49,17 +48,14 @@ def test_without_a_file_there_is_no_key() -> None:
         (f"key={KEY}", "line 1 is not a Fernet key"),
         (b"\xff\xfe" + KEY.encode(), "it is not UTF-8"),
         (b"\0" * 100_000, "larger than"),
-    ],
-    # Keys are new in each process, which is to have the same names of tests.
-    ids=["empty", "comment", "short", "two on a line", "no base64", "twice", "named", "no text", "large"],
-)
-def test_files_that_are_refused(tmp_path: Path, text: str | bytes, said: str) -> None:
-    with pytest.raises(cfg.Error) as refused:
-        write(tmp_path / "keys", text)
-    assert said in str(refused.value)
-    assert "[database] secrets_key_file" in str(refused.value)
-    for key in (KEY, OTHER):
-        assert key[:8] not in str(refused.value)
+    ]:
+        with subtests.test(text=text):
+            with pytest.raises(cfg.Error) as refused:
+                write(tmp_path / "keys", text)
+            assert said in str(refused.value)
+            assert "[database] secrets_key_file" in str(refused.value)
+            for key in (KEY, OTHER):
+                assert key[:8] not in str(refused.value)
 
 
 def test_the_same_key_in_another_spelling_is_found(tmp_path: Path) -> None:
@@ -70,15 +66,16 @@ def test_the_same_key_in_another_spelling_is_found(tmp_path: Path) -> None:
         write(tmp_path / "keys", f"{KEY}\n{spelt}")
 
 
-@pytest.mark.parametrize("mode", [0o644, 0o604, 0o660, 0o602, 0o777])
-def test_a_file_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> None:
-    with pytest.raises(cfg.Error, match="chmod 600"):
-        write(tmp_path / "keys", KEY, mode)
+def test_a_file_that_others_can_read_is_refused(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for mode in [0o644, 0o604, 0o660, 0o602, 0o777]:
+        with subtests.test(mode=mode), pytest.raises(cfg.Error, match="chmod 600"):
+            write(tmp_path / f"{mode:o}", KEY, mode)
 
 
-@pytest.mark.parametrize("mode", [0o600, 0o400, 0o640, 0o440])
-def test_a_group_may_read_it(tmp_path: Path, mode: int) -> None:
-    assert write(tmp_path / "keys", KEY, mode).ids
+def test_a_group_may_read_it(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for mode in [0o600, 0o400, 0o640, 0o440]:
+        with subtests.test(mode=mode):
+            assert write(tmp_path / f"{mode:o}", KEY, mode).ids
 
 
 def test_a_file_that_is_not_there_or_none(tmp_path: Path) -> None:
@@ -113,8 +110,8 @@ def test_a_missing_key_is_looked_for_at_once(tmp_path: Path) -> None:
     assert keyring.decrypt(*sealed) == "secret"
 
 
-@pytest.mark.parametrize("ciphertext", ["", "x", "gAAAA", "é", "=" * 1000, "gAAAAAB" + "A" * 100])
-def test_garbage_is_said_to_be_garbage(tmp_path: Path, ciphertext: str) -> None:
+def test_garbage_is_said_to_be_garbage(subtests: pytest.Subtests, tmp_path: Path) -> None:
     keyring = write(tmp_path / "keys", KEY)
-    with pytest.raises(CannotDecrypt, match="was changed"):
-        keyring.decrypt(keyring.ids[0], ciphertext)
+    for ciphertext in ["", "x", "gAAAA", "é", "=" * 1000, "gAAAAAB" + "A" * 100]:
+        with subtests.test(ciphertext=ciphertext), pytest.raises(CannotDecrypt, match="was changed"):
+            keyring.decrypt(keyring.ids[0], ciphertext)

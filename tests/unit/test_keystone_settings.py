@@ -70,9 +70,8 @@ def test_another_section_may_say_how_to_log_in(tmp_path: Path) -> None:
     assert said in refused(text.replace("username", "usrname"), tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
+def test_what_is_wrong_stops_the_start(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for old, new, said in [
         (
             "username",
             "usrname",
@@ -98,11 +97,10 @@ def test_another_section_may_say_how_to_log_in(tmp_path: Path) -> None:
             "[api]\nauth_strategy = keystone\n",
             "[keystone_authtoken] auth_type and the service's credentials must be set",
         ),
-    ],
-)
-def test_what_is_wrong_stops_the_start(old: str, new: str, said: str, tmp_path: Path) -> None:
-    assert old in COMPLETE
-    assert said in refused(COMPLETE.replace(old, new, 1), tmp_path)
+    ]:
+        with subtests.test(old=old, new=new):
+            assert old in COMPLETE
+            assert said in refused(COMPLETE.replace(old, new, 1), tmp_path)
 
 
 def test_with_other_strategies_the_group_is_one_of_another_service(tmp_path: Path) -> None:

@@ -44,9 +44,8 @@ def wrong(tmp_path_factory: pytest.TempPathFactory, files: Certificate) -> dict[
     }
 
 
-@pytest.mark.parametrize(
-    ("case", "words"),
-    [
+def test_certificates_that_cannot_be_used(subtests: pytest.Subtests, wrong: dict[str, tuple[Path, Path]]) -> None:
+    for case, words in [
         ("another key", "the key in .*other.key does not belong to the certificate in .*server.pem"),
         ("no file", "nothing cannot be read .No such file or directory"),
         ("no key file", "nothing cannot be read .No such file or directory"),
@@ -56,13 +55,12 @@ def wrong(tmp_path_factory: pytest.TempPathFactory, files: Certificate) -> dict[
         ("a damaged certificate", "damaged has no certificate in PEM"),
         ("text for a key", "text has no private key in PEM"),
         ("the wrong way round", "server.key has no certificate in PEM"),
-    ],
-)
-def test_certificates_that_cannot_be_used(wrong: dict[str, tuple[Path, Path]], case: str, words: str) -> None:
-    certificate, key = wrong[case]
-    with pytest.raises(UnusableCertificate, match=words) as refused:
-        make_context(str(certificate), str(key))
-    assert "\n" not in str(refused.value)
+    ]:
+        with subtests.test(case=case):
+            certificate, key = wrong[case]
+            with pytest.raises(UnusableCertificate, match=words) as refused:
+                make_context(str(certificate), str(key))
+            assert "\n" not in str(refused.value)
 
 
 def test_dates_of_certificates(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import ssl
 import subprocess
 import threading
 from contextlib import suppress
+from itertools import product
 from urllib.parse import urlsplit
 
 import pytest
@@ -143,14 +144,14 @@ def test_a_client_without_tls_is_told_so(context: ssl.SSLContext) -> None:
         assert not application.environs
 
 
-@pytest.mark.parametrize("garbage", [b"\x16\x03\x01\x00\x05hello", b"nonsense\r\n\r\n", b"\x00" * 100, b"\x80\x2e\x01"])
-def test_garbage_ends_the_connection(context: ssl.SSLContext, trust: ssl.SSLContext, garbage: bytes) -> None:
-    with serving(tls=context) as (url, _, server):
-        with wire(url) as one:
-            one.send(garbage + b"\x00" * 6)
-            one.socket.shutdown(socket.SHUT_WR)
-            wait_until(lambda: not server.connections, "the connection to be closed")
-        assert exchange(url, GET.format(""), tls=trust).status == 200
+def test_garbage_ends_the_connection(subtests: pytest.Subtests, context: ssl.SSLContext, trust: ssl.SSLContext) -> None:
+    for garbage in [b"\x16\x03\x01\x00\x05hello", b"nonsense\r\n\r\n", b"\x00" * 100, b"\x80\x2e\x01"]:
+        with subtests.test(garbage=garbage), serving(tls=context) as (url, _, server):
+            with wire(url) as one:
+                one.send(garbage + b"\x00" * 6)
+                one.socket.shutdown(socket.SHUT_WR)
+                wait_until(lambda: not server.connections, "the connection to be closed")
+            assert exchange(url, GET.format(""), tls=trust).status == 200
 
 
 def test_garbage_after_the_handshake_ends_the_connection(context: ssl.SSLContext, trust: ssl.SSLContext) -> None:
@@ -207,21 +208,20 @@ def test_idle_connections_are_told_that_they_end(
         assert one.socket.recv(1) == b""
 
 
-@pytest.mark.parametrize("request_", [GET.format(""), "GET / HT", GET.format("large")], ids=["whole", "half", "large"])
-@pytest.mark.parametrize("says_so", [True, False])
 def test_clients_that_end_are_forgotten(
-    context: ssl.SSLContext, trust: ssl.SSLContext, request_: str, says_so: bool
+    subtests: pytest.Subtests, context: ssl.SSLContext, trust: ssl.SSLContext
 ) -> None:
     """With close_notify and without, in the middle of anything."""
-    with serving(tls=context) as (url, _, server):
-        with wire(url, tls=trust) as one:
-            one.send(request_)
-            assert isinstance(one.socket, ssl.SSLSocket)
-            if says_so:
-                one.socket.setblocking(False)
-                with suppress(ssl.SSLError):  # of what is received meanwhile
-                    one.socket.unwrap()
-        wait_until(lambda: not server.connections, "the connection to be closed")
+    for request_, says_so in product([GET.format(""), "GET / HT", GET.format("large")], [True, False]):
+        with subtests.test(request_=request_, says_so=says_so), serving(tls=context) as (url, _, server):
+            with wire(url, tls=trust) as one:
+                one.send(request_)
+                assert isinstance(one.socket, ssl.SSLSocket)
+                if says_so:
+                    one.socket.setblocking(False)
+                    with suppress(ssl.SSLError):  # of what is received meanwhile
+                        one.socket.unwrap()
+            wait_until(lambda: not server.connections, "the connection to be closed")
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")

@@ -50,9 +50,8 @@ def refused(text: str, tmp_path: Path) -> str:
     return str(info.value).replace(str(file), "FILE")
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
+def test_a_slip_in_a_name_is_an_error_that_proposes_the_right_one(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for text, said in [
         ("[databse]\nconnection = x\n", "FILE, line 2: there is no group [databse]. Did you mean [database]?"),
         ("[default]\nhost = x\n", "FILE, line 2: there is no group [default]. Did you mean [DEFAULT]?"),
         (
@@ -73,31 +72,28 @@ def refused(text: str, tmp_path: Path) -> str:
             "FILE, line 2: there is no option nosuchthing in [oslo_policy]; see api-ref/configuration.rst for the "
             "existing options.",
         ),
-    ],
-)
-def test_a_slip_in_a_name_is_an_error_that_proposes_the_right_one(text: str, said: str, tmp_path: Path) -> None:
-    assert refused(text, tmp_path) == said
+    ]:
+        with subtests.test(text=text):
+            assert refused(text, tmp_path) == said
 
 
 def test_every_slip_is_named_at_once(tmp_path: Path) -> None:
     assert len(refused("[databse]\na = 1\n[api]\nb = 2\n", tmp_path).splitlines()) == 2
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
+def test_a_slip_in_a_variable(subtests: pytest.Subtests) -> None:
+    for name, said in [
         ("OS_DATABSE__CONNECTION", "no group [databse]. Did you mean [database]?"),
         ("OS_DATABASE__CONECTION", "no option conection in [database]. Did you mean connection?"),
         ("OS_DATABASE___CONNECTION", "no option _connection in [database]. Did you mean connection?"),
         ("OS_database__CONNECTION", "is not read: OS_DATABASE__CONNECTION must be in capitals."),
         ("os_api__max_limit", "is not read: OS_API__MAX_LIMIT must be in capitals."),
-    ],
-)
-def test_a_slip_in_a_variable(name: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(name, "5")
-    with pytest.raises(cfg.Error, match=rf"environment variable {name}\b.*") as info:
-        settings.load()
-    assert said in str(info.value)
+    ]:
+        with subtests.test(name), pytest.MonkeyPatch.context() as monkeypatch:
+            monkeypatch.setenv(name, "5")
+            with pytest.raises(cfg.Error, match=rf"environment variable {name}\b.*") as info:
+                settings.load()
+            assert said in str(info.value)
 
 
 def test_variables_of_clients_and_of_other_services_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,9 +119,8 @@ def test_groups_of_other_services_are_left_alone(tmp_path: Path) -> None:
     assert loaded.database.max_pool_size == 3
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
+def test_a_wrong_value_names_its_place(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for text, said in [
         ("[api]\n\nmax_limit = many\n", "FILE, line 3: [api] max_limit = many: 'many' is not an integer"),
         (
             "[conductor]\nheartbeat_interval = soon\n",
@@ -134,10 +129,9 @@ def test_groups_of_other_services_are_left_alone(tmp_path: Path) -> None:
         ("[cors]\nmax_age = many\n", "FILE, line 2: [cors] max_age = many: "),
         ("[inspector]\nhooks = $nosuch\n", "FILE, line 2: [inspector] hooks = $nosuch: "),
         ("[api]\nauth_strategy = magic\n", "FILE, line 2: [api] auth_strategy = magic: Valid values are"),
-    ],
-)
-def test_a_wrong_value_names_its_place(text: str, said: str, tmp_path: Path) -> None:
-    assert refused(text, tmp_path).startswith(said)
+    ]:
+        with subtests.test(text=text):
+            assert refused(text, tmp_path).startswith(said)
 
 
 def test_a_password_with_a_dollar_is_not_repeated(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import io
 import os
 import stat
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import bcrypt
@@ -154,15 +153,16 @@ def test_a_file_is_read_only_if_it_has_changed(tmp_path: Path, monkeypatch: pyte
     assert read == ["1", "22"]
 
 
-@pytest.mark.parametrize("content", [b"nonsense", b"", b"\xff"])
-def test_a_change_that_is_not_valid_changes_nothing(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "file"
-    path.write_text("1")
-    file = WatchedFile(path, number_in, "The file")
-    path.write_bytes(content)
-    assert file.contents() == 1
-    path.write_text("2")
-    assert file.contents() == 2
+def test_a_change_that_is_not_valid_changes_nothing(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for content in [b"nonsense", b"", b"\xff"]:
+        with subtests.test(content=content):
+            path = tmp_path / "file"
+            path.write_text("1")
+            file = WatchedFile(path, number_in, "The file")
+            path.write_bytes(content)
+            assert file.contents() == 1
+            path.write_text("2")
+            assert file.contents() == 2
 
 
 def test_a_file_that_is_gone_is_lost_and_keeps_what_it_had(tmp_path: Path) -> None:
@@ -178,21 +178,19 @@ def test_a_file_that_is_gone_is_lost_and_keeps_what_it_had(tmp_path: Path) -> No
     assert not file.is_lost
 
 
-@pytest.mark.parametrize(
-    ("make", "reason"),
-    [
-        (lambda path: None, "No such file"),
-        (lambda path: path.mkdir(), "Is a directory"),
-        (lambda path: path.write_bytes(b"\xff"), "it is not UTF-8"),
-        (lambda path: path.write_text("x"), "invalid literal"),
-    ],
-)
-def test_a_file_that_cannot_be_used_stops_the_start(
-    tmp_path: Path, make: Callable[[Path], object], reason: str
-) -> None:
-    make(tmp_path / "file")
-    with pytest.raises(cfg.Error, match=f"The file {tmp_path}/file cannot be used: .*{reason}"):
-        WatchedFile(tmp_path / "file", number_in, "The file")
+def test_a_file_that_cannot_be_used_stops_the_start(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "bytes").write_bytes(b"\xff")
+    (tmp_path / "text").write_text("x")
+    for name, reason in [
+        ("nothing", "No such file"),
+        ("folder", "Is a directory"),
+        ("bytes", "it is not UTF-8"),
+        ("text", "invalid literal"),
+    ]:
+        said = f"The file {tmp_path}/{name} cannot be used: .*{reason}"
+        with subtests.test(name), pytest.raises(cfg.Error, match=said):
+            WatchedFile(tmp_path / name, number_in, "The file")
 
 
 def test_a_file_that_others_may_read_is_warned_of(lines: io.StringIO, tmp_path: Path) -> None:

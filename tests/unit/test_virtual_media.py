@@ -1,7 +1,7 @@
 """Virtual media of controllers that differ: which device takes an image, and what they say about it."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
@@ -173,24 +173,26 @@ def test_a_refusal_says_why_and_no_secret(controller: Any) -> None:
     assert "Passw0rd" not in text
 
 
-@pytest.mark.parametrize("owner", [Owner(None), Owner(None, []), Owner([]), Owner(None, [Owner(None)])])
-def test_a_controller_without_virtual_media(controller: Any, owner: Owner) -> None:
-    controller(owner)
-    for call in (insert, lambda: virtual_media.show(MACHINE)):
-        with pytest.raises(ControllerError, match="has no virtual media"):
-            call()
-    with pytest.raises(ControllerError, match="has no virtual media device of the type 'floppy'"):
-        virtual_media.eject(MACHINE, ["floppy"])
-    virtual_media.eject(MACHINE)
+def test_a_controller_without_virtual_media(subtests: pytest.Subtests, controller: Any) -> None:
+    for owner in [Owner(None), Owner(None, []), Owner([]), Owner(None, [Owner(None)])]:
+        with subtests.test(owner=owner):
+            controller(owner)
+            for call in (insert, lambda: virtual_media.show(MACHINE)):
+                with pytest.raises(ControllerError, match="has no virtual media"):
+                    call()
+            with pytest.raises(ControllerError, match="has no virtual media device of the type 'floppy'"):
+                virtual_media.eject(MACHINE, ["floppy"])
+            virtual_media.eject(MACHINE)
 
 
-@pytest.mark.parametrize("types", [[STICK], [], None])
-def test_a_controller_without_a_device_of_the_type(controller: Any, types: Any) -> None:
-    device = Device()
-    device.media_types = types
-    controller(Owner([device]))
-    with pytest.raises(ControllerError, match="has no virtual media device of the type 'cdrom'"):
-        insert()
+def test_a_controller_without_a_device_of_the_type(subtests: pytest.Subtests, controller: Any) -> None:
+    for types in [[STICK], [], None]:
+        with subtests.test(types=types):
+            device = Device()
+            device.media_types = types
+            controller(Owner([device]))
+            with pytest.raises(ControllerError, match="has no virtual media device of the type 'cdrom'"):
+                insert()
 
 
 def test_it_is_waited_for(controller: Any) -> None:
@@ -225,17 +227,15 @@ def test_ejecting(controller: Any) -> None:
     assert (disc.journal, stick.journal) == (["eject"], ["eject"])
 
 
-@pytest.mark.parametrize("still", [True, False])
-def test_somebody_was_faster_at_ejecting(controller: Any, still: bool) -> None:
-    device = Device(CD, looks=None)
-    device.inserted, device.image, device.stuck = True, "x", True
-    device.refresh = lambda force: setattr(device, "inserted", still)  # type: ignore[method-assign]
-    controller(Owner([device]))
-    if still:
-        with pytest.raises(exceptions.HTTPError):
-            virtual_media.eject(MACHINE)
-    else:
-        virtual_media.eject(MACHINE)
+def test_somebody_was_faster_at_ejecting(subtests: pytest.Subtests, controller: Any) -> None:
+    for still in [True, False]:
+        with subtests.test(still=still):
+            device = Device(CD, looks=None)
+            device.inserted, device.image, device.stuck = True, "x", True
+            device.refresh = lambda force, one=device, to=still: setattr(one, "inserted", to)
+            controller(Owner([device]))
+            with pytest.raises(exceptions.HTTPError) if still else nullcontext():
+                virtual_media.eject(MACHINE)
 
 
 def test_what_is_shown_is_no_secret_and_not_without_end(controller: Any) -> None:

@@ -112,21 +112,19 @@ def test_what_it_says_is_shown_without_secrets_shortened_and_on_one_line(folder:
     assert len(text) < 500
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
+def test_nonsense(subtests: pytest.Subtests, folder: Path) -> None:
+    for text, said in [
         ("yes", "answers without end"),
         ("while :; do echo x >&2; done", "answers without end"),
         ("head -c 2000 /dev/urandom", "does not say whether the power is on"),
         ("echo 'Chassis Power is perhaps'", "does not say whether the power is on"),
         ("", "does not say whether the power is on"),
         ("kill -9 $$", "ended with status -9"),
-    ],
-)
-def test_nonsense(folder: Path, text: str, said: str) -> None:
-    put(folder, text)
-    with pytest.raises(ControllerError, match=said):
-        IpmitoolPower().get_power_state(machine(INFO, command_retry_timeout=1))
+    ]:
+        with subtests.test(text=text):
+            put(folder, text)
+            with pytest.raises(ControllerError, match=said):
+                IpmitoolPower().get_power_state(machine(INFO, command_retry_timeout=1))
 
 
 def is_gone(number: Path) -> bool:
@@ -158,9 +156,9 @@ def test_what_leaves_a_process_behind_does_not_hang(folder: Path) -> None:
     wait_until(lambda: is_gone(folder / "child"), "the child to be gone")
 
 
-@pytest.mark.parametrize(
-    ("message", "tries", "error"),
-    [
+def test_what_is_tried_again(subtests: pytest.Subtests, folder: Path) -> None:
+    """Credentials that are refused are not: a controller may lock the user out."""
+    for message, tries, error in [
         ("Get Auth Capabilities error\nError: Unable to establish IPMI v2 / RMCP+ session", 3, MachineUnreachable),
         ("Unable to send command: Node busy", 3, ControllerError),
         ("Error in open session response message : insufficient resources for session", 3, ControllerError),
@@ -171,30 +169,29 @@ def test_what_leaves_a_process_behind_does_not_hang(folder: Path) -> None:
         ("Unable to send RAW command (netfn=0x30 rsp=0xc1): Invalid command", 1, ControllerError),
         ("Set Chassis Power Control to Soft failed: Command not supported in present state", 1, ControllerError),
         ("Unable to send RAW command: Invalid command, says ACME", 3, ControllerError),
-    ],
-)
-def test_what_is_tried_again(folder: Path, message: str, tries: int, error: type[SchedulerError]) -> None:
-    """Credentials that are refused are not: a controller may lock the user out."""
-    put(folder, f"[ $(wc -l < {folder}/commands) -lt 3 ] || exit 0; {fails(message)}")
-    asked = machine(INFO, additional_retryable_ipmi_errors=["says ACME"])
-    if tries == 3:
-        ipmitool.run(asked, "power", "status")
-    else:
-        with pytest.raises(error):
-            ipmitool.run(asked, "power", "status")
-    assert len(commands(folder)) == tries
+    ]:
+        with subtests.test(message=message):
+            (folder / "commands").unlink(missing_ok=True)
+            put(folder, f"[ $(wc -l < {folder}/commands) -lt 3 ] || exit 0; {fails(message)}")
+            asked = machine(INFO, additional_retryable_ipmi_errors=["says ACME"])
+            if tries == 3:
+                ipmitool.run(asked, "power", "status")
+            else:
+                with pytest.raises(error):
+                    ipmitool.run(asked, "power", "status")
+            assert len(commands(folder)) == tries
 
 
-@pytest.mark.parametrize(
-    ("message", "tries"), [("Unable to establish session", 3), ("Node busy", 3), ("no answer to that", 1)]
-)
-def test_what_must_happen_once_is_tried_again_only_if_it_was_not_begun(folder: Path, message: str, tries: int) -> None:
-    put(folder, f"[ $(wc -l < {folder}/commands) -lt 3 ] || exit 0; {fails(message)}")
-    try:
-        ipmitool.run(machine(INFO), "power", "reset", only_once=True)
-    except SchedulerError:
-        assert tries == 1
-    assert len(commands(folder)) == tries
+def test_what_must_happen_once_is_tried_again_only_if_it_was_not_begun(subtests: pytest.Subtests, folder: Path) -> None:
+    for message, tries in [("Unable to establish session", 3), ("Node busy", 3), ("no answer to that", 1)]:
+        with subtests.test(message=message):
+            (folder / "commands").unlink(missing_ok=True)
+            put(folder, f"[ $(wc -l < {folder}/commands) -lt 3 ] || exit 0; {fails(message)}")
+            try:
+                ipmitool.run(machine(INFO), "power", "reset", only_once=True)
+            except SchedulerError:
+                assert tries == 1
+            assert len(commands(folder)) == tries
 
 
 def test_trying_again_comes_to_an_end(folder: Path, clock: Clock) -> None:
