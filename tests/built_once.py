@@ -27,16 +27,12 @@ def built_once(service: Service, build: Callable[[Service], T]) -> T:
     key = (build.__code__, *service.conductors)
     if key not in _BUILT:
         result, copy = build(service), sqlite3.connect(":memory:", check_same_thread=False)
-        with _driver(service) as connection:
+        with driver(service) as connection:
             connection.backup(copy)
         _BUILT[key] = copy, result
     else:
         copy, result = _BUILT[key]
-        with _driver(service) as connection:
-            version = connection.execute("PRAGMA schema_version").fetchone()[0]
-            copy.backup(connection)
-            # The schema is the same, so no connection has to read it again.
-            connection.execute(f"PRAGMA schema_version = {version}").close()
+        overwrite(service, copy)
         for conductor in service.conductors.values():
             conductor.beat()
     return deepcopy(result)
@@ -48,8 +44,18 @@ def forget() -> None:
         _BUILT.popitem()[1][0].close()
 
 
+def overwrite(service: Service, copy: sqlite3.Connection) -> None:
+    """Make the database what ``copy`` is."""
+    with driver(service) as connection:
+        version = connection.execute("PRAGMA schema_version").fetchone()[0]
+        copy.backup(connection)
+        # The schema is the same, so no connection has to read it again.
+        connection.execute(f"PRAGMA schema_version = {version}").close()
+
+
 @contextmanager
-def _driver(service: Service) -> Iterator[sqlite3.Connection]:
+def driver(service: Service) -> Iterator[sqlite3.Connection]:
+    """A connection of the driver's, from the pool."""
     pooled = service.database.engine.raw_connection()
     try:
         yield pooled.driver_connection  # type: ignore[misc]

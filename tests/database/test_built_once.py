@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+from baremetal_sched.baremetal.provider.audit import audit
 from tests.built_once import built_once
+from tests.restored import restored
 from tests.service import Service
 
 
@@ -27,3 +29,21 @@ def test_the_second_database_is_like_the_first(sqlite_template: Path, tmp_path: 
     assert len(built) == 1
     assert found[0] == found[1] == found[2]
     assert found[0][2] == {found[0][0]["n1"]}
+
+
+def test_rows_begin_with_the_same_database(service: Service) -> None:
+    """A tree, whose rows refer to each other, is put back; the next row may use the same names."""
+    node = service.add_node("n1")
+    child = {"name": "child", "parent_provider_uuid": node}
+    for _ in range(2):
+        with restored(service):
+            service.placement("POST", "/resource_providers", child)
+            other = service.add_node("n2", traits=("CUSTOM_NEW",))
+            service.claim(other, other, status=204)
+            service.baremetal("DELETE", f"/nodes/{service.add_node('n3')}")
+        with restored(service):
+            service.baremetal("DELETE", f"/nodes/{node}")
+        providers = service.placement("GET", "/resource_providers").json["resource_providers"]
+        assert [provider["uuid"] for provider in providers] == [node]
+        assert service.candidates("resources=CUSTOM_GOLD:1") == {node}
+        assert service.database.snapshot(audit) == []

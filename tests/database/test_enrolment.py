@@ -10,6 +10,7 @@ from sqlalchemy import select
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Base, DriverCall
 from tests import enrolment
+from tests.restored import restored
 from tests.service import Service
 
 NODES: list[tuple[dict[str, Any], tuple[str, ...], bool]] = [
@@ -61,17 +62,18 @@ def shown(service: Service, uuid: str) -> list[str]:
     return [without_passing(found, uuid) for found in ([service.node(uuid)], [service.inventory(uuid)], traits)]
 
 
-@pytest.mark.parametrize(("values", "traits", "power"), NODES)
-def test_a_node_as_rows_is_like_one_by_requests(
-    service: Service, values: dict[str, Any], traits: tuple[str, ...], power: bool
-) -> None:
-    service.add_conductor("r1", "rack1")
-    first = enrolment.by_requests(service, {"name": "n1", **values}, traits, power=power)
-    expected = rows(service, first), shown(service, first)
-    service.baremetal("DELETE", f"/nodes/{first}")
-    second = service.add_node("n1", traits=traits, power=power, **values)
-    found = rows(service, second), shown(service, second)
-    assert [name for name in found[0] if found[0][name] != expected[0][name]] == []
-    assert found == expected
-    internal = service.database.read(lambda session: nodes.find(session, second).driver_internal_info)
-    assert (internal is not None) == power
+def test_a_node_as_rows_is_like_one_by_requests(service: Service, subtests: pytest.Subtests) -> None:
+    for values, traits, power in NODES:
+        with subtests.test(values=values, traits=traits), restored(service):
+            service.add_conductor("r1", "rack1")
+            first = enrolment.by_requests(service, {"name": "n1", **values}, traits, power=power)
+            expected = rows(service, first), shown(service, first)
+            service.baremetal("DELETE", f"/nodes/{first}")
+            second = service.add_node("n1", traits=traits, power=power, **values)
+            found = rows(service, second), shown(service, second)
+            assert [name for name in found[0] if found[0][name] != expected[0][name]] == []
+            assert found == expected
+            internal = service.database.read(
+                lambda session, uuid=second: nodes.find(session, uuid).driver_internal_info
+            )
+            assert (internal is not None) == power

@@ -2,7 +2,6 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -14,6 +13,7 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.compute import InvalidExtraSpec, NothingRequested, TraitConflict
 from tests.functional.compute.world import ZEROS, boot, create, flavor, held, image, show
 from tests.interleaving import just_before
+from tests.restored import restored
 from tests.service import Service
 
 TOTALS = {"total": 1, "reserved": 0, "min_unit": 1, "max_unit": 1, "step_size": 1, "allocation_ratio": 1.0}
@@ -230,23 +230,19 @@ def test_what_nobody_has_is_named(service: Service) -> None:
         assert server["actions"][0][1][0][0] == "Error"
 
 
-@pytest.mark.parametrize(
-    ("flavor_", "image_", "error"),
-    [
+def test_what_cannot_be_is_refused_and_nothing_is_made(service: Service, subtests: pytest.Subtests) -> None:
+    for flavor_, image_, error in [
         (flavor(trait__CUSTOM_A="maybe"), image(), InvalidExtraSpec),
         (flavor(trait__CUSTOM_A="forbidden"), image(trait__CUSTOM_A="required"), TraitConflict),
         (flavor(resources__CUSTOM_GOLD="0"), image(), NothingRequested),
         (flavor(), {**image(), "min_ram": 4096}, InvalidValue),
         (flavor(), {**image(), "min_disk": 21}, InvalidValue),
-    ],
-)
-def test_what_cannot_be_is_refused_and_nothing_is_made(
-    service: Service, flavor_: dict[str, Any], image_: dict[str, Any], error: type[Exception]
-) -> None:
-    service.add_node("n1")
-    with pytest.raises(error):
-        create(service, flavor=flavor_, image=image_)
-    assert service.candidates("resources=CUSTOM_GOLD:1")
+    ]:
+        with subtests.test(flavor_=flavor_, image_=image_), restored(service):
+            service.add_node("n1")
+            with pytest.raises(error):
+                create(service, flavor=flavor_, image=image_)
+            assert service.candidates("resources=CUSTOM_GOLD:1")
 
 
 # -- several at once ---------------------------------------------------------------------------------------------------

@@ -43,26 +43,25 @@ def test_numbers_are_kept_as_texts(service: Service, path: str) -> None:
     assert specs_of(service, path) == {"a": "1", "b": "1.5"}
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize(
-    "specs",
-    [
-        {"resources:CUSTOM_GOLD": "-1"},
-        {"resources:GOLD": "1"},
-        {"trait:CUSTOM_NVME": "yes"},
-        {"traits:CUSTOM_NVME": "required"},
-        {"hw:cpu_policy": "dedicated"},
-        {"group_policy": "other"},
-    ],
-)
-def test_wrong_ones_are_refused_at_every_microversion(
-    service: Service, path: str, version: str, specs: dict[str, str]
-) -> None:
-    (key,) = specs
-    assert key in post(service, path, {"fine": "1", **specs}, version=version, status=400)["badRequest"]["message"]
-    answer = service.compute("PUT", f"{path}/{key}", specs, version=version, status=400).json
-    assert key in answer["badRequest"]["message"]
-    assert specs_of(service, path) == {}
+def test_wrong_ones_are_refused_at_every_microversion(service: Service, path: str, subtests: pytest.Subtests) -> None:
+    for version in VERSIONS:
+        for specs in [
+            {"resources:CUSTOM_GOLD": "-1"},
+            {"resources:GOLD": "1"},
+            {"trait:CUSTOM_NVME": "yes"},
+            {"traits:CUSTOM_NVME": "required"},
+            {"hw:cpu_policy": "dedicated"},
+            {"group_policy": "other"},
+        ]:
+            with subtests.test(version=version, specs=specs):
+                (key,) = specs
+                assert (
+                    key
+                    in post(service, path, {"fine": "1", **specs}, version=version, status=400)["badRequest"]["message"]
+                )
+                answer = service.compute("PUT", f"{path}/{key}", specs, version=version, status=400).json
+                assert key in answer["badRequest"]["message"]
+                assert specs_of(service, path) == {}
 
 
 def test_rules_across_keys_are_judged_on_the_flavor_as_it_would_be(service: Service, path: str) -> None:
@@ -82,9 +81,8 @@ def test_a_key_can_always_be_removed(service: Service, path: str) -> None:
     assert set(specs_of(service, path)) == {"resources1:CUSTOM_A", "plain"}
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_bodies_that_are_refused(service: Service, path: str, subtests: pytest.Subtests) -> None:
+    for body in [
         {},
         {"extra_specs": None},
         {"extra_specs": {"": "x"}},
@@ -96,11 +94,10 @@ def test_a_key_can_always_be_removed(service: Service, path: str) -> None:
         {"extra_specs": {"a": True}},
         {"extra_specs": {"a": ["x"]}},
         {"extra_specs": {}, "other": 1},
-    ],
-)
-def test_bodies_that_are_refused(service: Service, path: str, body: Any) -> None:
-    assert service.compute("POST", path, body, status=400).json["badRequest"]["message"]
-    assert specs_of(service, path) == {}
+    ]:
+        with subtests.test(body=body):
+            assert service.compute("POST", path, body, status=400).json["badRequest"]["message"]
+            assert specs_of(service, path) == {}
 
 
 def test_bodies_of_one_key(service: Service, path: str) -> None:

@@ -50,9 +50,8 @@ def test_a_flavor_that_is_not_there(service: Service) -> None:
     act(service, "none", "removeTenantAccess", "p1", status=404)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_actions_that_are_refused(service: Service, private: str, subtests: pytest.Subtests) -> None:
+    for body in [
         {},
         {"addTenantAccess": {}},
         {"addTenantAccess": {"tenant": ""}},
@@ -61,8 +60,7 @@ def test_a_flavor_that_is_not_there(service: Service) -> None:
         {"addTenantAccess": {"tenant": "p", "more": 1}},
         {"addTenantAccess": {"tenant": "p"}, "removeTenantAccess": {"tenant": "p"}},
         {"grow": None},
-    ],
-)
-def test_actions_that_are_refused(service: Service, private: str, body: Any) -> None:
-    service.compute("POST", f"/flavors/{private}/action", body, status=400)
-    assert service.compute("GET", f"/flavors/{private}/os-flavor-access").json == {"flavor_access": []}
+    ]:
+        with subtests.test(body=body):
+            service.compute("POST", f"/flavors/{private}/action", body, status=400)
+            assert service.compute("GET", f"/flavors/{private}/os-flavor-access").json == {"flavor_access": []}

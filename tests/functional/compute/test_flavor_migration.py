@@ -27,6 +27,7 @@ from tests.functional.compute.nova_lists import (
     specs,
     uuid_of,
 )
+from tests.restored import restored
 from tests.service import Service
 
 GOLD = {"resources:CUSTOM_GOLD": "1"}
@@ -82,14 +83,17 @@ def test_neither_the_shared_flavor_nor_other_servers_change(service: Service, co
     assert specs(service, uuid_of("s2")) == {"resources:CUSTOM_SILVER": "1"}
 
 
-@pytest.mark.parametrize("value", ["0", "2", "no number"])
-def test_a_key_that_is_there_is_kept(service: Service, compute: Compute, tmp_path: Path, value: str) -> None:
+def test_a_key_that_is_there_is_kept(
+    service: Service, compute: Compute, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
     """Whatever it says; the claim is that of the machine."""
-    node = service.add_node("n1")
-    uuid = old_server(compute, tmp_path, "s1", node, extra_specs={"resources:CUSTOM_GOLD": value})
-    assert compute("migrate-flavors")[0] == 0
-    assert specs(service, uuid) == {"resources:CUSTOM_GOLD": value}
-    assert world.held(service, uuid) == {node: {"CUSTOM_GOLD": 1}}
+    for value in ["0", "2", "no number"]:
+        with subtests.test(value=value), restored(service):
+            node = service.add_node("n1")
+            uuid = old_server(compute, tmp_path, "s1", node, extra_specs={"resources:CUSTOM_GOLD": value})
+            assert compute("migrate-flavors")[0] == 0
+            assert specs(service, uuid) == {"resources:CUSTOM_GOLD": value}
+            assert world.held(service, uuid) == {node: {"CUSTOM_GOLD": 1}}
 
 
 def test_a_class_that_a_group_names_is_not_added(service: Service, compute: Compute, tmp_path: Path) -> None:
@@ -245,9 +249,8 @@ def test_selections(service: Service, compute: Compute, tmp_path: Path) -> None:
     assert migrated() == [True, True, True]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
+def test_exit_codes(service: Service, compute: Compute, subtests: pytest.Subtests) -> None:
+    for arguments, code in [
         (("--all",), 0),
         (("--host", "c1"), 0),
         (("--host", "c1", "--node", "n1"), 0),
@@ -260,12 +263,11 @@ def test_selections(service: Service, compute: Compute, tmp_path: Path) -> None:
         (("--colour",), 3),
         (("--host",), 3),
         (("n1",), 3),
-    ],
-)
-def test_exit_codes(service: Service, compute: Compute, arguments: tuple[str, ...], code: int) -> None:
-    service.add_node("n1", power=False)
-    service.add_conductor("c2", group="rack2")
-    assert compute("migrate-flavors", *arguments)[0] == code
+    ]:
+        with subtests.test(arguments=arguments), restored(service):
+            service.add_node("n1", power=False)
+            service.add_conductor("c2", group="rack2")
+            assert compute("migrate-flavors", *arguments)[0] == code
 
 
 def test_without_nodes_nothing_is_found(compute: Compute) -> None:
@@ -416,13 +418,14 @@ def test_status_of_a_claim_that_is_gone(service: Service, compute: Compute, tmp_
     assert compute("status")[0] == 2
 
 
-@pytest.mark.parametrize("command", ["status", "migrate-flavors"])
-def test_what_fails_is_no_answer(compute: Compute, tmp_path: Path, command: str) -> None:
+def test_what_fails_is_no_answer(compute: Compute, tmp_path: Path, subtests: pytest.Subtests) -> None:
     """No database: that is neither a warning nor a node that is not there."""
-    code, printed, complaints = compute(command, database=f"sqlite:///{tmp_path}/none.sqlite")
-    assert (code, printed) == (255, "")
-    assert complaints.startswith("Error: ")
-    assert len(complaints.splitlines()) == 1
+    for command in ["status", "migrate-flavors"]:
+        with subtests.test(command=command):
+            code, printed, complaints = compute(command, database=f"sqlite:///{tmp_path}/none.sqlite")
+            assert (code, printed) == (255, "")
+            assert complaints.startswith("Error: ")
+            assert len(complaints.splitlines()) == 1
 
 
 def test_a_defect_is_no_answer_either(compute: Compute, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.restored import restored
 from tests.service import Service
 
 BODY = {"name": "gold", "ram": 1024, "vcpus": 2, "disk": 10}
@@ -17,9 +18,8 @@ def message(document: dict[str, Any], name: str = "badRequest") -> str:
     return document[name]["message"]
 
 
-@pytest.mark.parametrize(
-    ("version", "more", "swap"),
-    [
+def test_fields_of_a_flavor(service: Service, subtests: pytest.Subtests) -> None:
+    for version, more, swap in [
         ("2.1", set(), ""),
         ("2.54", set(), ""),
         ("2.55", {"description"}, ""),
@@ -28,35 +28,34 @@ def message(document: dict[str, Any], name: str = "badRequest") -> str:
         ("2.74", {"description", "extra_specs"}, ""),
         ("2.75", {"description", "extra_specs"}, 0),
         ("2.100", {"description", "extra_specs"}, 0),
-    ],
-)
-def test_fields_of_a_flavor(service: Service, version: str, more: set[str], swap: Any) -> None:
-    created = create(service, version, id="f 1")["flavor"]
-    plain = {
-        "id": "f 1",
-        "name": "gold",
-        "ram": 1024,
-        "disk": 10,
-        "swap": swap,
-        "vcpus": 2,
-        "OS-FLV-EXT-DATA:ephemeral": 0,
-        "OS-FLV-DISABLED:disabled": False,
-        "os-flavor-access:is_public": True,
-        "rxtx_factor": 1.0,
-        "links": [
-            {"rel": "self", "href": "http://localhost/compute/v2.1/flavors/f%201"},
-            {"rel": "bookmark", "href": "http://localhost/compute/flavors/f%201"},
-        ],
-    }
-    expected = {
-        **plain,
-        **{name: value for name, value in (("description", None), ("extra_specs", {})) if name in more},
-    }
-    assert created == expected
-    assert service.compute("GET", "/flavors/f%201", version=version).json == {"flavor": expected}
-    assert service.compute("GET", "/flavors/detail", version=version).json == {"flavors": [expected]}
-    (short,) = service.compute("GET", "/flavors", version=version).json["flavors"]
-    assert set(short) == {"id", "name", "links"} | (more & {"description"})
+    ]:
+        with subtests.test(version=version), restored(service):
+            created = create(service, version, id="f 1")["flavor"]
+            plain = {
+                "id": "f 1",
+                "name": "gold",
+                "ram": 1024,
+                "disk": 10,
+                "swap": swap,
+                "vcpus": 2,
+                "OS-FLV-EXT-DATA:ephemeral": 0,
+                "OS-FLV-DISABLED:disabled": False,
+                "os-flavor-access:is_public": True,
+                "rxtx_factor": 1.0,
+                "links": [
+                    {"rel": "self", "href": "http://localhost/compute/v2.1/flavors/f%201"},
+                    {"rel": "bookmark", "href": "http://localhost/compute/flavors/f%201"},
+                ],
+            }
+            expected = {
+                **plain,
+                **{name: value for name, value in (("description", None), ("extra_specs", {})) if name in more},
+            }
+            assert created == expected
+            assert service.compute("GET", "/flavors/f%201", version=version).json == {"flavor": expected}
+            assert service.compute("GET", "/flavors/detail", version=version).json == {"flavors": [expected]}
+            (short,) = service.compute("GET", "/flavors", version=version).json["flavors"]
+            assert set(short) == {"id", "name", "links"} | (more & {"description"})
 
 
 def test_every_member_of_a_creation(service: Service) -> None:
@@ -79,9 +78,8 @@ def test_without_an_id_it_is_a_uuid(service: Service) -> None:
     assert first != second
 
 
-@pytest.mark.parametrize(
-    ("fields", "wrong"),
-    [
+def test_a_body_that_is_refused(service: Service, subtests: pytest.Subtests) -> None:
+    for fields, wrong in [
         ({"ram": 0}, "ram"),
         ({"ram": "0"}, "ram"),
         ({"ram": "many"}, "ram"),
@@ -111,11 +109,10 @@ def test_without_an_id_it_is_a_uuid(service: Service) -> None:
         ({"description": 1}, "description"),
         ({"unknown": 1}, "unknown"),
         ({"extra_specs": {}}, "extra_specs"),
-    ],
-)
-def test_a_body_that_is_refused(service: Service, fields: dict[str, Any], wrong: str) -> None:
-    assert wrong in message(create(service, status=400, **fields))
-    assert service.compute("GET", "/flavors").json == {"flavors": []}
+    ]:
+        with subtests.test(fields=fields):
+            assert wrong in message(create(service, status=400, **fields))
+            assert service.compute("GET", "/flavors").json == {"flavors": []}
 
 
 def test_bodies_that_are_not_a_flavor(service: Service) -> None:
@@ -190,9 +187,8 @@ def test_lists_are_in_the_order_of_ids(three: Service) -> None:
     assert ids(three, "?is_public=None&sort_dir=desc") == ["3", "2", "1"]
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
+def test_orders_and_filters(three: Service, subtests: pytest.Subtests) -> None:
+    for query, expected in [
         ("sort_key=name", ["3", "1", "2"]),
         ("sort_key=memory_mb&sort_dir=desc", ["3", "2", "1"]),
         ("sort_key=id", ["1", "3", "2"]),
@@ -201,24 +197,21 @@ def test_lists_are_in_the_order_of_ids(three: Service) -> None:
         ("minRam=200", ["2", "3"]),
         ("minDisk=21", ["3"]),
         ("minRam=100&minDisk=0", ["1", "2", "3"]),
-    ],
-)
-def test_orders_and_filters(three: Service, query: str, expected: list[str]) -> None:
-    assert ids(three, f"?is_public=None&{query}") == expected
+    ]:
+        with subtests.test(query=query):
+            assert ids(three, f"?is_public=None&{query}") == expected
 
 
-@pytest.mark.parametrize(
-    ("word", "expected"),
-    [
+def test_is_public(three: Service, subtests: pytest.Subtests) -> None:
+    for word, expected in [
         ("true", ["1", "3"]),
         ("1", ["1", "3"]),
         ("False", ["2"]),
         ("no", ["2"]),
         ("none", ["1", "2", "3"]),
-    ],
-)
-def test_is_public(three: Service, word: str, expected: list[str]) -> None:
-    assert ids(three, f"?is_public={word}") == expected
+    ]:
+        with subtests.test(word=word):
+            assert ids(three, f"?is_public={word}") == expected
 
 
 def test_pages_cover_the_list(three: Service) -> None:
@@ -240,9 +233,8 @@ def test_marker_and_limit(three: Service) -> None:
     assert message(document) == "marker [9] not found"
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
+def test_queries_that_are_refused(service: Service, subtests: pytest.Subtests) -> None:
+    for query in [
         "limit=-1",
         "limit=x",
         "minRam=x",
@@ -251,11 +243,10 @@ def test_marker_and_limit(three: Service) -> None:
         "sort_key=extra_specs",
         "sort_dir=up",
         "x=1",
-    ],
-)
-@pytest.mark.parametrize("version", ["2.1", "2.100"])
-def test_queries_that_are_refused(service: Service, query: str, version: str) -> None:
-    assert message(service.compute("GET", f"/flavors?{query}", version=version, status=400).json)
+    ]:
+        for version in ["2.1", "2.100"]:
+            with subtests.test(query=query, version=version):
+                assert message(service.compute("GET", f"/flavors?{query}", version=version, status=400).json)
 
 
 def test_a_list_takes_as_many_statements_as_one_flavor(three: Service) -> None:

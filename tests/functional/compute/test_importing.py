@@ -24,6 +24,7 @@ from tests.functional.compute.nova_lists import (
     server_of,
     uuid_of,
 )
+from tests.restored import restored
 from tests.service import Service
 
 
@@ -212,9 +213,10 @@ def test_a_key_pair_is_of_those_who_used_it(service: Service, compute: Compute, 
     assert "skipped keypair k3 of u3: the user has another key of this name here." in printed
 
 
-@pytest.mark.parametrize(
-    ("document", "said"),
-    [
+def test_a_file_that_is_not_understood(
+    service: Service, compute: Compute, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    for document, said in [
         (b"{", "The file is not JSON"),
         (b"[]", "The file is not what Nova answers, at $: [] is not of type 'object'."),
         (b"{}", "at $: {} should be non-empty"),
@@ -231,17 +233,14 @@ def test_a_key_pair_is_of_those_who_used_it(service: Service, compute: Compute, 
             "created: 'no' is not",
         ),
         (orjson.dumps({"servers": [server_of("s1", None, id="no")]}), "at $.servers[0].id: 'no' is not a 'uuid'."),
-    ],
-)
-def test_a_file_that_is_not_understood(
-    service: Service, compute: Compute, tmp_path: Path, document: bytes, said: str
-) -> None:
-    path = tmp_path / "nova.json"
-    path.write_bytes(document)
-    code, printed, complaints = compute("import", str(path))
-    assert (code, printed) == (1, "")
-    assert said in complaints
-    assert all_of(service, Flavor, "id") == []
+    ]:
+        with subtests.test(document=document):
+            path = tmp_path / "nova.json"
+            path.write_bytes(document)
+            code, printed, complaints = compute("import", str(path))
+            assert (code, printed) == (1, "")
+            assert said in complaints
+            assert all_of(service, Flavor, "id") == []
 
 
 def test_a_server_can_be_told_by_the_clients_after_it_is_adopted(
@@ -259,24 +258,25 @@ def test_a_server_can_be_told_by_the_clients_after_it_is_adopted(
     assert columns(service, uuid_of("s1"))["fault"] is None
 
 
-@pytest.mark.parametrize("version", ["2.61", "2.75", "2.98", "2.100"])
-def test_what_this_service_answers_is_understood(service: Service, version: str) -> None:
+def test_what_this_service_answers_is_understood(service: Service, subtests: pytest.Subtests) -> None:
     """Its lists are Nova's: the server's own copy of the flavor, and all else, comes out as it was."""
-    service.add_node("n1")
-    uuid = world.boot(service, user_data="aGk=", tags=["t1"], keypair={"name": "k1", "type": "ssh", "public_key": "k"})[
-        "uuid"
-    ]
-    headers = {"OpenStack-API-Version": f"compute {version}"}
-    found = service.http.get("/compute/v2.1/servers/detail?all_tenants=1", headers=headers).json
-    (document,) = importing.parse(orjson.dumps(found))["servers"]
-    pair = keypair_of("k1", public_key="k")
-    values = nova_documents.server_values(document, {"bm.gold": "f1"}, pair)
-    kept = columns(service, uuid)
-    # What a list does not say, and how far the deployment has come.
-    unknown = {"image", "updated_at", "created_at", "scheduler_hints"}
-    assert {name: kept[name] for name in values.keys() - unknown} == {
-        name: value for name, value in values.items() if name not in unknown
-    }
-    assert values["image"]["id"] == kept["image"]["id"]
-    assert abs(values["created_at"] - kept["created_at"]).seconds <= 1
-    assert document["tags"] == ["t1"]
+    for version in ["2.61", "2.75", "2.98", "2.100"]:
+        with subtests.test(version=version), restored(service):
+            service.add_node("n1")
+            uuid = world.boot(
+                service, user_data="aGk=", tags=["t1"], keypair={"name": "k1", "type": "ssh", "public_key": "k"}
+            )["uuid"]
+            headers = {"OpenStack-API-Version": f"compute {version}"}
+            found = service.http.get("/compute/v2.1/servers/detail?all_tenants=1", headers=headers).json
+            (document,) = importing.parse(orjson.dumps(found))["servers"]
+            pair = keypair_of("k1", public_key="k")
+            values = nova_documents.server_values(document, {"bm.gold": "f1"}, pair)
+            kept = columns(service, uuid)
+            # What a list does not say, and how far the deployment has come.
+            unknown = {"image", "updated_at", "created_at", "scheduler_hints"}
+            assert {name: kept[name] for name in values.keys() - unknown} == {
+                name: value for name, value in values.items() if name not in unknown
+            }
+            assert values["image"]["id"] == kept["image"]["id"]
+            assert abs(values["created_at"] - kept["created_at"]).seconds <= 1
+            assert document["tags"] == ["t1"]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives import serialization
 
+from tests.restored import restored
 from tests.service import Service
 
 #: Ed25519, with the fingerprint that ``ssh-keygen -l -E md5`` prints.
@@ -21,23 +22,24 @@ def names(document: dict[str, Any]) -> list[str]:
     return [each["keypair"]["name"] for each in document["keypairs"]]
 
 
-@pytest.mark.parametrize(("version", "status"), [("2.1", 200), ("2.2", 201), ("2.10", 201), ("2.100", 201)])
-def test_import_show_list_and_delete(service: Service, version: str, status: int) -> None:
-    user = service.app.extensions["settings"].compute.user_id
-    created = create(service, version, status=status, public_key=PUBLIC_KEY)["keypair"]
-    short = {"name": "mine", "public_key": PUBLIC_KEY, "fingerprint": created["fingerprint"]}
-    if version != "2.1":
-        short["type"] = "ssh"
-    assert created == {**short, "user_id": user}
-    shown = service.compute("GET", "/os-keypairs/mine", version=version).json["keypair"]
-    assert isinstance(shown.pop("id"), int)
-    assert datetime.fromisoformat(shown.pop("created_at"))
-    assert shown == {**created, "updated_at": None, "deleted": False, "deleted_at": None}
-    assert service.compute("GET", "/os-keypairs", version=version).json == {"keypairs": [{"keypair": short}]}
-    service.compute("DELETE", "/os-keypairs/mine", version=version, status=202 if version == "2.1" else 204)
-    for method in ("GET", "DELETE"):
-        error = service.compute(method, "/os-keypairs/mine", version=version, status=404).json["itemNotFound"]
-        assert error["message"] == f"Keypair mine not found for user {user}"
+def test_import_show_list_and_delete(service: Service, subtests: pytest.Subtests) -> None:
+    for version, status in [("2.1", 200), ("2.2", 201), ("2.10", 201), ("2.100", 201)]:
+        with subtests.test(version=version):
+            user = service.app.extensions["settings"].compute.user_id
+            created = create(service, version, status=status, public_key=PUBLIC_KEY)["keypair"]
+            short = {"name": "mine", "public_key": PUBLIC_KEY, "fingerprint": created["fingerprint"]}
+            if version != "2.1":
+                short["type"] = "ssh"
+            assert created == {**short, "user_id": user}
+            shown = service.compute("GET", "/os-keypairs/mine", version=version).json["keypair"]
+            assert isinstance(shown.pop("id"), int)
+            assert datetime.fromisoformat(shown.pop("created_at"))
+            assert shown == {**created, "updated_at": None, "deleted": False, "deleted_at": None}
+            assert service.compute("GET", "/os-keypairs", version=version).json == {"keypairs": [{"keypair": short}]}
+            service.compute("DELETE", "/os-keypairs/mine", version=version, status=202 if version == "2.1" else 204)
+            for method in ("GET", "DELETE"):
+                error = service.compute(method, "/os-keypairs/mine", version=version, status=404).json["itemNotFound"]
+                assert error["message"] == f"Keypair mine not found for user {user}"
 
 
 def test_a_pair_is_generated_below_2_92(service: Service) -> None:
@@ -58,9 +60,8 @@ def test_x509(service: Service) -> None:
     create(service, "2.1", status=400, type="ssh", public_key=PUBLIC_KEY)
 
 
-@pytest.mark.parametrize(
-    ("version", "name", "fine"),
-    [
+def test_names(service: Service, subtests: pytest.Subtests) -> None:
+    for version, name, fine in [
         ("2.91", "a b_c-1", True),
         ("2.91", "a@b", False),
         ("2.91", "a.b", False),
@@ -70,16 +71,16 @@ def test_x509(service: Service) -> None:
         ("2.92", " a", False),
         ("2.92", "x" * 256, False),
         ("2.92", "größe", False),
-    ],
-)
-def test_names(service: Service, version: str, name: str, fine: bool) -> None:
-    create(service, version, name=name, public_key=PUBLIC_KEY, status=201 if fine else 400)
-    assert names(service.compute("GET", "/os-keypairs").json) == ([name] if fine else [])
+    ]:
+        with subtests.test(version=version, name=name), restored(service):
+            create(service, version, name=name, public_key=PUBLIC_KEY, status=201 if fine else 400)
+            assert names(service.compute("GET", "/os-keypairs").json) == ([name] if fine else [])
 
 
-@pytest.mark.parametrize("key", ["", "nonsense", "ssh-rsa AAAA", PUBLIC_KEY[:40], 1, None, "x" * 70_000])
-def test_keys_that_are_refused(service: Service, key: Any) -> None:
-    create(service, status=400, public_key=key)
+def test_keys_that_are_refused(service: Service, subtests: pytest.Subtests) -> None:
+    for key in ["", "nonsense", "ssh-rsa AAAA", PUBLIC_KEY[:40], 1, None, "x" * 70_000]:
+        with subtests.test(key=key):
+            create(service, status=400, public_key=key)
 
 
 def test_a_name_is_taken_once_by_each_user(service: Service) -> None:

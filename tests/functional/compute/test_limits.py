@@ -10,9 +10,8 @@ FILES = {"injected_files", "injected_file_content_bytes", "injected_file_path_by
 ALWAYS = {"instances", "cores", "ram", "metadata_items", "key_pairs", "server_groups", "server_group_members"}
 
 
-@pytest.mark.parametrize(
-    ("version", "gone"),
-    [
+def test_limits(service: Service, subtests: pytest.Subtests) -> None:
+    for version, gone in [
         ("2.1", set()),
         ("2.35", set()),
         ("2.36", {"maxTotalFloatingIps", "maxSecurityGroups", "maxSecurityGroupRules"}),
@@ -24,17 +23,16 @@ ALWAYS = {"instances", "cores", "ram", "metadata_items", "key_pairs", "server_gr
                 *("maxImageMeta", "maxPersonality", "maxPersonalitySize"),
             },
         ),
-    ],
-)
-def test_limits(service: Service, version: str, gone: set[str]) -> None:
-    first = service.compute("GET", "/limits", version="2.1").json["limits"]["absolute"]
-    limits = service.compute("GET", "/limits", version=version).json["limits"]
-    assert limits["rate"] == []
-    used = {name for name in first if name.endswith("Used")}
-    dropped = {"totalFloatingIpsUsed", "totalSecurityGroupsUsed"} if version >= "2.36" else set()
-    assert set(limits["absolute"]) == set(first) - gone - dropped
-    assert {value for name, value in limits["absolute"].items() if name not in used} == {-1}
-    assert {value for name, value in limits["absolute"].items() if name in used} == {0}
+    ]:
+        with subtests.test(version=version):
+            first = service.compute("GET", "/limits", version="2.1").json["limits"]["absolute"]
+            limits = service.compute("GET", "/limits", version=version).json["limits"]
+            assert limits["rate"] == []
+            used = {name for name in first if name.endswith("Used")}
+            dropped = {"totalFloatingIpsUsed", "totalSecurityGroupsUsed"} if version >= "2.36" else set()
+            assert set(limits["absolute"]) == set(first) - gone - dropped
+            assert {value for name, value in limits["absolute"].items() if name not in used} == {-1}
+            assert {value for name, value in limits["absolute"].items() if name in used} == {0}
 
 
 def test_limits_of_a_project(database_url: str) -> None:
@@ -47,16 +45,19 @@ def test_limits_of_a_project(database_url: str) -> None:
         service.compute("GET", "/limits?other=1", headers=user, status=400)
 
 
-@pytest.mark.parametrize(
-    ("version", "known"),
-    [("2.1", ALWAYS | NETWORKS | FILES), ("2.36", ALWAYS | FILES), ("2.57", ALWAYS), ("2.100", ALWAYS)],
-)
-def test_quotas(service: Service, version: str, known: set[str]) -> None:
-    for path in ("", "/defaults"):
-        quotas = service.compute("GET", f"/os-quota-sets/p1{path}", version=version).json["quota_set"]
-        assert quotas == {"id": "p1", **dict.fromkeys(known, -1)}
-    details = service.compute("GET", "/os-quota-sets/p1/detail?user_id=u1", version=version).json["quota_set"]
-    assert details == {"id": "p1", **{key: {"in_use": 0, "limit": -1, "reserved": 0} for key in known}}
+def test_quotas(service: Service, subtests: pytest.Subtests) -> None:
+    for version, known in [
+        ("2.1", ALWAYS | NETWORKS | FILES),
+        ("2.36", ALWAYS | FILES),
+        ("2.57", ALWAYS),
+        ("2.100", ALWAYS),
+    ]:
+        with subtests.test(version=version):
+            for path in ("", "/defaults"):
+                quotas = service.compute("GET", f"/os-quota-sets/p1{path}", version=version).json["quota_set"]
+                assert quotas == {"id": "p1", **dict.fromkeys(known, -1)}
+            details = service.compute("GET", "/os-quota-sets/p1/detail?user_id=u1", version=version).json["quota_set"]
+            assert details == {"id": "p1", **{key: {"in_use": 0, "limit": -1, "reserved": 0} for key in known}}
 
 
 def test_quotas_cannot_be_set(service: Service) -> None:

@@ -10,6 +10,7 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.compute import FlavorForbidsTraits, MachineLacksTraits, MachineRefuses, ServerStateRefused
 from tests.functional.compute.test_booting import add_child
 from tests.functional.compute.world import REQUESTER, boot, flavor, held, image, show, within
+from tests.restored import restored
 from tests.service import Service
 
 OTHER = "22222222-2222-4222-8222-222222222222"
@@ -82,13 +83,14 @@ def test_an_image_that_the_servers_own_flavor_forbids(service: Service) -> None:
         rebuild(service, uuid, other(trait__CUSTOM_B="required"))
 
 
-@pytest.mark.parametrize("size", [{"min_ram": 4096}, {"min_disk": 30}])
-def test_an_image_that_is_too_big(service: Service, size: dict[str, int]) -> None:
-    service.add_node("n1")
-    uuid, _ = active(service)
-    with pytest.raises(InvalidValue):
-        rebuild(service, uuid, other() | size)
-    assert image_of(service, uuid) == image()["id"]
+def test_an_image_that_is_too_big(service: Service, subtests: pytest.Subtests) -> None:
+    for size in [{"min_ram": 4096}, {"min_disk": 30}]:
+        with subtests.test(size=size), restored(service):
+            service.add_node("n1")
+            uuid, _ = active(service)
+            with pytest.raises(InvalidValue):
+                rebuild(service, uuid, other() | size)
+            assert image_of(service, uuid) == image()["id"]
 
 
 def test_only_providers_that_the_server_holds_count(service: Service) -> None:

@@ -7,25 +7,27 @@ from tests.service import Service
 STANDARD, OLD = "OpenStack-API-Version", "X-OpenStack-Nova-API-Version"
 
 
-@pytest.mark.parametrize("path", ["/compute", "/compute/"])
-def test_versions(service: Service, path: str) -> None:
-    (version,) = service.http.get(path).json["versions"]
-    assert version == {
-        "id": "v2.1",
-        "status": "CURRENT",
-        "version": "2.100",
-        "min_version": "2.1",
-        "updated": "2013-07-23T11:33:21Z",
-        "links": [{"rel": "self", "href": "http://localhost/compute/v2.1/"}],
-    }
+def test_versions(service: Service, subtests: pytest.Subtests) -> None:
+    for path in ["/compute", "/compute/"]:
+        with subtests.test(path=path):
+            (version,) = service.http.get(path).json["versions"]
+            assert version == {
+                "id": "v2.1",
+                "status": "CURRENT",
+                "version": "2.100",
+                "min_version": "2.1",
+                "updated": "2013-07-23T11:33:21Z",
+                "links": [{"rel": "self", "href": "http://localhost/compute/v2.1/"}],
+            }
 
 
-@pytest.mark.parametrize("path", ["/compute/v2.1", "/compute/v2.1/"])
-def test_version(service: Service, path: str) -> None:
-    version = service.http.get(path).json["version"]
-    assert (version["id"], version["min_version"], version["version"]) == ("v2.1", "2.1", "2.100")
-    assert [link["rel"] for link in version["links"]] == ["self", "describedby"]
-    assert version["media-types"][0]["base"] == "application/json"
+def test_version(service: Service, subtests: pytest.Subtests) -> None:
+    for path in ["/compute/v2.1", "/compute/v2.1/"]:
+        with subtests.test(path=path):
+            version = service.http.get(path).json["version"]
+            assert (version["id"], version["min_version"], version["version"]) == ("v2.1", "2.1", "2.100")
+            assert [link["rel"] for link in version["links"]] == ["self", "describedby"]
+            assert version["media-types"][0]["base"] == "application/json"
 
 
 def test_version_documents_need_no_token(database_url: str) -> None:
@@ -36,9 +38,8 @@ def test_version_documents_need_no_token(database_url: str) -> None:
         assert error["code"] == 401
 
 
-@pytest.mark.parametrize(
-    ("headers", "version"),
-    [
+def test_negotiation(service: Service, subtests: pytest.Subtests) -> None:
+    for headers, version in [
         ({}, "2.1"),
         ({STANDARD: "compute 2.61"}, "2.61"),
         ({STANDARD: "placement 1.30, compute 2.10"}, "2.10"),
@@ -46,31 +47,28 @@ def test_version_documents_need_no_token(database_url: str) -> None:
         ({STANDARD: "compute latest"}, "2.100"),
         ({OLD: "2.55"}, "2.55"),
         ({STANDARD: "compute 2.2", OLD: "2.55"}, "2.2"),
-    ],
-)
-def test_negotiation(service: Service, headers: dict[str, str], version: str) -> None:
-    answer = service.http.get("/compute/v2.1/flavors", headers=headers)
-    assert answer.headers[STANDARD] == f"compute {version}"
-    assert answer.headers[OLD] == version
-    assert set(answer.headers.getall("Vary")) == {STANDARD, OLD}
-    assert answer.headers["X-OpenStack-Request-Id"] == answer.headers["X-Compute-Request-Id"]
+    ]:
+        with subtests.test(headers=headers):
+            answer = service.http.get("/compute/v2.1/flavors", headers=headers)
+            assert answer.headers[STANDARD] == f"compute {version}"
+            assert answer.headers[OLD] == version
+            assert set(answer.headers.getall("Vary")) == {STANDARD, OLD}
+            assert answer.headers["X-OpenStack-Request-Id"] == answer.headers["X-Compute-Request-Id"]
 
 
-@pytest.mark.parametrize(
-    ("wanted", "status", "name"),
-    [
+def test_versions_that_are_refused(service: Service, subtests: pytest.Subtests) -> None:
+    for wanted, status, name in [
         ("2.101", 406, "computeFault"),
         ("2.0", 406, "computeFault"),
         ("3.1", 406, "computeFault"),
         ("two", 400, "badRequest"),
         ("2", 400, "badRequest"),
         ("2.1.1", 400, "badRequest"),
-    ],
-)
-def test_versions_that_are_refused(service: Service, wanted: str, status: int, name: str) -> None:
-    error = service.compute("GET", "/flavors", version=wanted, status=status).json[name]
-    assert error["code"] == status
-    assert wanted in error["message"]
+    ]:
+        with subtests.test(wanted=wanted):
+            error = service.compute("GET", "/flavors", version=wanted, status=status).json[name]
+            assert error["code"] == status
+            assert wanted in error["message"]
 
 
 def test_paths_and_methods_that_are_not_there(service: Service) -> None:

@@ -123,9 +123,8 @@ def test_locks(service: Service, server: str) -> None:
     assert show(service, server)["locked_reason"] is None
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "word"),
-    [
+def test_actions_that_are_refused(service: Service, server: str, subtests: pytest.Subtests) -> None:
+    for body, status, word in [
         ({"resize": {"flavorRef": "1"}}, 501, "resize"),
         ({"createImage": {"name": "x"}}, 501, "createImage"),
         ({"nosuch": None}, 400, "nosuch"),
@@ -134,10 +133,9 @@ def test_locks(service: Service, server: str) -> None:
         ({"reboot": {"type": "WARM"}}, 400, "type"),
         ({"reboot": None}, 400, "reboot"),
         ({"rebuild": {}}, 400, "imageRef"),
-    ],
-)
-def test_actions_that_are_refused(service: Service, server: str, body: dict[str, Any], status: int, word: str) -> None:
-    assert word in message(service.compute("POST", f"/servers/{server}/action", body, status=status))
+    ]:
+        with subtests.test(body=body):
+            assert word in message(service.compute("POST", f"/servers/{server}/action", body, status=status))
 
 
 def test_an_action_of_a_server_that_is_not_there(service: Service) -> None:

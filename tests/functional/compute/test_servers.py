@@ -7,6 +7,7 @@ import pytest
 
 from baremetal_sched.baremetal.provider.audit import audit
 from tests.functional.compute.world import ZEROS
+from tests.restored import restored
 from tests.service import Service
 
 UNKNOWN = "99999999-9999-4999-8999-999999999999"
@@ -204,9 +205,8 @@ def test_several_servers_and_their_reservation(service: Service, flavor: str, im
     assert len({server["OS-EXT-SRV-ATTR:hypervisor_hostname"] for server in found}) == 3
 
 
-@pytest.mark.parametrize(
-    ("more", "word"),
-    [
+def test_what_is_refused_is_named(service: Service, flavor: str, image: str, subtests: pytest.Subtests) -> None:
+    for more, word in [
         ({"imageRef": ""}, "imageRef"),
         ({"imageRef": UNKNOWN}, "could not be found"),
         ({"flavorRef": "nosuch"}, "nosuch"),
@@ -233,32 +233,27 @@ def test_several_servers_and_their_reservation(service: Service, flavor: str, im
         ({"hints": {"group": UNKNOWN}}, "group"),
         ({"hints": {"query": "[]"}}, "query"),
         ({"hints": {"build_near_host_ip": "10.0.0.1"}}, "build_near_host_ip"),
-    ],
-)
-def test_what_is_refused_is_named(service: Service, flavor: str, image: str, more: dict[str, Any], word: str) -> None:
-    service.add_node("n1")
-    assert word in message(boot(service, flavor, image, status=400, **more))
-    assert service.compute("GET", "/servers").json["servers"] == []
-    assert service.candidates("resources=CUSTOM_GOLD:1")
+    ]:
+        with subtests.test(more=more), restored(service):
+            service.add_node("n1")
+            assert word in message(boot(service, flavor, image, status=400, **more))
+            assert service.compute("GET", "/servers").json["servers"] == []
+            assert service.candidates("resources=CUSTOM_GOLD:1")
 
 
-@pytest.mark.parametrize(
-    ("member", "value", "version"),
-    [
+def test_members_of_other_microversions(service: Service, flavor: str, image: str, subtests: pytest.Subtests) -> None:
+    for member, value, version in [
         ("tags", ["a"], "2.51"),
         ("description", "d", "2.18"),
         ("hostname", "web", "2.89"),
         ("hypervisor_hostname", "n1", "2.73"),
         ("trusted_image_certificates", None, "2.62"),
         ("personality", [], "2.57"),
-    ],
-)
-def test_members_of_other_microversions(
-    service: Service, flavor: str, image: str, member: str, value: Any, version: str
-) -> None:
-    service.add_node("n1")
-    answer = boot(service, flavor, image, version=version, status=400, **{member: value})
-    assert member in message(answer)
+    ]:
+        with subtests.test(member=member), restored(service):
+            service.add_node("n1")
+            answer = boot(service, flavor, image, version=version, status=400, **{member: value})
+            assert member in message(answer)
 
 
 def test_networks_are_needed_from_2_37(service: Service, flavor: str, image: str) -> None:
@@ -325,13 +320,19 @@ def test_pages_and_filters(service: Service, flavor: str, image: str) -> None:
     assert names("locked=true") == []
 
 
-@pytest.mark.parametrize(
-    "query",
-    ["nosuch=1", "status=NOSUCH", "limit=x", f"marker={UNKNOWN}", "sort_key=vcpus", "name=a.*b", "changes-since=x",
-     "changes-since=2021-01-01&changes-before=2020-01-01"],
-)  # fmt: skip
-def test_queries_that_are_refused(service: Service, query: str) -> None:
-    message(service.compute("GET", f"/servers/detail?{query}", status=400))
+def test_queries_that_are_refused(service: Service, subtests: pytest.Subtests) -> None:
+    for query in [
+        "nosuch=1",
+        "status=NOSUCH",
+        "limit=x",
+        f"marker={UNKNOWN}",
+        "sort_key=vcpus",
+        "name=a.*b",
+        "changes-since=x",
+        "changes-since=2021-01-01&changes-before=2020-01-01",
+    ]:
+        with subtests.test(query=query):
+            message(service.compute("GET", f"/servers/detail?{query}", status=400))
 
 
 @pytest.mark.parametrize("count", [1, 5])

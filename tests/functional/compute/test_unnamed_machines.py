@@ -10,6 +10,7 @@ from baremetal_sched.drivers.fake.provisioning import FakeDeploy
 from baremetal_sched.errors import InvalidValue
 from tests.functional.compute.test_servers import add_image
 from tests.functional.compute.test_tenants import ADMIN, ANNA, BERT, add_flavor, create, show
+from tests.restored import restored
 from tests.service import Service
 
 SECRET = "192.0.2.77 does not answer"
@@ -98,18 +99,21 @@ def test_rebuilds_that_fail(service: Service, image: str, node: str, monkeypatch
     assert SECRET in whole
 
 
-@pytest.mark.parametrize(("verb", "word"), [("deleted", "undeployed"), ("gone", "deleted")])
-def test_machines_that_are_taken_away(service: Service, image: str, node: str, verb: str, word: str) -> None:
-    server = create(service, image)["id"]
-    system = {"headers": {"X-Auth-Token": "s", "X-Roles": "admin,member,reader", "OpenStack-System-Scope": "all"}}
-    if verb == "deleted":
-        service.baremetal("PUT", f"/nodes/{node}/states/provision", {"target": verb}, status=202, **system)
-        service.work()
-    else:
-        service.baremetal("PUT", f"/nodes/{node}/maintenance", {}, status=202, **system)
-        service.baremetal("DELETE", f"/nodes/{node}", status=204, **system)
-    told(service, node, server)
-    assert show(service, server, ANNA)["fault"]["message"].startswith(f"The server's machine was {word}")
+def test_machines_that_are_taken_away(service: Service, image: str, node: str, subtests: pytest.Subtests) -> None:
+    for verb, word in [("deleted", "undeployed"), ("gone", "deleted")]:
+        with subtests.test(verb=verb):
+            server = create(service, image)["id"]
+            system = {
+                "headers": {"X-Auth-Token": "s", "X-Roles": "admin,member,reader", "OpenStack-System-Scope": "all"}
+            }
+            if verb == "deleted":
+                service.baremetal("PUT", f"/nodes/{node}/states/provision", {"target": verb}, status=202, **system)
+                service.work()
+            else:
+                service.baremetal("PUT", f"/nodes/{node}/maintenance", {}, status=202, **system)
+                service.baremetal("DELETE", f"/nodes/{node}", status=204, **system)
+            told(service, node, server)
+            assert show(service, server, ANNA)["fault"]["message"].startswith(f"The server's machine was {word}")
 
 
 ACTIONS: dict[str, Any] = {
@@ -125,26 +129,32 @@ HINDRANCES = {
 }
 
 
-@pytest.mark.parametrize("hindrance", HINDRANCES)
-@pytest.mark.parametrize("action", ACTIONS)
-def test_what_the_machine_refuses(service: Service, image: str, node: str, action: str, hindrance: str) -> None:
-    server = create(service, image)["id"]
-    service.set_columns(node, **HINDRANCES[hindrance])
-    answers = {}
-    for name, headers in (("anna", ANNA), ("bert", BERT), ("admin", ADMIN)):
-        if action == "delete":
-            answer = service.http.delete(f"/compute/v2.1/servers/{server}", headers=dict(headers), expect_errors=True)
-        else:
-            body = {action: {"imageRef": image} if action == "rebuild" else ACTIONS[action]}
-            path = f"/compute/v2.1/servers/{server}/action"
-            answer = service.http.post_json(path, body, headers=dict(headers), expect_errors=True)
-        answers[name] = answer
-        if answers["anna"].status_int < 300:
-            return  # it is done, or waits until it can be
-    assert answers["anna"].status_int == answers["admin"].status_int
-    unsaid(node, answers["anna"].text)
-    assert answers["anna"].text != answers["admin"].text or node not in answers["admin"].text
-    assert answers["bert"].json == {"itemNotFound": {"code": 404, "message": f"Instance {server} could not be found."}}
+def test_what_the_machine_refuses(service: Service, image: str, node: str, subtests: pytest.Subtests) -> None:
+    for hindrance in HINDRANCES:
+        for action in ACTIONS:
+            with subtests.test(hindrance=hindrance, action=action), restored(service):
+                server = create(service, image)["id"]
+                service.set_columns(node, **HINDRANCES[hindrance])
+                answers = {}
+                for name, headers in (("anna", ANNA), ("bert", BERT), ("admin", ADMIN)):
+                    if action == "delete":
+                        answer = service.http.delete(
+                            f"/compute/v2.1/servers/{server}", headers=dict(headers), expect_errors=True
+                        )
+                    else:
+                        body = {action: {"imageRef": image} if action == "rebuild" else ACTIONS[action]}
+                        path = f"/compute/v2.1/servers/{server}/action"
+                        answer = service.http.post_json(path, body, headers=dict(headers), expect_errors=True)
+                    answers[name] = answer
+                    if answers["anna"].status_int < 300:
+                        break  # it is done, or waits until it can be
+                else:
+                    assert answers["anna"].status_int == answers["admin"].status_int
+                    unsaid(node, answers["anna"].text)
+                    assert answers["anna"].text != answers["admin"].text or node not in answers["admin"].text
+                    assert answers["bert"].json == {
+                        "itemNotFound": {"code": 404, "message": f"Instance {server} could not be found."}
+                    }
 
 
 def test_a_refusal_still_says_what_is_wrong(service: Service, image: str, node: str) -> None:

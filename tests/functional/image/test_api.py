@@ -16,6 +16,7 @@ from webtest import TestResponse
 from baremetal_sched.db.models import Image
 from baremetal_sched.web.http_errors import RefusedRequest
 from baremetal_sched.web.slots import REFUSAL
+from tests.restored import restored
 from tests.service import Service
 
 IMAGES = "/image/v2/images"
@@ -59,14 +60,15 @@ def test_an_empty_upload_makes_an_image_active(service: Service) -> None:
     assert service.http.get(f"{IMAGES}/{uuid}/file", status=204).body == b""
 
 
-@pytest.mark.parametrize("size", [1, 2 * 2**20])
-def test_bytes_are_refused_with_the_place_where_they_belong(service: Service, size: int) -> None:
-    uuid = create(service)
-    message = upload(service, uuid, b"x" * size, 400).json["message"]
-    assert message.startswith("This service stores no image data. Put the data on a web server")
-    assert f"POST /v2/images/{uuid}/import" in message
-    assert "image_source" in message
-    assert show(service, uuid)["status"] == "queued"
+def test_bytes_are_refused_with_the_place_where_they_belong(service: Service, subtests: pytest.Subtests) -> None:
+    for size in [1, 2 * 2**20]:
+        with subtests.test(size=size):
+            uuid = create(service)
+            message = upload(service, uuid, b"x" * size, 400).json["message"]
+            assert message.startswith("This service stores no image data. Put the data on a web server")
+            assert f"POST /v2/images/{uuid}/import" in message
+            assert "image_source" in message
+            assert show(service, uuid)["status"] == "queued"
 
 
 def test_more_bytes_than_the_server_takes_are_refused_with_the_same_words(service: Service) -> None:
@@ -84,31 +86,38 @@ def test_an_import_is_noted_and_shown(service: Service) -> None:
     assert (image["status"], image["direct_url"]) == ("active", "https://images.example.org:8443/ubuntu.raw")
 
 
-@pytest.mark.parametrize(
-    "uri", ["http://", "http:///x", "http://x y/", "http://x:99999/", "HTTP//x", "http://x/\n", "http://" + "x" * 2050]
-)
-def test_locations_that_are_none(service: Service, uri: str) -> None:
-    uuid = create(service)
-    service.http.post_json(f"{IMAGES}/{uuid}/import", {"method": {"name": "web-download", "uri": uri}}, status=400)
-    assert show(service, uuid)["status"] == "queued"
+def test_locations_that_are_none(service: Service, subtests: pytest.Subtests) -> None:
+    for uri in [
+        "http://",
+        "http:///x",
+        "http://x y/",
+        "http://x:99999/",
+        "HTTP//x",
+        "http://x/\n",
+        "http://" + "x" * 2050,
+    ]:
+        with subtests.test(uri=uri):
+            uuid = create(service)
+            service.http.post_json(
+                f"{IMAGES}/{uuid}/import", {"method": {"name": "web-download", "uri": uri}}, status=400
+            )
+            assert show(service, uuid)["status"] == "queued"
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+def test_conditions_that_nothing_would_come_of(service: Service, subtests: pytest.Subtests) -> None:
+    for name, value in [
         ("trait:CUSTOM_A", "forbidden"),
         ("trait:NVME", "required"),
         ("trait1:CUSTOM_A", "required"),
         ("resources:X", "1"),
-    ],
-)
-def test_conditions_that_nothing_would_come_of(service: Service, name: str, value: str) -> None:
-    service.http.post_json(IMAGES, {"name": "new", name: value}, status=400)
-    assert service.http.get(IMAGES).json["images"] == []
-    uuid = create(service, **{"trait:CUSTOM_A": "required"})
-    message = patch(service, uuid, add("name", "other"), add(name, value), status=400).json["message"]
-    assert message.startswith(f"Image property '{name}' is not valid")
-    assert (show(service, uuid)["name"], show(service, uuid)["trait:CUSTOM_A"]) == (None, "required")
+    ]:
+        with subtests.test(name=name), restored(service):
+            service.http.post_json(IMAGES, {"name": "new", name: value}, status=400)
+            assert service.http.get(IMAGES).json["images"] == []
+            uuid = create(service, **{"trait:CUSTOM_A": "required"})
+            message = patch(service, uuid, add("name", "other"), add(name, value), status=400).json["message"]
+            assert message.startswith(f"Image property '{name}' is not valid")
+            assert (show(service, uuid)["name"], show(service, uuid)["trait:CUSTOM_A"]) == (None, "required")
 
 
 def test_a_required_trait_that_no_node_has_is_accepted_and_can_be_removed(service: Service) -> None:
@@ -117,11 +126,10 @@ def test_a_required_trait_that_no_node_has_is_accepted_and_can_be_removed(servic
     assert "trait:CUSTOM_NOWHERE" not in changed
 
 
-@pytest.mark.parametrize(
-    "body", [{" padded": "x"}, {"": "x"}, {"tags": ["a", "a "]}, {"tags": [""]}, {"x": "v" * 65_536}]
-)
-def test_what_databases_would_mix_up_or_cut_off(service: Service, body: dict[str, Any]) -> None:
-    service.http.post_json(IMAGES, body, status=400)
+def test_what_databases_would_mix_up_or_cut_off(service: Service, subtests: pytest.Subtests) -> None:
+    for body in [{" padded": "x"}, {"": "x"}, {"tags": ["a", "a "]}, {"tags": [""]}, {"x": "v" * 65_536}]:
+        with subtests.test(body=body):
+            service.http.post_json(IMAGES, body, status=400)
 
 
 def test_capitals_count(service: Service) -> None:
@@ -137,17 +145,18 @@ def test_unknown_parameters_are_refused(service: Service) -> None:
         assert "Unexpected query parameters: x" in service.http.get(f"{IMAGES}/{uuid}{path}?x=1", status=400)
 
 
-@pytest.mark.parametrize("order", ["", "&sort=name:asc", "&sort_key=name&sort_key=status&sort_dir=desc", "&sort=size"])
-def test_pages_have_every_image_once(service: Service, order: str) -> None:
-    expected = {create(service, name=name, tags=["t", "u"]) for name in ("b", "a", "b", None, "c", None, "a")}
-    create(service, tags=["t"])
-    found: list[str] = []
-    path: str | None = f"/v2/images?limit=2&tag=t&tag=u{order}"
-    while path:
-        page = service.http.get(f"/image{path}").json
-        found += [image["id"] for image in page["images"]]
-        path = page.get("next")
-    assert sorted(found) == sorted(expected)
+def test_pages_have_every_image_once(service: Service, subtests: pytest.Subtests) -> None:
+    for order in ["", "&sort=name:asc", "&sort_key=name&sort_key=status&sort_dir=desc", "&sort=size"]:
+        with subtests.test(order=order), restored(service):
+            expected = {create(service, name=name, tags=["t", "u"]) for name in ("b", "a", "b", None, "c", None, "a")}
+            create(service, tags=["t"])
+            found: list[str] = []
+            path: str | None = f"/v2/images?limit=2&tag=t&tag=u{order}"
+            while path:
+                page = service.http.get(f"/image{path}").json
+                found += [image["id"] for image in page["images"]]
+                path = page.get("next")
+            assert sorted(found) == sorted(expected)
 
 
 def test_errors_come_in_the_form_that_the_client_likes(service: Service) -> None:

@@ -1,6 +1,7 @@
 """Images in the domain: what is stored, who may see and change it, and that nothing is left of what failed."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import pytest
@@ -19,6 +20,7 @@ from baremetal_sched.errors.image import (
 from baremetal_sched.image import data, images, listing, members, patch
 from baremetal_sched.image.access import EVERYTHING, ImageRequester
 from baremetal_sched.image.records import ImageRecord
+from tests.restored import restored
 from tests.service import Service
 
 ANNA, BERT = ImageRequester("anna"), ImageRequester("bert")
@@ -97,24 +99,28 @@ def test_deleting_leaves_nothing(service: Service) -> None:
         service.database.read(lambda session: images.get(session, image.uuid))
 
 
-@pytest.mark.parametrize(
-    ("visibility", "seen", "in_list"),
-    [("private", False, False), ("shared", False, False), ("community", True, False), ("public", True, True)],
-)
-def test_who_sees_an_image(service: Service, visibility: str, seen: bool, in_list: bool) -> None:
-    image = create(service, ADMIN, owner="anna", visibility=visibility)
-    assert listed(service, ANNA) == listed(service, ADMIN, visibility="all") == {image.uuid}
-    assert listed(service, BERT) == ({image.uuid} if in_list else set())
-    assert listed(service, BERT, visibility="all") == ({image.uuid} if seen else set())
-    if seen:
-        assert service.database.read(lambda session: images.get(session, image.uuid, BERT)) == image
-        with pytest.raises(ImageChangeForbidden):
-            change(service, image, BERT, ("replace", "name", "mine"))
-    else:
-        with pytest.raises(ImageNotFound):
-            service.database.read(lambda session: images.get(session, image.uuid, BERT))
-        with pytest.raises(ImageNotFound):
-            written(service, images.delete, image.uuid, BERT)
+def test_who_sees_an_image(service: Service, subtests: pytest.Subtests) -> None:
+    for visibility, seen, in_list in [
+        ("private", False, False),
+        ("shared", False, False),
+        ("community", True, False),
+        ("public", True, True),
+    ]:
+        with subtests.test(visibility=visibility), restored(service):
+            image = create(service, ADMIN, owner="anna", visibility=visibility)
+            get = partial(images.get, ident=image.uuid, requester=BERT)
+            assert listed(service, ANNA) == listed(service, ADMIN, visibility="all") == {image.uuid}
+            assert listed(service, BERT) == ({image.uuid} if in_list else set())
+            assert listed(service, BERT, visibility="all") == ({image.uuid} if seen else set())
+            if seen:
+                assert service.database.read(get) == image
+                with pytest.raises(ImageChangeForbidden):
+                    change(service, image, BERT, ("replace", "name", "mine"))
+            else:
+                with pytest.raises(ImageNotFound):
+                    service.database.read(get)
+                with pytest.raises(ImageNotFound):
+                    written(service, images.delete, image.uuid, BERT)
 
 
 def test_sharing(service: Service) -> None:

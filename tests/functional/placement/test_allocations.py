@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.restored import restored
 from tests.service import Service
 
 CONSUMER = "aaaaaaaa-0000-4000-8000-0000000000aa"
@@ -72,25 +73,23 @@ KEYED = {"NODE": {"resources": {"CUSTOM_GOLD": 1}}}
 WITH_GENERATION = {"allocations": KEYED, "consumer_generation": None, **OWNER}
 
 
-@pytest.mark.parametrize(
-    ("version", "request_body"),
-    [
+def test_the_forms_of_all_versions(service: Service, node: str, subtests: pytest.Subtests) -> None:
+    for version, request_body in [
         ("1.0", {"allocations": LISTED}),
         ("1.8", {"allocations": LISTED, **OWNER}),
         ("1.12", {"allocations": {"NODE": {"resources": {"CUSTOM_GOLD": 1}, "generation": 99}}, **OWNER}),
         ("1.28", WITH_GENERATION),
         ("1.34", {**WITH_GENERATION, "mappings": {"": ["NODE"]}}),
-    ],
-)
-def test_the_forms_of_all_versions(service: Service, node: str, version: str, request_body: dict) -> None:
-    request_body = json.loads(json.dumps(request_body).replace("NODE", node))
-    service.placement("PUT", f"/allocations/{CONSUMER}", request_body, version=version, status=204)
-    held = service.placement("GET", f"/allocations/{CONSUMER}").json
-    assert list(held["allocations"]) == [node]
-    assert held["consumer_type"] == "unknown"
-    assert held["project_id"] == ("p" if version != "1.0" else "00000000-0000-0000-0000-000000000000")
-    keys = set(service.placement("GET", f"/allocations/{CONSUMER}", version="1.11").json)
-    assert keys == {"allocations"}
+    ]:
+        with subtests.test(version=version), restored(service):
+            request_body = json.loads(json.dumps(request_body).replace("NODE", node))
+            service.placement("PUT", f"/allocations/{CONSUMER}", request_body, version=version, status=204)
+            held = service.placement("GET", f"/allocations/{CONSUMER}").json
+            assert list(held["allocations"]) == [node]
+            assert held["consumer_type"] == "unknown"
+            assert held["project_id"] == ("p" if version != "1.0" else "00000000-0000-0000-0000-000000000000")
+            keys = set(service.placement("GET", f"/allocations/{CONSUMER}", version="1.11").json)
+            assert keys == {"allocations"}
 
 
 def test_generations_of_consumers(service: Service, node: str) -> None:
@@ -150,22 +149,18 @@ def test_what_is_taken_is_taken(service: Service, node: str) -> None:
     service.claim(OTHER, node, generation=None, status=204)
 
 
-@pytest.mark.parametrize(
-    ("resource_class", "amount", "status", "message"),
-    [
+def test_amounts_that_cannot_be(service: Service, node: str, subtests: pytest.Subtests) -> None:
+    for resource_class, amount, status, message in [
         ("CUSTOM_GOLD", 2, 409, "would violate inventory constraints"),
         ("CUSTOM_GOLD", 99999999999999999999, 409, "would violate inventory constraints"),
         ("VCPU", 1, 409, "Inventory for 'VCPU' on resource provider"),
         ("CUSTOM_NOSUCH", 1, 400, "No such resource class CUSTOM_NOSUCH."),
         ("CUSTOM_GOLD", 0, 400, "0 is less than the minimum of 1"),
         ("lower", 1, 400, "does not match any of the regexes"),
-    ],
-)
-def test_amounts_that_cannot_be(
-    service: Service, node: str, resource_class: str, amount: int, status: int, message: str
-) -> None:
-    response = service.claim(CONSUMER, node, resource_class, amount=amount, status=status)
-    assert message in detail(response)
+    ]:
+        with subtests.test(resource_class=resource_class, amount=amount):
+            response = service.claim(CONSUMER, node, resource_class, amount=amount, status=status)
+            assert message in detail(response)
     assert service.placement("GET", f"/resource_providers/{node}/usages").json["usages"] == {"CUSTOM_GOLD": 0}
     service.claim(CONSUMER, node, status=204)
 
@@ -186,9 +181,8 @@ def test_providers_and_consumers_that_cannot_be(service: Service, node: str) -> 
     service.placement("DELETE", "/allocations/x", status=404)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_bodies_that_do_not_validate(service: Service, node: str, subtests: pytest.Subtests) -> None:
+    for change, message in [
         ({"project_id": ""}, "JSON does not validate"),
         ({"user_id": "x" * 256}, "is too long"),
         ({"consumer_type": "instance"}, "'instance' does not match '^[A-Z0-9_]+$'"),
@@ -196,12 +190,11 @@ def test_providers_and_consumers_that_cannot_be(service: Service, node: str) -> 
         ({"nosuch": 1}, "Additional properties are not allowed"),
         ({"allocations": []}, "is not of type 'object'"),
         ({"mappings": {}}, "should be non-empty"),
-    ],
-)
-def test_bodies_that_do_not_validate(service: Service, node: str, change: dict, message: str) -> None:
-    good = body(node, project_id="p", user_id="u", consumer_generation=None, consumer_type="INSTANCE")
-    response = service.placement("PUT", f"/allocations/{CONSUMER}", good | change, status=400)
-    assert message in detail(response)
+    ]:
+        with subtests.test(change=change):
+            good = body(node, project_id="p", user_id="u", consumer_generation=None, consumer_type="INSTANCE")
+            response = service.placement("PUT", f"/allocations/{CONSUMER}", good | change, status=400)
+            assert message in detail(response)
 
 
 def test_a_consumer_may_hold_several_nodes(service: Service, node: str) -> None:
@@ -254,9 +247,8 @@ def test_who_holds_too_much_may_keep_it_or_give_some_back(service: Service) -> N
     service.claim(OTHER, OTHER, "VCPU", status=409)
 
 
-@pytest.mark.parametrize(
-    ("limits", "refused", "taken"),
-    [
+def test_what_an_inventory_allows(service: Service, subtests: pytest.Subtests) -> None:
+    for limits, refused, taken in [
         ({"min_unit": 2}, [1], [2, 3]),
         ({"max_unit": 3}, [4], [1, 3]),
         ({"step_size": 3}, [1, 2, 4], [3, 6]),
@@ -264,25 +256,25 @@ def test_who_holds_too_much_may_keep_it_or_give_some_back(service: Service) -> N
         ({"allocation_ratio": 1.5}, [13], [12]),
         ({"allocation_ratio": 0.7}, [6], [5]),
         ({"reserved": 5, "allocation_ratio": 1.5}, [5], [4]),
-    ],
-)
-def test_what_an_inventory_allows(
-    service: Service, limits: dict[str, Any], refused: list[int], taken: list[int]
-) -> None:
-    path = f"/resource_providers/{OTHER}"
-    service.placement("POST", "/resource_providers", {"name": "a", "uuid": OTHER})
-    inventory = {"resource_class": "VCPU", "total": 8, **limits}
-    service.placement("POST", f"{path}/inventories", inventory, status=201)
-    constrained = limits.keys() & {"min_unit", "max_unit", "step_size"}
-    words = "amount would violate inventory constraints." if constrained else "amount would exceed the capacity."
-    for amount in refused:
-        response = service.claim(CONSUMER, OTHER, "VCPU", amount=amount, status=409)
-        assert f"Unable to create allocation for 'VCPU' on resource provider '{OTHER}'. The requested" in detail(
-            response
-        )
-        assert words in detail(response)
-        assert service.candidates(f"resources=VCPU:{amount}") == set()
-    for amount in taken:
-        assert service.candidates(f"resources=VCPU:{amount}") == {OTHER}
-        service.claim(CONSUMER, OTHER, "VCPU", amount=amount, status=204)
-        service.placement("DELETE", f"/allocations/{CONSUMER}", status=204)
+    ]:
+        with subtests.test(limits=limits), restored(service):
+            path = f"/resource_providers/{OTHER}"
+            service.placement("POST", "/resource_providers", {"name": "a", "uuid": OTHER})
+            inventory = {"resource_class": "VCPU", "total": 8, **limits}
+            service.placement("POST", f"{path}/inventories", inventory, status=201)
+            constrained = limits.keys() & {"min_unit", "max_unit", "step_size"}
+            words = (
+                "amount would violate inventory constraints." if constrained else "amount would exceed the capacity."
+            )
+            for amount in refused:
+                response = service.claim(CONSUMER, OTHER, "VCPU", amount=amount, status=409)
+                assert (
+                    f"Unable to create allocation for 'VCPU' on resource provider '{OTHER}'. The requested"
+                    in detail(response)
+                )
+                assert words in detail(response)
+                assert service.candidates(f"resources=VCPU:{amount}") == set()
+            for amount in taken:
+                assert service.candidates(f"resources=VCPU:{amount}") == {OTHER}
+                service.claim(CONSUMER, OTHER, "VCPU", amount=amount, status=204)
+                service.placement("DELETE", f"/allocations/{CONSUMER}", status=204)

@@ -98,26 +98,24 @@ def test_every_answer_has_its_request_id_version_and_vary(secured: Service) -> N
     assert again.headers["x-openstack-request-id"] not in {"req-mine", *ids}
 
 
-@pytest.mark.parametrize(
-    ("version", "status", "message"),
-    [
+def test_a_refused_version_is_answered_without_one(secured: Service, subtests: pytest.Subtests) -> None:
+    """A 406 says which versions there are: after the request id, and only there."""
+    for version, status, message in [
         ("1.40", 406, "Invalid microversion: Unacceptable version header: 1.40"),
         ("0.5", 406, "Invalid microversion: Unacceptable version header: 0.5"),
         ("LATEST", 400, "Invalid microversion: invalid version string: LATEST"),
         ("1", 400, "Invalid microversion: invalid version string: 1"),
-    ],
-)
-def test_a_refused_version_is_answered_without_one(secured: Service, version: str, status: int, message: str) -> None:
-    """A 406 says which versions there are: after the request id, and only there."""
-    response = ask(secured, "GET", "/resource_providers", version=version)
-    assert response.status_code == status
-    (error,) = response.json["errors"]
-    assert error["detail"].split("\n\n ")[1].rstrip() == message
-    span = ["max_version", "min_version"] if status == 406 else []
-    assert list(error) == ["status", "title", "detail", "request_id", *span]
-    assert [error[name] for name in span] == ["1.39", "1.0"][: len(span)]
-    assert not {"vary", "openstack-api-version"} & {name.lower() for name, _ in response.headers}
-    assert response.headers["x-openstack-request-id"] == error["request_id"]
+    ]:
+        with subtests.test(version=version):
+            response = ask(secured, "GET", "/resource_providers", version=version)
+            assert response.status_code == status
+            (error,) = response.json["errors"]
+            assert error["detail"].split("\n\n ")[1].rstrip() == message
+            span = ["max_version", "min_version"] if status == 406 else []
+            assert list(error) == ["status", "title", "detail", "request_id", *span]
+            assert [error[name] for name in span] == ["1.39", "1.0"][: len(span)]
+            assert not {"vary", "openstack-api-version"} & {name.lower() for name, _ in response.headers}
+            assert response.headers["x-openstack-request-id"] == error["request_id"]
 
 
 def test_last_modified_says_when(secured: Service) -> None:
@@ -173,40 +171,46 @@ def modified(response: Any) -> datetime:
 # -- errors -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", REFUSED)
-def test_an_error_begins_with_a_sentence_about_its_status(secured: Service, status: int) -> None:
+def test_an_error_begins_with_a_sentence_about_its_status(secured: Service, subtests: pytest.Subtests) -> None:
     """In JSON as in plain text; an end of two blanks is there for some. Exact to the byte."""
-    message = REFUSED[status][4]
-    end = "" if status in (405, 406, 415) else "  "
-    response = refused(secured, status)
-    if status == 406:
-        detail = response.text.removeprefix("406 Not Acceptable\n\n")
-        assert response.content_type == "text/plain; charset=UTF-8"
-    else:
-        (error,) = response.json["errors"]
-        detail = error["detail"]
-        code = "placement.duplicate_name" if status == 409 else "placement.undefined_code"
-        item = {"status": status, "title": response.status.split(" ", 1)[1].title(), "detail": detail, "code": code}
-        item["request_id"] = response.headers["x-openstack-request-id"]
-        assert response.data == json.dumps({"errors": [item]}).encode()
-        assert response.content_type == "application/json"
-    introduction = f"{INTRODUCTIONS[status]}\n\n "
-    assert detail.startswith(introduction)
-    assert detail.endswith(end)
-    if message is not None:
-        assert detail == introduction + message + end
+    for status in REFUSED:
+        with subtests.test(status=status):
+            message = REFUSED[status][4]
+            end = "" if status in (405, 406, 415) else "  "
+            response = refused(secured, status)
+            if status == 406:
+                detail = response.text.removeprefix("406 Not Acceptable\n\n")
+                assert response.content_type == "text/plain; charset=UTF-8"
+            else:
+                (error,) = response.json["errors"]
+                detail = error["detail"]
+                code = "placement.duplicate_name" if status == 409 else "placement.undefined_code"
+                item = {
+                    "status": status,
+                    "title": response.status.split(" ", 1)[1].title(),
+                    "detail": detail,
+                    "code": code,
+                }
+                item["request_id"] = response.headers["x-openstack-request-id"]
+                assert response.data == json.dumps({"errors": [item]}).encode()
+                assert response.content_type == "application/json"
+            introduction = f"{INTRODUCTIONS[status]}\n\n "
+            assert detail.startswith(introduction)
+            assert detail.endswith(end)
+            if message is not None:
+                assert detail == introduction + message + end
 
 
-@pytest.mark.parametrize("version", ["1.0", "1.22", "1.23"])
-def test_codes_begin_with_1_23(secured: Service, version: str) -> None:
-    for status in REFUSED.keys() - {400, 405, 406}:
-        (error,) = refused(secured, status, version=version).json["errors"]
-        assert ("code" in error) == (version == "1.23")
+def test_codes_begin_with_1_23(secured: Service, subtests: pytest.Subtests) -> None:
+    for version in ["1.0", "1.22", "1.23"]:
+        with subtests.test(version=version):
+            for status in REFUSED.keys() - {400, 405, 406}:
+                (error,) = refused(secured, status, version=version).json["errors"]
+                assert ("code" in error) == (version == "1.23")
 
 
-@pytest.mark.parametrize(
-    ("accept", "form"),
-    [
+def test_an_error_comes_in_the_form_that_the_client_likes_best(secured: Service, subtests: pytest.Subtests) -> None:
+    for accept, form in [
         ("application/json", "json"),
         ("*/*", "json"),
         ("", "json"),
@@ -229,68 +233,72 @@ def test_codes_begin_with_1_23(secured: Service, version: str) -> None:
         ('application/json;a="b, c";q=1;x', "plain"),
         ("text/plain", "plain"),
         ("image/png", "plain"),
-    ],
-)
-def test_an_error_comes_in_the_form_that_the_client_likes_best(secured: Service, accept: str, form: str) -> None:
-    response = ask(secured, "DELETE", f"/resource_providers/{B}", Accept=accept)
-    assert response.status_code == 404
-    message = f"No resource provider with uuid {B} found for delete"
-    match form:
-        case "html":
-            page = "<html>\n <head>\n  <title>404 Not Found</title>\n </head>\n <body>\n  <h1>404 Not Found</h1>\n"
-            page += f"  {INTRODUCTIONS[404]}<br /><br />\n{message}\n\n\n </body>\n</html>"
-            assert (response.content_type, response.text) == ("text/html; charset=UTF-8", page)
-        case "plain":
-            text = f"404 Not Found\n\n{INTRODUCTIONS[404]}\n\n {message}  "
-            assert (response.content_type, response.text) == ("text/plain; charset=UTF-8", text)
-        case _:
-            assert response.json["errors"][0]["detail"] == f"{INTRODUCTIONS[404]}\n\n {message}  "
-    without = ask(secured, "GET", "/resource_providers", Accept=accept, **{"X-Auth-Token": None})
-    assert without.status_code == 401
-    said = "The request you have made requires authentication."
-    match form:
-        case "html":
-            assert f"<h1>401 Unauthorized</h1>\n  {said}<br />" in without.text
-        case "plain":
-            assert without.text.startswith(f"401 Unauthorized\n\n{said}")
-        case _:
-            assert without.json == {"message": said, "code": "401 Unauthorized", "title": "Unauthorized"}
+    ]:
+        with subtests.test(accept=accept):
+            response = ask(secured, "DELETE", f"/resource_providers/{B}", Accept=accept)
+            assert response.status_code == 404
+            message = f"No resource provider with uuid {B} found for delete"
+            match form:
+                case "html":
+                    page = (
+                        "<html>\n <head>\n  <title>404 Not Found</title>\n </head>\n <body>\n  <h1>404 Not Found</h1>\n"
+                    )
+                    page += f"  {INTRODUCTIONS[404]}<br /><br />\n{message}\n\n\n </body>\n</html>"
+                    assert (response.content_type, response.text) == ("text/html; charset=UTF-8", page)
+                case "plain":
+                    text = f"404 Not Found\n\n{INTRODUCTIONS[404]}\n\n {message}  "
+                    assert (response.content_type, response.text) == ("text/plain; charset=UTF-8", text)
+                case _:
+                    assert response.json["errors"][0]["detail"] == f"{INTRODUCTIONS[404]}\n\n {message}  "
+            without = ask(secured, "GET", "/resource_providers", Accept=accept, **{"X-Auth-Token": None})
+            assert without.status_code == 401
+            said = "The request you have made requires authentication."
+            match form:
+                case "html":
+                    assert f"<h1>401 Unauthorized</h1>\n  {said}<br />" in without.text
+                case "plain":
+                    assert without.text.startswith(f"401 Unauthorized\n\n{said}")
+                case _:
+                    assert without.json == {"message": said, "code": "401 Unauthorized", "title": "Unauthorized"}
 
 
-@pytest.mark.parametrize(
-    ("accept", "status"),
-    [("application/json;q=0.001", 200), ("application/json;q=0", 406), ("*/*;q=0", 406), ("json", 200), ("*", 200)],
-)
-def test_a_document_goes_to_who_does_not_exclude_json(secured: Service, accept: str, status: int) -> None:
+def test_a_document_goes_to_who_does_not_exclude_json(secured: Service, subtests: pytest.Subtests) -> None:
     """A malformed header excludes nothing."""
-    assert ask(secured, "GET", ROOT, Accept=accept).status_code == status
+    for accept, status in [
+        ("application/json;q=0.001", 200),
+        ("application/json;q=0", 406),
+        ("*/*;q=0", 406),
+        ("json", 200),
+        ("*", 200),
+    ]:
+        with subtests.test(accept=accept):
+            assert ask(secured, "GET", ROOT, Accept=accept).status_code == status
 
 
-@pytest.mark.parametrize(
-    ("content_type", "named"),
-    [
+def test_a_media_type_is_named_without_parameters(secured: Service, subtests: pytest.Subtests) -> None:
+    """It has to be JSON to the letter."""
+    for content_type, named in [
         ("text/plain; charset=utf-8", "text/plain"),
         ("Application/JSON", "Application/JSON"),
         ("multipart/form-data; boundary=x", "multipart/form-data"),
         (";", "None"),
         (None, "None"),
-    ],
-)
-def test_a_media_type_is_named_without_parameters(secured: Service, content_type: str | None, named: str) -> None:
-    """It has to be JSON to the letter."""
-    headers = {"Content-Type": content_type} if content_type else {}
-    response = ask(secured, "POST", "/resource_providers", **headers)
-    assert response.status_code == 415
-    detail = response.json["errors"][0]["detail"]
-    assert detail.endswith(f"The media type {named} is not supported, use application/json")
-    headers = {"Content-Type": "application/json; charset=utf-8"}
-    assert ask(secured, "POST", "/resource_providers", **headers).status_code == 400
+    ]:
+        with subtests.test(content_type=content_type):
+            headers = {"Content-Type": content_type} if content_type else {}
+            response = ask(secured, "POST", "/resource_providers", **headers)
+            assert response.status_code == 415
+            detail = response.json["errors"][0]["detail"]
+            assert detail.endswith(f"The media type {named} is not supported, use application/json")
+            headers = {"Content-Type": "application/json; charset=utf-8"}
+            assert ask(secured, "POST", "/resource_providers", **headers).status_code == 400
 
 
-@pytest.mark.parametrize("path", ["//", "//resource_providers", "///traits"])
-def test_slashes_at_the_front_are_not_passed_over(secured: Service, path: str) -> None:
-    assert ask(secured, "GET", path).status_code == 404
-    assert ask(secured, "GET", path, **{"X-Auth-Token": None}).status_code == 401
+def test_slashes_at_the_front_are_not_passed_over(secured: Service, subtests: pytest.Subtests) -> None:
+    for path in ["//", "//resource_providers", "///traits"]:
+        with subtests.test(path=path):
+            assert ask(secured, "GET", path).status_code == 404
+            assert ask(secured, "GET", path, **{"X-Auth-Token": None}).status_code == 401
 
 
 def test_an_empty_token_is_that_of_nobody_in_particular(secured: Service) -> None:
@@ -316,21 +324,22 @@ def test_who_asks_in_another_scope_is_told_the_policy(secured: Service) -> None:
 # -- paths and methods ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", sorted({path_of(route) for route in ROUTES}))
-def test_no_head_no_options_and_no_slash_at_the_end(secured: Service, path: str) -> None:
+def test_no_head_no_options_and_no_slash_at_the_end(secured: Service, subtests: pytest.Subtests) -> None:
     """HEAD is refused without a body. Only the root has a form with a slash."""
-    head = ask(secured, "HEAD", path)
-    assert (head.status_code, head.data) == (405, b"")
-    options = ask(secured, "OPTIONS", path)
-    assert options.status_code == 405
-    assert options.headers["allow"] == head.headers["allow"]
-    assert not {"HEAD", "OPTIONS"} & set(options.headers["allow"].split(", "))
-    methods = {route.method for route in ROUTES if path_of(route) == path}
-    assert set(options.headers["allow"].split(", ")) == methods
-    if path.rstrip("/"):
-        assert ask(secured, "GET", f"{path}/").status_code == 404
-    else:
-        assert ask(secured, "GET", "").data == ask(secured, "GET", "/").data
+    for path in sorted({path_of(route) for route in ROUTES}):
+        with subtests.test(path=path):
+            head = ask(secured, "HEAD", path)
+            assert (head.status_code, head.data) == (405, b"")
+            options = ask(secured, "OPTIONS", path)
+            assert options.status_code == 405
+            assert options.headers["allow"] == head.headers["allow"]
+            assert not {"HEAD", "OPTIONS"} & set(options.headers["allow"].split(", "))
+            methods = {route.method for route in ROUTES if path_of(route) == path}
+            assert set(options.headers["allow"].split(", ")) == methods
+            if path.rstrip("/"):
+                assert ask(secured, "GET", f"{path}/").status_code == 404
+            else:
+                assert ask(secured, "GET", "").data == ask(secured, "GET", "/").data
 
 
 # -- documents --------------------------------------------------------------------------------------------------------

@@ -34,47 +34,46 @@ def claim(provider: str, **more: Any) -> dict[str, Any]:
     return body | {"consumer_generation": None, "consumer_type": "INSTANCE"} | more
 
 
-@pytest.mark.parametrize(
-    "body", ['{"name": "a"}'.encode(encoding) for encoding in ("utf-16", "utf-16-le", "utf-32", "utf-8-sig")]
-)
-def test_json_is_utf_8(service: Service, body: bytes) -> None:
+def test_json_is_utf_8(service: Service, subtests: pytest.Subtests) -> None:
     """And has no byte order mark."""
-    response = send(service, "POST", PROVIDERS, body)
-    assert response.status_code == 400
-    assert "Malformed JSON: " in detail(response)
-    response = send(service, "POST", PROVIDERS, '{"name": "ä"}'.encode("latin-1"))
-    assert "Malformed JSON: 'utf-8' codec can't decode byte 0xe4" in detail(response)
-    assert service.placement("GET", PROVIDERS).json == {"resource_providers": []}
+    for body in ['{"name": "a"}'.encode(encoding) for encoding in ("utf-16", "utf-16-le", "utf-32", "utf-8-sig")]:
+        with subtests.test(body=body):
+            response = send(service, "POST", PROVIDERS, body)
+            assert response.status_code == 400
+            assert "Malformed JSON: " in detail(response)
+            response = send(service, "POST", PROVIDERS, '{"name": "ä"}'.encode("latin-1"))
+            assert "Malformed JSON: 'utf-8' codec can't decode byte 0xe4" in detail(response)
+            assert service.placement("GET", PROVIDERS).json == {"resource_providers": []}
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])
-def test_numbers_are_finite(service: Service, provider: str, number: str) -> None:
+def test_numbers_are_finite(service: Service, provider: str, subtests: pytest.Subtests) -> None:
     """Also where nothing else looks at a ratio: in a reshape."""
-    stocks = f'{{"VCPU": {{"total": 4, "reserved": 4, "allocation_ratio": {number}}}}}'
-    inventory = f'{{"resource_provider_generation": 0, "inventories": {stocks}}}'
-    reshape = f'{{"inventories": {{"{provider}": {inventory}}}, "allocations": {{}}}}'
-    for method, path, body in (
-        ("PUT", f"{PROVIDERS}/{provider}/inventories", inventory),
-        ("POST", "/reshaper", reshape),
-    ):
-        response = send(service, method, path, body.encode())
-        assert response.status_code == 400
-        assert "Malformed JSON: " in detail(response)
-    assert service.inventory(provider)["VCPU"]["allocation_ratio"] == 1.0
+    for number in ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"]:
+        with subtests.test(number=number):
+            stocks = f'{{"VCPU": {{"total": 4, "reserved": 4, "allocation_ratio": {number}}}}}'
+            inventory = f'{{"resource_provider_generation": 0, "inventories": {stocks}}}'
+            reshape = f'{{"inventories": {{"{provider}": {inventory}}}, "allocations": {{}}}}'
+            for method, path, body in (
+                ("PUT", f"{PROVIDERS}/{provider}/inventories", inventory),
+                ("POST", "/reshaper", reshape),
+            ):
+                response = send(service, method, path, body.encode())
+                assert response.status_code == 400
+                assert "Malformed JSON: " in detail(response)
+            assert service.inventory(provider)["VCPU"]["allocation_ratio"] == 1.0
 
 
-@pytest.mark.parametrize(
-    ("version", "named"), [("1.0", "'allocations' is a required property"), ("1.12", "('extra' was unexpected)")]
-)
-def test_of_what_is_missing_and_what_is_too_much_one_is_said(service: Service, version: str, named: str) -> None:
+def test_of_what_is_missing_and_what_is_too_much_one_is_said(service: Service, subtests: pytest.Subtests) -> None:
     """What is missing, where allocations are a list; since they are an object, what is too much."""
-    assert named in detail(send(service, "PUT", f"/allocations/{CONSUMER}", b'{"extra": 1}', version))
-    if version == "1.12":
-        body = json.dumps({CONSUMER: {"extra": 1}}).encode()
-        assert named in detail(send(service, "POST", "/allocations", body, "1.13"))
-        shapes = {CONSUMER: {"resource_provider_generation": 0, "inventories": {}}}
-        body = json.dumps({"inventories": shapes, "allocations": {CONSUMER: {"extra": 1}}}).encode()
-        assert named in detail(send(service, "POST", "/reshaper", body))
+    for version, named in [("1.0", "'allocations' is a required property"), ("1.12", "('extra' was unexpected)")]:
+        with subtests.test(version=version):
+            assert named in detail(send(service, "PUT", f"/allocations/{CONSUMER}", b'{"extra": 1}', version))
+            if version == "1.12":
+                body = json.dumps({CONSUMER: {"extra": 1}}).encode()
+                assert named in detail(send(service, "POST", "/allocations", body, "1.13"))
+                shapes = {CONSUMER: {"resource_provider_generation": 0, "inventories": {}}}
+                body = json.dumps({"inventories": shapes, "allocations": {CONSUMER: {"extra": 1}}}).encode()
+                assert named in detail(send(service, "POST", "/reshaper", body))
 
 
 def test_a_newline_at_the_end_is_part_of_a_name(service: Service, provider: str) -> None:
@@ -108,9 +107,8 @@ def test_the_uuid_of_an_aggregate_has_many_forms_but_an_end(service: Service, pr
     assert made["uuid"] == CONSUMER
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
+def test_the_form_of_aggregates_comes_before_what_is_too_new(service: Service, subtests: pytest.Subtests) -> None:
+    for value, message in [
         (f"!{CONSUMER}", "Forbidden member_of parameters are not supported in the specified microversion"),
         (
             f"!{CONSUMER},{CONSUMER}",
@@ -119,13 +117,12 @@ def test_the_uuid_of_an_aggregate_has_many_forms_but_an_end(service: Service, pr
         ("!!x", "Expected 'member_of' parameter to contain valid UUID(s). Got: !x  "),
         ("!", "Expected 'member_of' parameter to contain valid UUID(s). Got:   "),
         (f"in:{CONSUMER},x", "Expected 'member_of' parameter to contain valid UUID(s). Got: x  "),
-    ],
-)
-def test_the_form_of_aggregates_comes_before_what_is_too_new(service: Service, value: str, message: str) -> None:
-    response = service.placement("GET", f"{PROVIDERS}?member_of={value}", version="1.31", status=400)
-    assert message in detail(response)
-    path = f"/allocation_candidates?resources=VCPU:1&member_of={value}"
-    assert message in detail(service.placement("GET", path, version="1.31", status=400))
+    ]:
+        with subtests.test(value=value):
+            response = service.placement("GET", f"{PROVIDERS}?member_of={value}", version="1.31", status=400)
+            assert message in detail(response)
+            path = f"/allocation_candidates?resources=VCPU:1&member_of={value}"
+            assert message in detail(service.placement("GET", path, version="1.31", status=400))
 
 
 def test_blanks_around_a_tree_and_any_number_of_digits_of_a_limit(service: Service, provider: str) -> None:

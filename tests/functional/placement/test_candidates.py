@@ -10,6 +10,7 @@ from baremetal_sched.placement.candidates import fast_path
 from baremetal_sched.placement.candidates.request.query import parse
 from tests.built_once import built_once
 from tests.fast_path import needs_fast_path
+from tests.restored import restored
 from tests.service import Service
 
 UUID = "aaaaaaaa-0000-4000-8000-000000000001"
@@ -63,28 +64,29 @@ def test_who_is_offered(service: Service, fleet: dict[str, str]) -> None:
                 assert fresh.candidates(query) == {fleet[name] for name in expected.split()}, query
 
 
-@pytest.mark.parametrize("version", ["1.10", "1.28", "1.39"])
 def test_answers_are_the_same_without_the_fast_path(
-    service: Service, fleet: dict[str, str], monkeypatch: pytest.MonkeyPatch, version: str
+    service: Service, fleet: dict[str, str], monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
-    paths = [f"/allocation_candidates?{query}" for query, _ in OFFERED if version == "1.39" or "&" not in query]
-    asked = []
-    answer = fast_path.answer
+    answer, asked = fast_path.answer, []
 
     def watched(*arguments: Any) -> dict[str, Any] | None:
         asked.append(arguments)
         return answer(*arguments)
 
     monkeypatch.setattr(fast_path, "answer", watched)
-    with (
-        Service(service.database_url, placement={"candidates_fast_path": True}) as fast,
-        Service(service.database_url, placement={"candidates_fast_path": False}) as general,
-    ):
-        with_it = [fast.placement("GET", path, version=version).json for path in paths]
-        assert len(asked) == len(paths)
-        assert any(document["allocation_requests"] for document in with_it)
-        assert [general.placement("GET", path, version=version).json for path in paths] == with_it
-        assert len(asked) == len(paths)
+    for version in ["1.10", "1.28", "1.39"]:
+        with subtests.test(version=version):
+            paths = [f"/allocation_candidates?{query}" for query, _ in OFFERED if version == "1.39" or "&" not in query]
+            asked.clear()
+            with (
+                Service(service.database_url, placement={"candidates_fast_path": True}) as fast,
+                Service(service.database_url, placement={"candidates_fast_path": False}) as general,
+            ):
+                with_it = [fast.placement("GET", path, version=version).json for path in paths]
+                assert len(asked) == len(paths)
+                assert any(document["allocation_requests"] for document in with_it)
+                assert [general.placement("GET", path, version=version).json for path in paths] == with_it
+                assert len(asked) == len(paths)
 
 
 def test_in_tree_names_the_machine(service: Service, fleet: dict[str, str]) -> None:
@@ -175,22 +177,28 @@ def test_one_statement_asks_for_the_names_of_requests_to_come(service: Service, 
     assert counts == [2, 1]
 
 
-@pytest.mark.parametrize("version", ["1.10", "1.16", "1.28", "1.33", "1.39"])
-def test_what_is_remembered_changes_no_answer(service: Service, fleet: dict[str, str], version: str) -> None:
-    path = "/allocation_candidates?resources=CUSTOM_GOLD:1"
-    if version >= "1.22":
-        path += "&required=!HW_CPU_X86_AVX"
-    first = service.placement("GET", path, version=version).json
-    assert first["allocation_requests"]
-    assert service.placement("GET", path, version=version).json == first
-    child = "/resource_providers"
-    service.placement(
-        "POST",
-        child,
-        {"name": "child", "parent_provider_uuid": next(iter(first["provider_summaries"]))},
-        version="1.39",
-    )
-    assert service.placement("GET", path, version=version).json["allocation_requests"] == first["allocation_requests"]
+def test_what_is_remembered_changes_no_answer(
+    service: Service, fleet: dict[str, str], subtests: pytest.Subtests
+) -> None:
+    for version in ["1.10", "1.16", "1.28", "1.33", "1.39"]:
+        with subtests.test(version=version), restored(service):
+            path = "/allocation_candidates?resources=CUSTOM_GOLD:1"
+            if version >= "1.22":
+                path += "&required=!HW_CPU_X86_AVX"
+            first = service.placement("GET", path, version=version).json
+            assert first["allocation_requests"]
+            assert service.placement("GET", path, version=version).json == first
+            child = "/resource_providers"
+            service.placement(
+                "POST",
+                child,
+                {"name": "child", "parent_provider_uuid": next(iter(first["provider_summaries"]))},
+                version="1.39",
+            )
+            assert (
+                service.placement("GET", path, version=version).json["allocation_requests"]
+                == first["allocation_requests"]
+            )
 
 
 def test_a_trait_that_was_made_anew_is_another(service: Service, fleet: dict[str, str]) -> None:
@@ -206,9 +214,8 @@ def test_a_trait_that_was_made_anew_is_another(service: Service, fleet: dict[str
     assert provider not in service.placement("GET", path).json["provider_summaries"]
 
 
-@pytest.mark.parametrize(
-    ("query", "version", "message"),
-    [
+def test_what_cannot_be_asked(service: Service, subtests: pytest.Subtests) -> None:
+    for query, version, message in [
         ("", "1.24", "'resources' is a required property"),
         ("", "1.35", "At least one request group"),
         ("resources=", "1.39", "Got: empty string"),
@@ -243,29 +250,26 @@ def test_a_trait_that_was_made_anew_is_another(service: Service, fleet: dict[str
         ("resources=VCPU:1&member_of=x", "1.39", "Expected 'member_of' parameter to contain valid UUID(s). Got: x"),
         ("resources=VCPU:1&root_required=in:A,B", "1.39", "only supported since microversion 1.39. Got: in:A,B"),
         ("required=A&required1=B", "1.35", "orphaned traits keys: required, required1"),
-    ],
-)
-def test_what_cannot_be_asked(service: Service, query: str, version: str, message: str) -> None:
-    response = service.placement("GET", f"/allocation_candidates?{query}", version=version, status=400)
-    assert message in response.json["errors"][0]["detail"]
+    ]:
+        with subtests.test(query=query, version=version):
+            response = service.placement("GET", f"/allocation_candidates?{query}", version=version, status=400)
+            assert message in response.json["errors"][0]["detail"]
 
 
-@pytest.mark.parametrize(
-    ("query", "error", "message"),
-    [
+def test_parameters_that_contradict_each_other(subtests: pytest.Subtests) -> None:
+    for query, error, message in [
         ("root_required=A&root_required=B", DuplicateQueryKey, "'root_required' may be specified only once"),
         ("root_required=A,!A", BadQueryValue, "forbidden traits found in root_required: A"),
         ("same_subtree=1,", BadQueryValue, "Empty string (unsuffixed group) can not be specified in `same_subtree`"),
         ("required1=A", BadQueryValue, "`same_subtree` query param: bad group(s) - ['1']."),
         ("resources1=VCPU:1&same_subtree=2", BadQueryValue, "in `same_subtree`: ['2'] not found in ['', '1']."),
         ("resources=&same_subtree=", BadQueryValue, "Empty string"),
-    ],
-)
-def test_parameters_that_contradict_each_other(query: str, error: type[Exception], message: str) -> None:
-    pairs = parse_qsl("resources=VCPU:1&" + query, keep_blank_values=True)
-    with pytest.raises(error) as caught:
-        parse(pairs, 39)
-    assert message in str(caught.value)
+    ]:
+        with subtests.test(query=query):
+            pairs = parse_qsl("resources=VCPU:1&" + query, keep_blank_values=True)
+            with pytest.raises(error) as caught:
+                parse(pairs, 39)
+            assert message in str(caught.value)
 
 
 def test_something_has_to_be_asked_for() -> None:

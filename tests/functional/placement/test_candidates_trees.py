@@ -13,6 +13,7 @@ from baremetal_sched.placement.candidates import answer, fast_path
 from baremetal_sched.placement.candidates.sql import provider_rows, tree_loader
 from baremetal_sched.placement.candidates.trees.providers import ProviderRow
 from tests import worlds
+from tests.restored import restored
 from tests.service import Service
 from tests.worlds import SHARES, Spec, Stock, spec, uuid_of
 
@@ -270,10 +271,12 @@ WAYS = [
 ]
 
 
-@pytest.mark.parametrize("query", WAYS)
-def test_nothing_is_asked_while_trees_are_read(hosts: Service, monkeypatch: pytest.MonkeyPatch, query: str) -> None:
+def test_nothing_is_asked_while_trees_are_read(
+    hosts: Service, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
     """MariaDB still sends trees then: another statement would end that, and those that did not come be missing."""
-    reading_trees = []
+    reading_trees: list[int] = []
+    statements: list[str] = []
     load_trees = provider_rows.load_trees
 
     def watched(connection: Connection, roots: Iterable[int]) -> Generator[list[ProviderRow]]:
@@ -285,17 +288,21 @@ def test_nothing_is_asked_while_trees_are_read(hosts: Service, monkeypatch: pyte
         assert len(statements) == reading_trees[-1]
 
     monkeypatch.setattr(provider_rows, "load_trees", watched)
-    for _ in range(2):
-        with hosts.statements() as statements:
-            assert count(hosts, query) > 0
-    alone = query == WAYS[-1]
-    assert bool(reading_trees) != alone
+    for query in WAYS:
+        with subtests.test(query=query):
+            reading_trees.clear()
+            for _ in range(2):
+                with hosts.statements() as statements:
+                    assert count(hosts, query) > 0
+            alone = query == WAYS[-1]
+            assert bool(reading_trees) != alone
 
 
-@pytest.mark.parametrize("query", WAYS)
-def test_what_an_answer_was_made_of_is_not_kept(hosts: Service, monkeypatch: pytest.MonkeyPatch, query: str) -> None:
+def test_what_an_answer_was_made_of_is_not_kept(
+    hosts: Service, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
     """What refers to itself stays until the collector comes, which is seldom: tens of megabytes for each answer."""
-    made = []
+    made: list[Any] = []
 
     def watched(kind: type[Any]) -> Callable[..., Any]:
         def make(*arguments: Any) -> Any:
@@ -311,35 +318,38 @@ def test_what_an_answer_was_made_of_is_not_kept(hosts: Service, monkeypatch: pyt
         (tree_loader, "UnparsedTree"),
     ):
         monkeypatch.setattr(module, name, watched(getattr(module, name)))
-    count(hosts, query)
-    kept = [weakref.ref(one) for one in made]
-    gc.disable()
-    try:
-        made.clear()
-        assert kept
-        assert [ref() for ref in kept if ref() is not None] == []
-    finally:
-        gc.enable()
+    for query in WAYS:
+        with subtests.test(query=query):
+            count(hosts, query)
+            kept = [weakref.ref(one) for one in made]
+            gc.disable()
+            try:
+                made.clear()
+                assert kept
+                assert [ref() for ref in kept if ref() is not None] == []
+            finally:
+                gc.enable()
 
 
-@pytest.mark.parametrize("condition", ["CUSTOM_FRESH", "!CUSTOM_FRESH"])
-def test_a_trait_that_was_made_anew_is_asked_for_in_trees(service: Service, condition: str) -> None:
+def test_a_trait_that_was_made_anew_is_asked_for_in_trees(service: Service, subtests: pytest.Subtests) -> None:
     """What is remembered of names must not hide who has the trait by now."""
-    path = f"resources1=VCPU:1&resources2=MEMORY_MB:1&group_policy=isolate&required1={condition}"
-    specs = [spec("h"), *(spec(f"h-{cell}", "h", VCPU=4, MEMORY_MB=4) for cell in "ab")]
-    seed(service, specs)
-    traits = f"/resource_providers/{uuid_of('h-a')}/traits"
-    for _ in range(2):
-        service.placement("PUT", "/traits/CUSTOM_FRESH")
-        generation = service.placement("GET", traits).json["resource_provider_generation"]
-        body = {"resource_provider_generation": generation, "traits": ["CUSTOM_FRESH"]}
-        service.placement("PUT", traits, body)
-        first, other = ("h-a", "h-b") if condition == "CUSTOM_FRESH" else ("h-b", "h-a")
-        assert offered(service, path) == [", ".join(sorted([f"{first} VCPU:1", f"{other} MEMORY_MB:1"]))]
-        service.placement("DELETE", traits)
-        assert len(offered(service, path)) == (0 if condition == "CUSTOM_FRESH" else 2)
-        service.placement("DELETE", "/traits/CUSTOM_FRESH")
-        service.placement("GET", f"/allocation_candidates?{path}", status=400)
+    for condition in ["CUSTOM_FRESH", "!CUSTOM_FRESH"]:
+        with subtests.test(condition=condition), restored(service):
+            path = f"resources1=VCPU:1&resources2=MEMORY_MB:1&group_policy=isolate&required1={condition}"
+            specs = [spec("h"), *(spec(f"h-{cell}", "h", VCPU=4, MEMORY_MB=4) for cell in "ab")]
+            seed(service, specs)
+            traits = f"/resource_providers/{uuid_of('h-a')}/traits"
+            for _ in range(2):
+                service.placement("PUT", "/traits/CUSTOM_FRESH")
+                generation = service.placement("GET", traits).json["resource_provider_generation"]
+                body = {"resource_provider_generation": generation, "traits": ["CUSTOM_FRESH"]}
+                service.placement("PUT", traits, body)
+                first, other = ("h-a", "h-b") if condition == "CUSTOM_FRESH" else ("h-b", "h-a")
+                assert offered(service, path) == [", ".join(sorted([f"{first} VCPU:1", f"{other} MEMORY_MB:1"]))]
+                service.placement("DELETE", traits)
+                assert len(offered(service, path)) == (0 if condition == "CUSTOM_FRESH" else 2)
+                service.placement("DELETE", "/traits/CUSTOM_FRESH")
+                service.placement("GET", f"/allocation_candidates?{path}", status=400)
 
 
 def test_a_large_product_stops_at_the_limit(service: Service) -> None:
@@ -353,16 +363,17 @@ def test_a_large_product_stops_at_the_limit(service: Service) -> None:
     assert count(service, f"{large}&group_policy=none") == 0
 
 
-@pytest.mark.parametrize("strategy", ["depth-first", "breadth-first"])
-def test_the_strategy_and_the_maximum(database_url: str, strategy: str) -> None:
-    overrides = {"allocation_candidates_generation_strategy": strategy, "max_allocation_candidates": 4}
-    with Service(database_url, placement=overrides) as service:
-        seed(service, [*HOSTS, ARRAY])
-        found = offered(service, "resources=VCPU:1,SRIOV_NET_VF:1")
-        assert len(found) == 4
-        on_first = sum(one.startswith("h1") for one in found)
-        assert on_first == (2 if strategy == "breadth-first" else 4)
-        assert count(service, "resources=VCPU:1,SRIOV_NET_VF:1&limit=3") == 3
+def test_the_strategy_and_the_maximum(database_url: str, subtests: pytest.Subtests) -> None:
+    for strategy in ["depth-first", "breadth-first"]:
+        overrides = {"allocation_candidates_generation_strategy": strategy, "max_allocation_candidates": 4}
+        with subtests.test(strategy=strategy), Service(database_url, placement=overrides) as service:
+            if strategy == "depth-first":
+                seed(service, [*HOSTS, ARRAY])
+            found = offered(service, "resources=VCPU:1,SRIOV_NET_VF:1")
+            assert len(found) == 4
+            on_first = sum(one.startswith("h1") for one in found)
+            assert on_first == (2 if strategy == "breadth-first" else 4)
+            assert count(service, "resources=VCPU:1,SRIOV_NET_VF:1&limit=3") == 3
 
 
 def test_random_order(database_url: str) -> None:

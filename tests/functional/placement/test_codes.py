@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.service import Service
+from tests.unchanged import unchanged
 from tests.worlds import build, spec, uuid_of
 
 ROOT, CHILD = (f"/resource_providers/{uuid_of(name)}" for name in "ab")
@@ -70,11 +71,13 @@ CODES: list[tuple[str, str, Any, int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("method", "path", "body", "status", "code"), CODES)
-def test_every_code(service: Service, method: str, path: str, body: Any, status: int, code: str) -> None:
+def test_every_code(service: Service, subtests: pytest.Subtests) -> None:
     specs = [spec("a", VCPU=4), spec("b", "a", CUSTOM_USED=4)]
     service.database.write(lambda session: build(session, specs))
     held = {uuid_of("a"): {"VCPU": 1}, uuid_of("b"): {"CUSTOM_USED": 1}}
     service.placement("PUT", f"/allocations/{CONSUMER}", claim(held), status=204)
-    (error,) = service.placement(method, path, body, status=status).json["errors"]
-    assert error["code"] == f"placement.{code}"
+    with unchanged(service):
+        for method, path, body, status, code in CODES:
+            with subtests.test(method=method, path=path, code=code):
+                (error,) = service.placement(method, path, body, status=status).json["errors"]
+                assert error["code"] == f"placement.{code}"

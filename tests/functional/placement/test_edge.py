@@ -16,9 +16,8 @@ def test_root_document(service: Service) -> None:
         assert version["links"] == [{"rel": "self", "href": ""}]
 
 
-@pytest.mark.parametrize(
-    ("header", "version"),
-    [
+def test_negotiation(service: Service, subtests: pytest.Subtests) -> None:
+    for header, version in [
         (None, "1.0"),
         ("compute 2.1", "1.0"),
         ("1.5", "1.0"),
@@ -26,26 +25,26 @@ def test_root_document(service: Service) -> None:
         ("Placement 1.05", "1.5"),
         ("placement latest", "1.39"),
         ("placement 1.5, compute 2.1, placement 1.7", "1.7"),
-    ],
-)
-def test_negotiation(service: Service, header: str | None, version: str) -> None:
-    headers = {"OpenStack-API-Version": header} if header else {}
-    response = service.http.get("/placement/resource_providers", headers=headers)
-    assert response.headers["openstack-api-version"] == f"placement {version}"
-    assert response.headers["vary"] == "openstack-api-version"
+    ]:
+        with subtests.test(header=header):
+            headers = {"OpenStack-API-Version": header} if header else {}
+            response = service.http.get("/placement/resource_providers", headers=headers)
+            assert response.headers["openstack-api-version"] == f"placement {version}"
+            assert response.headers["vary"] == "openstack-api-version"
 
 
-@pytest.mark.parametrize(
-    ("version", "status"), [("0.5", 406), ("1.40", 406), ("2.0", 406), ("pony.horse", 400), ("1.2.3", 400)]
-)
-def test_versions_that_are_not_served(service: Service, version: str, status: int) -> None:
-    response = service.placement("GET", "/resource_providers", version=version, status=status)
-    (error,) = response.json["errors"]
-    wanted = "Unacceptable version header: " if status == 406 else "invalid version string: "
-    assert wanted + version in error["detail"]
-    assert "code" not in error
-    assert "openstack-api-version" not in response.headers
-    assert (error.get("max_version"), error.get("min_version")) == (("1.39", "1.0") if status == 406 else (None, None))
+def test_versions_that_are_not_served(service: Service, subtests: pytest.Subtests) -> None:
+    for version, status in [("0.5", 406), ("1.40", 406), ("2.0", 406), ("pony.horse", 400), ("1.2.3", 400)]:
+        with subtests.test(version=version):
+            response = service.placement("GET", "/resource_providers", version=version, status=status)
+            (error,) = response.json["errors"]
+            wanted = "Unacceptable version header: " if status == 406 else "invalid version string: "
+            assert wanted + version in error["detail"]
+            assert "code" not in error
+            assert "openstack-api-version" not in response.headers
+            assert (error.get("max_version"), error.get("min_version")) == (
+                ("1.39", "1.0") if status == 406 else (None, None)
+            )
 
 
 def test_an_error_says_what_the_original_says(service: Service) -> None:
@@ -70,28 +69,25 @@ def test_unknown_paths_and_methods(service: Service) -> None:
     assert service.placement("PATCH", "/allocations/x", {}, status=405).headers["allow"] == "GET, PUT, DELETE"
 
 
-@pytest.mark.parametrize(
-    ("path", "since"), [("/resource_classes", 2), ("/traits", 6), ("/traits/X", 6), ("/allocation_candidates", 10)]
-)
-def test_what_is_too_new_is_404(service: Service, path: str, since: int) -> None:
-    response = service.placement("GET", path, version=f"1.{since - 1}", status=404)
-    assert response.json["errors"][0]["detail"] == "The resource could not be found.\n\n   "
+def test_what_is_too_new_is_404(service: Service, subtests: pytest.Subtests) -> None:
+    for path, since in [("/resource_classes", 2), ("/traits", 6), ("/traits/X", 6), ("/allocation_candidates", 10)]:
+        with subtests.test(path=path):
+            response = service.placement("GET", path, version=f"1.{since - 1}", status=404)
+            assert response.json["errors"][0]["detail"] == "The resource could not be found.\n\n   "
 
 
-@pytest.mark.parametrize(
-    ("accept", "content_type"),
-    [
+def test_errors_come_as_the_client_likes(service: Service, subtests: pytest.Subtests) -> None:
+    for accept, content_type in [
         ("application/json", "application/json"),
         ("*/*", "application/json"),
         ("text/html", "text/html"),
         ("application/json, text/html", "text/html"),
         ("image/png", "text/plain"),
-    ],
-)
-def test_errors_come_as_the_client_likes(service: Service, accept: str, content_type: str) -> None:
-    response = service.placement("GET", "/nosuch/<b>x", status=404, headers={"Accept": accept})
-    assert response.content_type == content_type
-    assert b"<b>" not in response.body
+    ]:
+        with subtests.test(accept=accept):
+            response = service.placement("GET", "/nosuch/<b>x", status=404, headers={"Accept": accept})
+            assert response.content_type == content_type
+            assert b"<b>" not in response.body
 
 
 def test_only_json_is_served(service: Service) -> None:
@@ -116,9 +112,10 @@ def test_bodies_have_to_be_json(service: Service) -> None:
     assert response.json["errors"][0]["status"] == 413
 
 
-@pytest.mark.parametrize("query", ["name=%ff", "name=%00"])
-def test_queries_that_are_no_text(service: Service, query: str) -> None:
-    service.placement("GET", f"/resource_providers?{query}", status=400)
+def test_queries_that_are_no_text(service: Service, subtests: pytest.Subtests) -> None:
+    for query in ["name=%ff", "name=%00"]:
+        with subtests.test(query=query):
+            service.placement("GET", f"/resource_providers?{query}", status=400)
 
 
 def test_cache_headers_since_1_15(service: Service) -> None:

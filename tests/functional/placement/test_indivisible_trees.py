@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.models import Inventory, ResourceProvider
 from baremetal_sched.placement import stock
 from baremetal_sched.placement.indivisible import Trees
+from tests.restored import restored
 from tests.service import Service
 
 A, B = (f"{digit * 8}-0000-4000-8000-000000000000" for digit in "ab")
@@ -62,21 +64,22 @@ def offered(service: Service) -> tuple[bool, bool, bool]:
     return tuple(bool(service.candidates(query)) for query in (CHILD, NODE, both))  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("maintained", ["maintenance", "instance"])
 def test_a_child_is_withheld_while_its_node_cannot_be_had(
-    service: Service, node: str, child: str, maintained: str
+    service: Service, node: str, child: str, subtests: pytest.Subtests
 ) -> None:
-    assert offered(service) == (True, True, True)
-    columns = {"maintenance": True} if maintained == "maintenance" else {"instance_uuid": B}
-    service.set_columns(node, **columns)
-    assert offered(service) == (False, False, False)
-    assert service.inventory(child)["CUSTOM_FPGA"]["reserved"] == 0  # its writer's, as it was
-    service.claim(A, child, "CUSTOM_FPGA", status=409)
-    write(service, (A, {child: {"CUSTOM_FPGA": 1}}, None), status=409)
-    assert service.database.read(audit) == []
-    service.set_columns(node, maintenance=False, instance_uuid=None)
-    assert offered(service) == (True, True, True)
-    service.claim(A, child, "CUSTOM_FPGA", status=204)
+    for maintained in ["maintenance", "instance"]:
+        with subtests.test(maintained=maintained), restored(service):
+            assert offered(service) == (True, True, True)
+            columns = {"maintenance": True} if maintained == "maintenance" else {"instance_uuid": B}
+            service.set_columns(node, **columns)
+            assert offered(service) == (False, False, False)
+            assert service.inventory(child)["CUSTOM_FPGA"]["reserved"] == 0  # its writer's, as it was
+            service.claim(A, child, "CUSTOM_FPGA", status=409)
+            write(service, (A, {child: {"CUSTOM_FPGA": 1}}, None), status=409)
+            assert service.database.read(audit) == []
+            service.set_columns(node, maintenance=False, instance_uuid=None)
+            assert offered(service) == (True, True, True)
+            service.claim(A, child, "CUSTOM_FPGA", status=204)
 
 
 def test_a_claimed_child_withholds_the_node(service: Service, node: str, child: str) -> None:
@@ -249,22 +252,24 @@ def test_a_child_that_is_given_back_while_it_moves(
     service.claim(B, other, status=204)
 
 
-@pytest.mark.parametrize("leaves", [True, False])
 def test_a_node_that_is_given_back_while_it_gets_its_first_child(
-    service: Service, child: str, once_before: Arrange, leaves: bool
+    service: Service, child: str, once_before: Arrange, subtests: pytest.Subtests
 ) -> None:
     """The consumer that gives it back, or takes another instead, has seen no tree; the tree is free afterwards."""
-    lonely, other = service.add_node("lonely"), service.add_node("other")
-    service.claim(A, lonely, status=204)
-    first = {"name": "first", "parent_provider_uuid": lonely}
-    finish = once_before(stock, "move", lambda: service.placement("POST", "/resource_providers", first))
-    if leaves:
-        service.placement("DELETE", f"/allocations/{A}", status=204)
-    else:
-        write(service, (A, {other: {"CUSTOM_GOLD": 1}}, 1), status=204)
-    finish()
-    assert service.database.read(audit) == []
-    service.claim(B, lonely, status=204)
+    for leaves in [True, False]:
+        with subtests.test(leaves=leaves), restored(service):
+            lonely, other = service.add_node("lonely"), service.add_node("other")
+            service.claim(A, lonely, status=204)
+            first = {"name": "first", "parent_provider_uuid": lonely}
+            add = partial(service.placement, "POST", "/resource_providers", first)
+            finish = once_before(stock, "move", add)
+            if leaves:
+                service.placement("DELETE", f"/allocations/{A}", status=204)
+            else:
+                write(service, (A, {other: {"CUSTOM_GOLD": 1}}, 1), status=204)
+            finish()
+            assert service.database.read(audit) == []
+            service.claim(B, lonely, status=204)
 
 
 def test_a_part_that_is_given_back_while_it_moves(

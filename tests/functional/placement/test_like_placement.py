@@ -21,13 +21,14 @@ def listed(service: Service, query: str, version: str = "1.39") -> set[str]:
     return {provider["name"] for provider in found}
 
 
-@pytest.mark.parametrize("version", ["1.22", "1.39"])
-def test_a_trait_may_be_forbidden_twice(providers: Service, version: str) -> None:
-    for forbidden in ("!CUSTOM_A,!CUSTOM_A", "!!CUSTOM_A", "!CUSTOM_A,!!CUSTOM_A"):
-        assert listed(providers, f"required={forbidden}&resources=VCPU:1", version) == {"b"}
-        path = f"/allocation_candidates?resources=VCPU:1&required={forbidden}"
-        found = providers.placement("GET", path, version=version).json["allocation_requests"]
-        assert [list(request["allocations"]) for request in found] == [[uuid_of("b")]]
+def test_a_trait_may_be_forbidden_twice(providers: Service, subtests: pytest.Subtests) -> None:
+    for version in ["1.22", "1.39"]:
+        with subtests.test(version=version):
+            for forbidden in ("!CUSTOM_A,!CUSTOM_A", "!!CUSTOM_A", "!CUSTOM_A,!!CUSTOM_A"):
+                assert listed(providers, f"required={forbidden}&resources=VCPU:1", version) == {"b"}
+                path = f"/allocation_candidates?resources=VCPU:1&required={forbidden}"
+                found = providers.placement("GET", path, version=version).json["allocation_requests"]
+                assert [list(request["allocations"]) for request in found] == [[uuid_of("b")]]
 
 
 def test_what_is_required_and_forbidden(providers: Service) -> None:
@@ -36,24 +37,21 @@ def test_what_is_required_and_forbidden(providers: Service) -> None:
     assert "Conflicting required and forbidden traits" in providers.placement("GET", path, status=400).text
 
 
-@pytest.mark.parametrize(
-    "filters",
-    [
+def test_unknown_names_after_a_filter_that_nothing_fits(providers: Service, subtests: pytest.Subtests) -> None:
+    for filters in [
         f"in_tree={NOTHING}&required=CUSTOM_NO",
         f"in_tree={NOTHING}&required=!CUSTOM_NO&resources=CUSTOM_NO:1",
         "required=HW_CPU_X86_VMX,!CUSTOM_NO",
         "required=CUSTOM_A,CUSTOM_C&resources=CUSTOM_NO:1",
         f"member_of={NOTHING}&resources=CUSTOM_NO:1",
         f"member_of={uuid_of('rack')}&member_of={NOTHING}&resources=CUSTOM_NO:1",
-    ],
-)
-def test_unknown_names_after_a_filter_that_nothing_fits(providers: Service, filters: str) -> None:
-    assert listed(providers, filters) == set()
+    ]:
+        with subtests.test(filters=filters):
+            assert listed(providers, filters) == set()
 
 
-@pytest.mark.parametrize(
-    "filters",
-    [
+def test_unknown_names_are_refused(providers: Service, subtests: pytest.Subtests) -> None:
+    for filters in [
         f"in_tree={uuid_of('a')}&resources=CUSTOM_NO:1",
         f"member_of={NOTHING}&required=CUSTOM_NO",
         f"member_of=!{uuid_of('rack')}&resources=CUSTOM_NO:1",
@@ -61,18 +59,18 @@ def test_unknown_names_after_a_filter_that_nothing_fits(providers: Service, filt
         "required=CUSTOM_A,!CUSTOM_NO",
         f"required=HW_CPU_X86_VMX,CUSTOM_NO&member_of={NOTHING}",
         f"member_of={uuid_of('rack')}&required=CUSTOM_C&resources=CUSTOM_NO:1,VCPU:1&required=!CUSTOM_NO2",
-    ],
-)
-def test_unknown_names_are_refused(providers: Service, filters: str) -> None:
-    assert "No such" in providers.placement("GET", f"/resource_providers?{filters}", status=400).text
+    ]:
+        with subtests.test(filters=filters):
+            assert "No such" in providers.placement("GET", f"/resource_providers?{filters}", status=400).text
 
 
-@pytest.mark.parametrize("path", ["/resource_providers", "/nothing", "/"])
-@pytest.mark.parametrize("accept", ["application/json", "text/plain", "*/*"])
-def test_errors_of_head_are_html(service: Service, path: str, accept: str) -> None:
-    answer = service.placement("HEAD", path, status="4*", headers={"Accept": accept})
-    assert answer.headers["Content-Type"] == "text/html; charset=UTF-8"
-    assert answer.body == b""
+def test_errors_of_head_are_html(service: Service, subtests: pytest.Subtests) -> None:
+    for path in ["/resource_providers", "/nothing", "/"]:
+        for accept in ["application/json", "text/plain", "*/*"]:
+            with subtests.test(path=path, accept=accept):
+                answer = service.placement("HEAD", path, status="4*", headers={"Accept": accept})
+                assert answer.headers["Content-Type"] == "text/html; charset=UTF-8"
+                assert answer.body == b""
 
 
 def test_a_capacity_beyond_what_a_database_can_hold(providers: Service) -> None:

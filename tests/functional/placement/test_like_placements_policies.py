@@ -88,23 +88,28 @@ def headers(name: str) -> dict[str, str]:
     return {**found, **({"OpenStack-System-Scope": scope} if scope else {})}
 
 
-@pytest.mark.parametrize("new_defaults", MODES, ids=["old", "new"])
-def test_every_caller_may_do_what_they_may_do_there(database_url: str, new_defaults: bool) -> None:
+def test_every_caller_may_do_what_they_may_do_there(database_url: str, subtests: pytest.Subtests) -> None:
     """Every route, asked by everyone; that of usages about the caller's own project and about another's."""
-    enforcer = original_enforcer(new_defaults)
-    different, allowed = [], 0
-    settings = {"enforce_new_defaults": new_defaults}
-    with Service(database_url, api={"auth_strategy": "noauth2"}, oslo_policy=settings) as service:
-        for route, name, project in itertools.product(ROUTES, CALLERS, ("p", "q")):
-            if route.policy is None:
-                continue
-            path = re.sub("<[^>]*>", "x", route.path)
-            sent = {**headers(name), "Content-Type": "application/json", "OpenStack-API-Version": "placement 1.39"}
-            url = f"/placement{path}" + (f"?project_id={project}" if path == "/usages" else "")
-            answer = service.http.request(url, method=route.method, headers=sent, status="*")
-            may = expected(enforcer, route.policy, name, project)
-            allowed += may
-            if (answer.status_code == 403) is may:
-                different.append((route.method, path, name, project, answer.status_code, may))
-    assert different == []
-    assert allowed
+    for new_defaults in MODES:
+        with subtests.test(new_defaults=new_defaults):
+            enforcer = original_enforcer(new_defaults)
+            different, allowed = [], 0
+            settings = {"enforce_new_defaults": new_defaults}
+            with Service(database_url, api={"auth_strategy": "noauth2"}, oslo_policy=settings) as service:
+                for route, name, project in itertools.product(ROUTES, CALLERS, ("p", "q")):
+                    if route.policy is None:
+                        continue
+                    path = re.sub("<[^>]*>", "x", route.path)
+                    sent = {
+                        **headers(name),
+                        "Content-Type": "application/json",
+                        "OpenStack-API-Version": "placement 1.39",
+                    }
+                    url = f"/placement{path}" + (f"?project_id={project}" if path == "/usages" else "")
+                    answer = service.http.request(url, method=route.method, headers=sent, status="*")
+                    may = expected(enforcer, route.policy, name, project)
+                    allowed += may
+                    if (answer.status_code == 403) is may:
+                        different.append((route.method, path, name, project, answer.status_code, may))
+            assert different == []
+            assert allowed

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.restored import restored
 from tests.service import Service
 from tests.worlds import SHARES, Stock, build, spec, uuid_of
 
@@ -35,29 +36,26 @@ def error(response: Any) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("method", ["PUT", "POST"])
-@pytest.mark.parametrize(
-    ("amounts", "status"),
-    [
-        ({}, 204),
-        ({NOBODY: {"VCPU": 1}}, 400),
-        ({uuid_of("a"): {"CUSTOM_NONE": 1}}, 400),
-        ({uuid_of("a"): {"VCPU": 5}}, 409),
-        ({uuid_of("a"): {"MEMORY_MB": 1}}, 409),
-    ],
-    ids=["nothing", "unknown provider", "unknown class", "too much", "no inventory"],
-)
 def test_a_write_that_comes_to_nothing_leaves_no_consumer(
-    service: Service, provider: str, method: str, amounts: dict, status: int
+    service: Service, provider: str, subtests: pytest.Subtests
 ) -> None:
     """In Placement it stays in some cases, with generation 0, and the next write with null is refused."""
-    body, path = claim(amounts), f"/allocations/{CONSUMER}"
-    if method == "PUT":
-        service.placement("PUT", path, body, status=status)
-    else:
-        service.placement("POST", "/allocations", {CONSUMER: body}, status=status)
-    assert service.placement("GET", path).json == {"allocations": {}}
-    service.placement("PUT", path, claim({uuid_of("a"): {"VCPU": 1}}), status=204)
+    for method in ["PUT", "POST"]:
+        for amounts, status in [
+            ({}, 204),
+            ({NOBODY: {"VCPU": 1}}, 400),
+            ({uuid_of("a"): {"CUSTOM_NONE": 1}}, 400),
+            ({uuid_of("a"): {"VCPU": 5}}, 409),
+            ({uuid_of("a"): {"MEMORY_MB": 1}}, 409),
+        ]:
+            with subtests.test(method=method, amounts=amounts), restored(service):
+                body, path = claim(amounts), f"/allocations/{CONSUMER}"
+                if method == "PUT":
+                    service.placement("PUT", path, body, status=status)
+                else:
+                    service.placement("POST", "/allocations", {CONSUMER: body}, status=status)
+                assert service.placement("GET", path).json == {"allocations": {}}
+                service.placement("PUT", path, claim({uuid_of("a"): {"VCPU": 1}}), status=204)
 
 
 def test_an_inventory_in_use_is_a_concurrent_update(service: Service, provider: str) -> None:
@@ -114,32 +112,29 @@ def test_groups_without_resources_honour_every_condition(service: Service) -> No
     assert mapped(f"required2=!CUSTOM_SLOW&in_tree2={uuid_of('b')}") == {uuid_of("b"), uuid_of("b-cell")}
 
 
-@pytest.mark.parametrize(
-    ("condition", "message"),
-    [
+def test_unknown_names_are_noticed_in_every_group(service: Service, provider: str, subtests: pytest.Subtests) -> None:
+    """Even if the group before is one that nobody serves, where Placement stops."""
+    for condition, message in [
         ("resources2=CUSTOM_NONE:1", "No such resource class CUSTOM_NONE"),
         ("resources2=VCPU:1&required2=CUSTOM_NONE", "No such trait(s): CUSTOM_NONE."),
-    ],
-)
-def test_unknown_names_are_noticed_in_every_group(
-    service: Service, provider: str, condition: str, message: str
-) -> None:
-    """Even if the group before is one that nobody serves, where Placement stops."""
-    path = "/allocation_candidates?resources1=MEMORY_MB:1&group_policy=none"
-    assert service.placement("GET", path).json["allocation_requests"] == []
-    assert message in error(service.placement("GET", f"{path}&{condition}", status=400))["detail"]
+    ]:
+        with subtests.test(condition=condition):
+            path = "/allocation_candidates?resources1=MEMORY_MB:1&group_policy=none"
+            assert service.placement("GET", path).json["allocation_requests"] == []
+            assert message in error(service.placement("GET", f"{path}&{condition}", status=400))["detail"]
 
 
-@pytest.mark.parametrize("amount", [2**31 - 1, 2**31, 2**63, 10**30])
-def test_amounts_beyond_the_range_of_the_database(service: Service, provider: str, amount: int) -> None:
+def test_amounts_beyond_the_range_of_the_database(service: Service, provider: str, subtests: pytest.Subtests) -> None:
     """Nobody has so much; no error of the server, as in Placement."""
-    found = service.placement("GET", f"/allocation_candidates?resources=VCPU:{amount}").json
-    assert found == {"allocation_requests": [], "provider_summaries": {}}
-    found = service.placement("GET", f"/resource_providers?resources=VCPU:{amount}").json
-    assert found == {"resource_providers": []}
-    body = claim({uuid_of("a"): {"VCPU": amount}})
-    service.placement("PUT", f"/allocations/{CONSUMER}", body, status=409)
-    assert service.placement("GET", f"{provider}/usages").json["usages"] == {"VCPU": 0, "DISK_GB": 0}
+    for amount in [2**31 - 1, 2**31, 2**63, 10**30]:
+        with subtests.test(amount=amount):
+            found = service.placement("GET", f"/allocation_candidates?resources=VCPU:{amount}").json
+            assert found == {"allocation_requests": [], "provider_summaries": {}}
+            found = service.placement("GET", f"/resource_providers?resources=VCPU:{amount}").json
+            assert found == {"resource_providers": []}
+            body = claim({uuid_of("a"): {"VCPU": amount}})
+            service.placement("PUT", f"/allocations/{CONSUMER}", body, status=409)
+            assert service.placement("GET", f"{provider}/usages").json["usages"] == {"VCPU": 0, "DISK_GB": 0}
 
 
 def test_each_limit_is_looked_at(service: Service, provider: str) -> None:

@@ -40,22 +40,20 @@ def test_without_a_token(secured: Any) -> None:
         assert response.headers["x-openstack-request-id"]
 
 
-@pytest.mark.parametrize(
-    ("new_defaults", "roles", "reshaper", "providers"),
-    [
+def test_defaults(secured: Any, subtests: pytest.Subtests) -> None:
+    for new_defaults, roles, reshaper, providers in [
         (False, "admin", 400, 200),
         (False, "Service", 400, 200),
         (False, "reader,member", 403, 403),
         (True, "admin", 403, 200),
         (True, "service", 400, 200),
         (True, "reader, member", 403, 403),
-    ],
-)
-def test_defaults(secured: Any, new_defaults: bool, roles: str, reshaper: int, providers: int) -> None:
-    service = secured(enforce_new_defaults=new_defaults)
-    headers = caller(**{"X-Roles": roles})
-    service.http.get(LIST, headers=headers, status=providers)
-    service.http.post_json("/placement/reshaper", {}, headers=headers, status=reshaper)
+    ]:
+        with subtests.test(new_defaults=new_defaults, roles=roles):
+            service = secured(enforce_new_defaults=new_defaults)
+            headers = caller(**{"X-Roles": roles})
+            service.http.get(LIST, headers=headers, status=providers)
+            service.http.post_json("/placement/reshaper", {}, headers=headers, status=reshaper)
 
 
 def test_a_refusal_names_the_policy(secured: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.restored import restored
 from tests.service import Service
 
 UUID = "aaaaaaaa-0000-4000-8000-000000000001"
@@ -140,22 +141,20 @@ def test_generations_grow_as_documented(service: Service) -> None:
     assert seen == [0, 1, 2, 3, 4, 5, 5, 6, 7, 7, 8, 8, 8]
 
 
-@pytest.mark.parametrize(
-    ("sub", "body"),
-    [
+def test_another_generation_is_refused(service: Service, subtests: pytest.Subtests) -> None:
+    for sub, body in [
         ("/inventories", {"resource_provider_generation": 9, "inventories": {}}),
         ("/inventories/VCPU", {"resource_provider_generation": 9, "total": 1}),
         ("/aggregates", {"resource_provider_generation": 9, "aggregates": []}),
         ("/traits", {"resource_provider_generation": 9, "traits": []}),
-    ],
-)
-def test_another_generation_is_refused(service: Service, sub: str, body: dict) -> None:
-    uuid = make(service, "a")
-    service.placement("POST", f"/resource_providers/{uuid}/inventories", {"resource_class": "VCPU", "total": 4})
-    response = service.placement("PUT", f"/resource_providers/{uuid}{sub}", body, status=409)
-    assert code(response) == "placement.concurrent_update"
-    assert "generation" in detail(response)
-    assert generation(service, uuid) == 1
+    ]:
+        with subtests.test(sub=sub), restored(service):
+            uuid = make(service, "a")
+            service.placement("POST", f"/resource_providers/{uuid}/inventories", {"resource_class": "VCPU", "total": 4})
+            response = service.placement("PUT", f"/resource_providers/{uuid}{sub}", body, status=409)
+            assert code(response) == "placement.concurrent_update"
+            assert "generation" in detail(response)
+            assert generation(service, uuid) == 1
 
 
 def test_of_two_writers_with_one_generation_one_wins(service: Service) -> None:

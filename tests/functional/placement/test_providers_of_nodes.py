@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Inventory, ResourceClass, ResourceProvider
+from tests.restored import restored
 from tests.service import Service
 
 CODE = "placement.resource_provider.mirrors_node"
@@ -71,17 +72,20 @@ WRITES: dict[str, tuple[str, str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("write", WRITES)
-def test_a_write_that_changes_what_a_node_offers_is_refused(service: Service, node: str, write: str) -> None:
-    method, path, body = WRITES[write]
-    if body is not None and "name" not in body and method == "PUT":
-        body = {"resource_provider_generation": generation_of(service, node), **body}
-    before = (service.inventory(node), service.provider_traits(node), generation_of(service, node))
-    refused = service.placement(method, f"/resource_providers/{node}{path}", body, status=409)
-    assert code_of(refused) == CODE
-    assert "the node instead" in refused.json["errors"][0]["detail"]
-    assert (service.inventory(node), service.provider_traits(node), generation_of(service, node)) == before
-    assert service.database.read(audit) == []
+def test_a_write_that_changes_what_a_node_offers_is_refused(
+    service: Service, node: str, subtests: pytest.Subtests
+) -> None:
+    for write in WRITES:
+        with subtests.test(write=write):
+            method, path, body = WRITES[write]
+            if body is not None and "name" not in body and method == "PUT":
+                body = {"resource_provider_generation": generation_of(service, node), **body}
+            before = (service.inventory(node), service.provider_traits(node), generation_of(service, node))
+            refused = service.placement(method, f"/resource_providers/{node}{path}", body, status=409)
+            assert code_of(refused) == CODE
+            assert "the node instead" in refused.json["errors"][0]["detail"]
+            assert (service.inventory(node), service.provider_traits(node), generation_of(service, node)) == before
+            assert service.database.read(audit) == []
 
 
 def test_a_node_is_moved_into_no_tree(service: Service, node: str) -> None:
@@ -169,20 +173,21 @@ def test_a_trait_of_the_schedulers_namespaces_comes_and_goes_with_the_node(servi
     assert service.provider_traits(other) == ["OWNER_CYBORG"]
 
 
-@pytest.mark.parametrize("amounts", [{"VCPU": 1}, {"VCPU": 1, "CUSTOM_GOLD": 1}])
-def test_nothing_but_its_class_can_be_claimed_of_a_node(service: Service, node: str, amounts: dict[str, int]) -> None:
-    add_foreign_inventory(service, node)
-    body = {
-        "allocations": {node: {"resources": amounts}},
-        "consumer_generation": None,
-        "project_id": "p",
-        "user_id": "u",
-        "consumer_type": "INSTANCE",
-    }
-    refused = service.placement("PUT", f"/allocations/{A}", body, status=409)
-    assert "VCPU" in refused.json["errors"][0]["detail"]
-    assert service.placement("GET", f"/resource_providers/{node}/usages").json["usages"]["VCPU"] == 0
-    service.claim(B, node, status=204)
+def test_nothing_but_its_class_can_be_claimed_of_a_node(service: Service, node: str, subtests: pytest.Subtests) -> None:
+    for amounts in [{"VCPU": 1}, {"VCPU": 1, "CUSTOM_GOLD": 1}]:
+        with subtests.test(amounts=amounts), restored(service):
+            add_foreign_inventory(service, node)
+            body = {
+                "allocations": {node: {"resources": amounts}},
+                "consumer_generation": None,
+                "project_id": "p",
+                "user_id": "u",
+                "consumer_type": "INSTANCE",
+            }
+            refused = service.placement("PUT", f"/allocations/{A}", body, status=409)
+            assert "VCPU" in refused.json["errors"][0]["detail"]
+            assert service.placement("GET", f"/resource_providers/{node}/usages").json["usages"]["VCPU"] == 0
+            service.claim(B, node, status=204)
 
 
 def test_a_provider_that_was_there_before_its_node(service: Service) -> None:

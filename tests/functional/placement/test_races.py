@@ -13,6 +13,7 @@ from sqlalchemy.orm.exc import StaleDataError
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.errors import TooManyConflicts
 from baremetal_sched.placement import allocations, inventories, projected, reshaper, single_claim, traits
+from tests.restored import restored
 from tests.service import Service
 
 MANY = 8
@@ -133,13 +134,14 @@ def test_an_aggregate_comes_into_being_once(busy: Service) -> None:
         assert {row["uuid"] for row in found} == set(uuids)
 
 
-@pytest.mark.parametrize("kind", ["traits", "resource_classes"])
-def test_a_custom_name_comes_into_being_once(busy: Service, kind: str) -> None:
-    path = f"/{kind}/CUSTOM_NEW"
-    assert at_once(lambda _: busy.placement("PUT", path, status="*")) == {201: 1, 204: MANY - 1}
-    listed = busy.placement("GET", f"/{kind}").json[kind]
-    names = [one if isinstance(one, str) else one["name"] for one in listed]
-    assert names.count("CUSTOM_NEW") == 1
+def test_a_custom_name_comes_into_being_once(busy: Service, subtests: pytest.Subtests) -> None:
+    for kind in ["traits", "resource_classes"]:
+        with subtests.test(kind=kind):
+            path = f"/{kind}/CUSTOM_NEW"
+            assert at_once(lambda _, path=path: busy.placement("PUT", path, status="*")) == {201: 1, 204: MANY - 1}
+            listed = busy.placement("GET", f"/{kind}").json[kind]
+            names = [one if isinstance(one, str) else one["name"] for one in listed]
+            assert names.count("CUSTOM_NEW") == 1
 
 
 def test_a_class_is_renamed_while_it_is_claimed(busy: Service) -> None:
@@ -242,45 +244,42 @@ def lost(*arguments: Any, **options: Any) -> Any:
     raise StaleDataError
 
 
-@pytest.mark.parametrize(
-    ("module", "function", "method", "path", "content"),
-    [
+def test_a_write_that_loses_every_race_is_a_conflict(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
+    """409 with the code that tells clients to try again, not an error of the server; and nothing has changed."""
+    for module, function, method, path, content in [
         (allocations, "write", "PUT", "/allocations/{consumer}", "claim"),
         (allocations, "write", "POST", "/allocations", "claims"),
         (reshaper, "reshape", "POST", "/reshaper", "reshape"),
         (inventories, "replace", "PUT", "/resource_providers/{provider}/inventories", "inventories"),
         (traits, "replace", "PUT", "/resource_providers/{provider}/traits", "traits"),
-    ],
-    ids=["claim", "claims", "reshape", "inventories", "traits"],
-)
-def test_a_write_that_loses_every_race_is_a_conflict(
-    database_url: str,
-    monkeypatch: pytest.MonkeyPatch,
-    module: Any,
-    function: str,
-    method: str,
-    path: str,
-    content: str,
-) -> None:
-    """409 with the code that tells clients to try again, not an error of the server; and nothing has changed."""
-    with Service(database_url, database={"transaction_retries": 2}) as service:
-        provider = make(service, "a")
-        bodies = {
-            "claim": body(provider),
-            "claims": {uuid_of(0): body(provider)},
-            "reshape": {
-                "inventories": {provider: {"resource_provider_generation": 1, "inventories": {"VCPU": {"total": 9}}}},
-                "allocations": {uuid_of(0): body(provider)},
-            },
-            "inventories": {"resource_provider_generation": 1, "inventories": {}},
-            "traits": {"resource_provider_generation": 1, "traits": []},
-        }
-        monkeypatch.setattr(module, function, lost)
-        url = path.format(consumer=uuid_of(0), provider=provider)
-        (error,) = service.placement(method, url, bodies[content], status=409).json["errors"]
-        assert error["code"] == "placement.concurrent_update"
-        allocates = "Inventory and/or allocations changed while attempting to allocate: " in error["detail"]
-        assert allocates == (content in ("claim", "claims", "reshape"))
-        assert "lost 2 races" in error["detail"]
-        assert service.placement("GET", f"/allocations/{uuid_of(0)}").json == {"allocations": {}}
-        assert service.placement("GET", f"/resource_providers/{provider}").json["generation"] == 1
+    ]:
+        with (
+            subtests.test(content=content),
+            Service(database_url, database={"transaction_retries": 2}) as service,
+            restored(service),
+            monkeypatch.context() as patch,
+        ):
+            provider = make(service, "a")
+            bodies = {
+                "claim": body(provider),
+                "claims": {uuid_of(0): body(provider)},
+                "reshape": {
+                    "inventories": {
+                        provider: {"resource_provider_generation": 1, "inventories": {"VCPU": {"total": 9}}}
+                    },
+                    "allocations": {uuid_of(0): body(provider)},
+                },
+                "inventories": {"resource_provider_generation": 1, "inventories": {}},
+                "traits": {"resource_provider_generation": 1, "traits": []},
+            }
+            patch.setattr(module, function, lost)
+            url = path.format(consumer=uuid_of(0), provider=provider)
+            (error,) = service.placement(method, url, bodies[content], status=409).json["errors"]
+            assert error["code"] == "placement.concurrent_update"
+            allocates = "Inventory and/or allocations changed while attempting to allocate: " in error["detail"]
+            assert allocates == (content in ("claim", "claims", "reshape"))
+            assert "lost 2 races" in error["detail"]
+            assert service.placement("GET", f"/allocations/{uuid_of(0)}").json == {"allocations": {}}
+            assert service.placement("GET", f"/resource_providers/{provider}").json["generation"] == 1

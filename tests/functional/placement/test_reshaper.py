@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.restored import restored
 from tests.service import Service
 
 CONSUMER = "aaaaaaaa-0000-4000-8000-0000000000aa"
@@ -86,36 +87,41 @@ def test_generations_grow_by_each_step(service: Service) -> None:
     assert service.inventory(uuid) == {}
 
 
-@pytest.mark.parametrize(
-    ("last", "status"),
-    [
+def test_a_reshape_that_fails_changes_nothing(service: Service, subtests: pytest.Subtests) -> None:
+    """Neither inventories nor generations, nor consumers: not even those that come into being."""
+    for last, status in [
         ({"DISK_GB": 5}, 409),
         ({"VCPU": 1, "DISK_GB": 1}, 409),
         ({"CUSTOM_NONE": 1}, 400),
         (None, 400),
-    ],
-    ids=["too much", "a class that goes", "unknown class", "unknown provider"],
-)
-def test_a_reshape_that_fails_changes_nothing(service: Service, last: dict[str, int] | None, status: int) -> None:
-    """Neither inventories nor generations, nor consumers: not even those that come into being."""
-    root, child = PROVIDERS
-    add_provider(service, root, VCPU=4)
-    add_provider(service, child)
-    service.placement("PUT", f"/allocations/{CONSUMER}", write(None, **{root: {"VCPU": 3}}))
-    before = [service.placement("GET", f"/resource_providers/{uuid}/inventories").json for uuid in PROVIDERS]
-    other = write(None, **({root: last} if last else {CONSUMER: {"VCPU": 1}}))
-    body = {
-        "inventories": {root: inventories(service, root, DISK_GB=4), child: inventories(service, child, VCPU=4)},
-        "allocations": {CONSUMER: write(1, **{child: {"VCPU": 3}}), OTHER: other},
-    }
-    service.placement("POST", "/reshaper", body, status=status)
-    assert [service.placement("GET", f"/resource_providers/{uuid}/inventories").json for uuid in PROVIDERS] == before
-    assert held(service) == {root: {"VCPU": 3}}
-    assert service.placement("GET", f"/allocations/{OTHER}").json == {"allocations": {}}
-    assert service.placement("GET", f"/allocations/{CONSUMER}").json["consumer_generation"] == 1
-    body["allocations"] = {CONSUMER: write(1, **{child: {"VCPU": 3}}), OTHER: write(None, **{root: {"DISK_GB": 4}})}
-    service.placement("POST", "/reshaper", body, status=204)
-    assert held(service, OTHER) == {root: {"DISK_GB": 4}}
+    ]:
+        with subtests.test(last=last), restored(service):
+            root, child = PROVIDERS
+            add_provider(service, root, VCPU=4)
+            add_provider(service, child)
+            service.placement("PUT", f"/allocations/{CONSUMER}", write(None, **{root: {"VCPU": 3}}))
+            before = [service.placement("GET", f"/resource_providers/{uuid}/inventories").json for uuid in PROVIDERS]
+            other = write(None, **({root: last} if last else {CONSUMER: {"VCPU": 1}}))
+            body = {
+                "inventories": {
+                    root: inventories(service, root, DISK_GB=4),
+                    child: inventories(service, child, VCPU=4),
+                },
+                "allocations": {CONSUMER: write(1, **{child: {"VCPU": 3}}), OTHER: other},
+            }
+            service.placement("POST", "/reshaper", body, status=status)
+            assert [
+                service.placement("GET", f"/resource_providers/{uuid}/inventories").json for uuid in PROVIDERS
+            ] == before
+            assert held(service) == {root: {"VCPU": 3}}
+            assert service.placement("GET", f"/allocations/{OTHER}").json == {"allocations": {}}
+            assert service.placement("GET", f"/allocations/{CONSUMER}").json["consumer_generation"] == 1
+            body["allocations"] = {
+                CONSUMER: write(1, **{child: {"VCPU": 3}}),
+                OTHER: write(None, **{root: {"DISK_GB": 4}}),
+            }
+            service.placement("POST", "/reshaper", body, status=204)
+            assert held(service, OTHER) == {root: {"DISK_GB": 4}}
 
 
 def test_a_consumer_that_a_reshape_leaves_nothing_is_gone(service: Service) -> None:

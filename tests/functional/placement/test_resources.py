@@ -24,23 +24,23 @@ def test_standard_names_are_there(service: Service) -> None:
     service.placement("GET", "/resource_classes/NOSUCH", status=404)
 
 
-@pytest.mark.parametrize(
-    ("version", "keys", "links"), [("1.0", 4, 3), ("1.1", 4, 4), ("1.6", 4, 5), ("1.11", 4, 6), ("1.14", 6, 6)]
-)
-def test_a_provider(service: Service, uuid: str, version: str, keys: int, links: int) -> None:
-    provider = service.placement("GET", f"/resource_providers/{uuid}", version=version).json
-    assert (provider["uuid"], provider["name"]) == (uuid, uuid)
-    assert len(provider) == keys
-    assert len(provider["links"]) == links
-    assert provider["links"][0] == {"rel": "self", "href": f"/placement/resource_providers/{uuid}"}
-    assert provider.get("root_provider_uuid", uuid) == uuid
-    assert provider.get("parent_provider_uuid") is None
-    assert provider in service.placement("GET", "/resource_providers", version=version).json["resource_providers"]
+def test_a_provider(service: Service, uuid: str, subtests: pytest.Subtests) -> None:
+    for version, keys, links in [("1.0", 4, 3), ("1.1", 4, 4), ("1.6", 4, 5), ("1.11", 4, 6), ("1.14", 6, 6)]:
+        with subtests.test(version=version):
+            provider = service.placement("GET", f"/resource_providers/{uuid}", version=version).json
+            assert (provider["uuid"], provider["name"]) == (uuid, uuid)
+            assert len(provider) == keys
+            assert len(provider["links"]) == links
+            assert provider["links"][0] == {"rel": "self", "href": f"/placement/resource_providers/{uuid}"}
+            assert provider.get("root_provider_uuid", uuid) == uuid
+            assert provider.get("parent_provider_uuid") is None
+            assert (
+                provider in service.placement("GET", "/resource_providers", version=version).json["resource_providers"]
+            )
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
+def test_lists_of_providers(service: Service, uuid: str, subtests: pytest.Subtests) -> None:
+    for query, found in [
         ("", True),
         ("name={uuid}", True),
         ("name=", True),
@@ -59,16 +59,16 @@ def test_a_provider(service: Service, uuid: str, version: str, keys: int, links:
         ("required=CUSTOM_A,!CUSTOM_A", False),
         ("member_of=" + UUID, False),
         ("member_of=!" + UUID, True),
-    ],
-)
-def test_lists_of_providers(service: Service, uuid: str, query: str, found: bool) -> None:
-    listed = service.placement("GET", f"/resource_providers?{query.format(uuid=uuid)}").json["resource_providers"]
-    assert [provider["uuid"] for provider in listed] == ([uuid] if found else [])
+    ]:
+        with subtests.test(query=query):
+            listed = service.placement("GET", f"/resource_providers?{query.format(uuid=uuid)}").json[
+                "resource_providers"
+            ]
+            assert [provider["uuid"] for provider in listed] == ([uuid] if found else [])
 
 
-@pytest.mark.parametrize(
-    ("query", "version", "message"),
-    [
+def test_lists_that_cannot_be(service: Service, subtests: pytest.Subtests) -> None:
+    for query, version, message in [
         ("nosuch=1", "1.39", "Additional properties are not allowed"),
         ("resources=VCPU:1", "1.3", "'resources' was unexpected"),
         ("required=CUSTOM_A", "1.17", "'required' was unexpected"),
@@ -77,11 +77,10 @@ def test_lists_of_providers(service: Service, uuid: str, query: str, found: bool
         ("required=NOSUCH", "1.39", 'Invalid trait(s) in "required" parameter: No such trait(s): NOSUCH.'),
         ("required=", "1.39", "Got an empty trait in"),
         ("member_of=x", "1.39", "contain valid UUID"),
-    ],
-)
-def test_lists_that_cannot_be(service: Service, query: str, version: str, message: str) -> None:
-    response = service.placement("GET", f"/resource_providers?{query}", version=version, status=400)
-    assert message in response.json["errors"][0]["detail"]
+    ]:
+        with subtests.test(query=query):
+            response = service.placement("GET", f"/resource_providers?{query}", version=version, status=400)
+            assert message in response.json["errors"][0]["detail"]
 
 
 def test_inventories(service: Service, uuid: str) -> None:
@@ -102,29 +101,25 @@ def test_traits(service: Service, uuid: str) -> None:
     service.placement("GET", "/traits/CUSTOM_NOSUCH", status=404)
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
+def test_lists_of_traits(service: Service, uuid: str, subtests: pytest.Subtests) -> None:
+    for query, expected in [
         ("name=in:CUSTOM_A,CUSTOM_NOSUCH,HW_CPU_X86_VMX", ["CUSTOM_A", "HW_CPU_X86_VMX"]),
         ("name=startswith:CUSTOM_", ["CUSTOM_A"]),
         ("associated=True", ["CUSTOM_A", "HW_CPU_X86_VMX"]),
         ("name=startswith:CUSTOM&associated=false", []),
-    ],
-)
-def test_lists_of_traits(service: Service, uuid: str, query: str, expected: list[str]) -> None:
-    assert service.placement("GET", f"/traits?{query}").json["traits"] == expected
+    ]:
+        with subtests.test(query=query):
+            assert service.placement("GET", f"/traits?{query}").json["traits"] == expected
 
 
-@pytest.mark.parametrize(
-    ("query", "message"),
-    [
+def test_lists_of_traits_that_cannot_be(service: Service, subtests: pytest.Subtests) -> None:
+    for query, message in [
         ("name=in_abc", 'Got: "in_abc"'),
         ("associated=maybe", 'only accepts "true" or "false"'),
         ("x=1", "Additional properties are not allowed"),
-    ],
-)
-def test_lists_of_traits_that_cannot_be(service: Service, query: str, message: str) -> None:
-    assert message in service.placement("GET", f"/traits?{query}", status=400).json["errors"][0]["detail"]
+    ]:
+        with subtests.test(query=query):
+            assert message in service.placement("GET", f"/traits?{query}", status=400).json["errors"][0]["detail"]
 
 
 def test_usages_and_allocations_of_a_provider(service: Service, uuid: str) -> None:
@@ -138,10 +133,11 @@ def test_usages_and_allocations_of_a_provider(service: Service, uuid: str) -> No
     assert older == {UUID: {"resources": {"CUSTOM_GOLD": 1}}}
 
 
-@pytest.mark.parametrize("sub", ["", "/inventories", "/inventories/VCPU", "/usages", "/traits", "/allocations"])
-def test_providers_that_are_not_there(service: Service, sub: str) -> None:
-    response = service.placement("GET", f"/resource_providers/{UUID}{sub}", status=404)
-    assert f"No resource provider with uuid {UUID} found" in response.json["errors"][0]["detail"]
+def test_providers_that_are_not_there(service: Service, subtests: pytest.Subtests) -> None:
+    for sub in ["", "/inventories", "/inventories/VCPU", "/usages", "/traits", "/allocations"]:
+        with subtests.test(sub=sub):
+            response = service.placement("GET", f"/resource_providers/{UUID}{sub}", status=404)
+            assert f"No resource provider with uuid {UUID} found" in response.json["errors"][0]["detail"]
 
 
 def test_a_class_that_was_renamed_has_its_new_name_everywhere(service: Service) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.restored import restored
 from tests.service import Service
 from tests.worlds import build, spec, uuid_of
 
@@ -115,28 +116,29 @@ def world(service: Service) -> Service:
     return service
 
 
-@pytest.mark.parametrize(("since", "method", "path", "body", "before", "after"), STATUSES)
-def test_a_request_is_taken_since(
-    world: Service, since: int, method: str, path: str, body: Any, before: int, after: int
-) -> None:
-    world.placement(method, path, body, version=f"1.{since - 1}", status=before)
-    world.placement(method, path, body, version=f"1.{since}", status=after)
+def test_a_request_is_taken_since(world: Service, subtests: pytest.Subtests) -> None:
+    for since, method, path, body, before, after in STATUSES:
+        with subtests.test(since=since, method=method), restored(world):
+            world.placement(method, path, body, version=f"1.{since - 1}", status=before)
+            world.placement(method, path, body, version=f"1.{since}", status=after)
 
 
-@pytest.mark.parametrize(("since", "method", "path", "body"), NO_LONGER)
-def test_a_request_is_no_longer_taken_since(world: Service, since: int, method: str, path: str, body: Any) -> None:
-    world.placement(method, path, body, version=f"1.{since}", status=400)
-    response = world.placement(method, path, body, version=f"1.{since - 1}", status="*")
-    assert response.status_int in (200, 204)
+def test_a_request_is_no_longer_taken_since(world: Service, subtests: pytest.Subtests) -> None:
+    for since, method, path, body in NO_LONGER:
+        with subtests.test(since=since, method=method), restored(world):
+            world.placement(method, path, body, version=f"1.{since}", status=400)
+            response = world.placement(method, path, body, version=f"1.{since - 1}", status="*")
+            assert response.status_int in (200, 204)
 
 
-@pytest.mark.parametrize(("since", "path", "way"), MEMBERS)
-def test_a_member_is_there_since(world: Service, since: int, path: str, way: tuple[Any, ...]) -> None:
-    for version, there in ((since - 1, False), (since, True)):
-        found: Any = world.placement("GET", path, version=f"1.{version}").json
-        for step in way[:-1]:
-            found = found.get(step, {}) if isinstance(found, dict) else found[step]
-        assert (way[-1] in found) == there
+def test_a_member_is_there_since(world: Service, subtests: pytest.Subtests) -> None:
+    for since, path, way in MEMBERS:
+        with subtests.test(since=since, path=path):
+            for version, there in ((since - 1, False), (since, True)):
+                found: Any = world.placement("GET", path, version=f"1.{version}").json
+                for step in way[:-1]:
+                    found = found.get(step, {}) if isinstance(found, dict) else found[step]
+                assert (way[-1] in found) == there
 
 
 def test_a_new_provider_is_shown_since_1_20(service: Service) -> None:

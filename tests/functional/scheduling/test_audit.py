@@ -14,6 +14,7 @@ from baremetal_sched.db.models import Node, PendingClaim, ResourceProvider, Serv
 from baremetal_sched.scheduling import handover
 from baremetal_sched.scheduling.audit import audit
 from tests.functional.scheduling.test_handover import GOLD, GOLD_A, LIKE_ALLOCATION, served, wait
+from tests.restored import restored
 from tests.service import Service
 
 __all__ = ["served"]
@@ -36,17 +37,18 @@ def age(service: Service) -> None:
         change(service, update(table).values(changed))
 
 
-@pytest.mark.parametrize(("request_", "is_passed_over"), [(GOLD, True), (GOLD_A, False), (LIKE_ALLOCATION, False)])
 def test_who_waits_beside_a_machine_that_fits(
-    served: Service, monkeypatch: pytest.MonkeyPatch, request_: Any, is_passed_over: bool
+    served: Service, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
-    monkeypatch.setattr(handover, "chances", lambda *_: [])
-    node = served.add_node("n1", resource_class="gold")
-    waiting = wait(served, request_)
-    assert found(served) == []
-    age(served)
-    expected = f"claim {waiting}: it waits, though node {node} is free and fits"
-    assert found(served) == ([expected] if is_passed_over else [])
+    for request_, is_passed_over in [(GOLD, True), (GOLD_A, False), (LIKE_ALLOCATION, False)]:
+        with subtests.test(request_=request_), restored(served):
+            monkeypatch.setattr(handover, "chances", lambda *_: [])
+            node = served.add_node("n1", resource_class="gold")
+            waiting = wait(served, request_)
+            assert found(served) == []
+            age(served)
+            expected = f"claim {waiting}: it waits, though node {node} is free and fits"
+            assert found(served) == ([expected] if is_passed_over else [])
 
 
 def test_a_machine_that_is_not_free_is_not_waited_beside(served: Service) -> None:

@@ -24,6 +24,7 @@ from baremetal_sched.scheduling import claims
 from baremetal_sched.settings import load
 from baremetal_sched.web.slots import ACCEPTED_AT
 from tests.functional.compute.world import ZEROS
+from tests.restored import restored
 from tests.service import Service
 from tests.waiting import wait_until
 
@@ -66,20 +67,21 @@ def served(service: Service) -> Service:
 # -- now ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("body", [QUERY, LIKE_ALLOCATION, FLAVOR], ids=["query", "allocation", "flavor"])
-def test_a_free_machine_is_claimed_at_once(served: Service, body: Any) -> None:
-    node = served.add_node("n1")
-    consumer = {"uuid": UUID.upper(), "project_id": "p", "user_id": "u", "type": "HOST"}
-    answer = post(served, body, consumer=consumer, status=201)
-    assert answer.headers["Location"] == f"http://localhost{CLAIMS}/{UUID}"
-    shown = answer.json
-    assert (shown["uuid"], shown["state"], shown["kind"]) == (UUID, "claimed", "claim")
-    assert (shown["allocations"], shown["position"], shown["reason"]) == ({node: UNIT}, None, None)
-    assert shown["consumer"] == {"uuid": UUID, "project_id": "p", "user_id": "u", "type": "HOST"}
-    assert show(served) == shown
-    held = served.placement("GET", f"/allocations/{UUID}").json
-    assert (list(held["allocations"]), held["project_id"], held["consumer_type"]) == ([node], "p", "HOST")
-    assert served.database.snapshot(audit) == []
+def test_a_free_machine_is_claimed_at_once(served: Service, subtests: pytest.Subtests) -> None:
+    for body in [QUERY, LIKE_ALLOCATION, FLAVOR]:
+        with subtests.test(body=body), restored(served):
+            node = served.add_node("n1")
+            consumer = {"uuid": UUID.upper(), "project_id": "p", "user_id": "u", "type": "HOST"}
+            answer = post(served, body, consumer=consumer, status=201)
+            assert answer.headers["Location"] == f"http://localhost{CLAIMS}/{UUID}"
+            shown = answer.json
+            assert (shown["uuid"], shown["state"], shown["kind"]) == (UUID, "claimed", "claim")
+            assert (shown["allocations"], shown["position"], shown["reason"]) == ({node: UNIT}, None, None)
+            assert shown["consumer"] == {"uuid": UUID, "project_id": "p", "user_id": "u", "type": "HOST"}
+            assert show(served) == shown
+            held = served.placement("GET", f"/allocations/{UUID}").json
+            assert (list(held["allocations"]), held["project_id"], held["consumer_type"]) == ([node], "p", "HOST")
+            assert served.database.snapshot(audit) == []
 
 
 def test_nothing_is_free_now(served: Service) -> None:
@@ -133,22 +135,23 @@ def test_a_machine_that_others_are_changing_all_the_time(served: Service, monkey
 # -- waiting -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("body", [QUERY, LIKE_ALLOCATION, FLAVOR], ids=["query", "allocation", "flavor"])
-def test_a_claim_waits_and_is_given_the_machine(served: Service, body: Any) -> None:
-    node = served.add_node("n1")
-    first = post(served, status=201).json["uuid"]
-    answer = post(served, body, wait=60, consumer={"uuid": UUID}, status=202)
-    assert answer.headers["Location"].endswith(UUID)
-    shown = answer.json
-    assert (shown["state"], shown["position"], shown["allocations"]) == ("waiting", 1, {})
-    assert shown["reason"].startswith("No node that matches is free. Of 1 node, 1 ")
-    asked_at, deadline = (datetime.fromisoformat(shown[name]) for name in ("asked_at", "deadline"))
-    assert (deadline - asked_at).total_seconds() == pytest.approx(60, abs=0.1)
-    assert post(served, body, wait=60, status=202).json["position"] == 2
-    served.http.delete(f"{CLAIMS}/{first}", status=204)
-    shown = show(served)
-    assert (shown["state"], shown["allocations"], shown["reason"]) == ("claimed", {node: UNIT}, None)
-    assert served.database.snapshot(audit) == []
+def test_a_claim_waits_and_is_given_the_machine(served: Service, subtests: pytest.Subtests) -> None:
+    for body in [QUERY, LIKE_ALLOCATION, FLAVOR]:
+        with subtests.test(body=body), restored(served):
+            node = served.add_node("n1")
+            first = post(served, status=201).json["uuid"]
+            answer = post(served, body, wait=60, consumer={"uuid": UUID}, status=202)
+            assert answer.headers["Location"].endswith(UUID)
+            shown = answer.json
+            assert (shown["state"], shown["position"], shown["allocations"]) == ("waiting", 1, {})
+            assert shown["reason"].startswith("No node that matches is free. Of 1 node, 1 ")
+            asked_at, deadline = (datetime.fromisoformat(shown[name]) for name in ("asked_at", "deadline"))
+            assert (deadline - asked_at).total_seconds() == pytest.approx(60, abs=0.1)
+            assert post(served, body, wait=60, status=202).json["position"] == 2
+            served.http.delete(f"{CLAIMS}/{first}", status=204)
+            shown = show(served)
+            assert (shown["state"], shown["allocations"], shown["reason"]) == ("claimed", {node: UNIT}, None)
+            assert served.database.snapshot(audit) == []
 
 
 def test_what_is_impossible_waits_only_if_that_is_said(served: Service) -> None:
@@ -214,17 +217,18 @@ def test_the_same_body_is_the_same_claim(served: Service) -> None:
     assert sorted(listed(served)) == [UUID, OTHER]
 
 
-@pytest.mark.parametrize("wait", [0, 60])
-def test_a_consumer_that_has_something_already(served: Service, wait: int) -> None:
-    served.claim(UUID, served.add_node("n1"))
-    body = {"consumer": {"uuid": UUID}, "wait": wait}
-    if wait:
-        assert message(post(served, **body, status=409)) == f"Consumer {UUID} has allocations already: " + (
-            "release them, or use a new UUID."
-        )
-    served.add_node("n2")
-    assert "has allocations already" in message(post(served, **body, status=409))
-    assert listed(served) == []
+def test_a_consumer_that_has_something_already(served: Service, subtests: pytest.Subtests) -> None:
+    for wait in [0, 60]:
+        with subtests.test(wait=wait), restored(served):
+            served.claim(UUID, served.add_node("n1"))
+            body = {"consumer": {"uuid": UUID}, "wait": wait}
+            if wait:
+                assert message(post(served, **body, status=409)) == f"Consumer {UUID} has allocations already: " + (
+                    "release them, or use a new UUID."
+                )
+            served.add_node("n2")
+            assert "has allocations already" in message(post(served, **body, status=409))
+            assert listed(served) == []
 
 
 def test_a_commit_that_may_have_failed_is_looked_for(served: Service, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,15 +249,11 @@ def test_a_commit_that_may_have_failed_is_looked_for(served: Service, monkeypatc
     assert post(served, wait=60, status=202).json["position"] == 1
 
 
-@pytest.mark.parametrize("wait", [0, 60])
 def test_two_requests_with_one_uuid_at_the_same_time(
-    served: Service, monkeypatch: pytest.MonkeyPatch, wait: int
+    served: Service, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     """The second comes while the first has not looked for it: they are one claim."""
-    for number in range(0 if wait else 2):
-        served.add_node(f"n{number}")
-    body = {**QUERY, "consumer": {"uuid": UUID}, "wait": wait, "even_if_impossible": True}
-    existing, inner = claims.existing, []
+    existing, inner = claims.existing, list[None]()
 
     def looking(session: Session, uuid: str, digest: str) -> Any:
         if not inner:
@@ -261,10 +261,16 @@ def test_two_requests_with_one_uuid_at_the_same_time(
             return None
         return existing(session, uuid, digest)
 
-    first = post(served, body, status=202 if wait else 201).json
-    monkeypatch.setattr(claims, "existing", looking)
-    assert post(served, body, status=202 if wait else 201).json == first
-    assert listed(served) == [UUID]
+    for wait in [0, 60]:
+        with subtests.test(wait=wait), restored(served), monkeypatch.context() as patch:
+            inner.clear()
+            for number in range(0 if wait else 2):
+                served.add_node(f"n{number}")
+            body = {**QUERY, "consumer": {"uuid": UUID}, "wait": wait, "even_if_impossible": True}
+            first = post(served, body, status=202 if wait else 201).json
+            patch.setattr(claims, "existing", looking)
+            assert post(served, body, status=202 if wait else 201).json == first
+            assert listed(served) == [UUID]
 
 
 # -- giving back -------------------------------------------------------------------------------------------------------
@@ -412,14 +418,14 @@ def test_a_wait_ends_at_its_time(served: Service) -> None:
     assert served.app.extensions["decisions"].wait(waiting, time.monotonic() + 0.05)
 
 
-@pytest.mark.parametrize("options", [{"scheduling": {"most_polls": 0}}, {"api": {"max_requests_waiting": 0}}])
-def test_requests_that_may_not_wait_hear_the_present_state(database_url: str, options: Any) -> None:
-    with Service(database_url, **options) as service:
-        service.add_conductor("r1")
-        _, waiting = _waiting(service)
-        answer = service.http.get(f"{CLAIMS}/{waiting}?wait=30")
-        assert (answer.json["state"], answer.headers["Retry-After"]) == ("waiting", "1")
-        assert "Retry-After" not in service.http.get(f"{CLAIMS}/{waiting}").headers
+def test_requests_that_may_not_wait_hear_the_present_state(database_url: str, subtests: pytest.Subtests) -> None:
+    for options in [{"scheduling": {"most_polls": 0}}, {"api": {"max_requests_waiting": 0}}]:
+        with subtests.test(options=options), Service(database_url, **options) as service, restored(service):
+            service.add_conductor("r1")
+            _, waiting = _waiting(service)
+            answer = service.http.get(f"{CLAIMS}/{waiting}?wait=30")
+            assert (answer.json["state"], answer.headers["Retry-After"]) == ("waiting", "1")
+            assert "Retry-After" not in service.http.get(f"{CLAIMS}/{waiting}").headers
 
 
 def test_one_statement_asks_for_all_who_wait(served: Service) -> None:
@@ -503,25 +509,47 @@ for _ in range(60):
     DEEP = [DEEP]
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        [], {}, 7, None, {"query": 1}, {"query": ""}, {"query": "nosuch=1"}, {"query": "resources=CUSTOM_GOLD:0"},
-        {"query": "resources=CUSTOM_GOLD:1", "flavor": "f"}, {"query": "resources=CUSTOM_GOLD:1&limit=0"},
-        {"query": "resources=%ff:1"}, {"query": "resources=CUSTOM_GOLD:1&required=\0"}, {"query": "a" * 100_001},
-        {**QUERY, "wait": -1}, {**QUERY, "wait": "9"}, {**QUERY, "wait": 1.5}, {**QUERY, "wait": None},
-        {**QUERY, "even_if_impossible": "yes"}, {**QUERY, "consumer": []}, {**QUERY, "consumer": {"uuid": "me"}},
-        {**QUERY, "consumer": {"project_id": ""}}, {**QUERY, "consumer": {"type": "host"}},
-        {**QUERY, "consumer": {"user_id": "u" * 256}}, {**QUERY, "consumer": {"name": "n"}}, {**QUERY, "name": "n1"},
-        {**LIKE_ALLOCATION, "node": "n1"}, {**LIKE_ALLOCATION, "uuid": UUID}, {**LIKE_ALLOCATION, "extra": {"a": 1}},
-        {**LIKE_ALLOCATION, "wanted": 2}, {"resource_class": "g" * 81}, {**LIKE_ALLOCATION, "traits": ["a b"]},
-        {**LIKE_ALLOCATION, "candidate_nodes": ["nosuch"]}, {"flavor": {"vcpus": "many"}}, {"flavor": DEEP},
-    ],
-)  # fmt: skip
-def test_bodies_that_are_refused(service: Service, body: Any) -> None:
-    answer = service.http.post_json(CLAIMS, body, status=400)
-    assert len(message(answer)) < 1500
-    assert listed(service) == []
+def test_bodies_that_are_refused(service: Service, subtests: pytest.Subtests) -> None:
+    for body in [
+        [],
+        {},
+        7,
+        None,
+        {"query": 1},
+        {"query": ""},
+        {"query": "nosuch=1"},
+        {"query": "resources=CUSTOM_GOLD:0"},
+        {"query": "resources=CUSTOM_GOLD:1", "flavor": "f"},
+        {"query": "resources=CUSTOM_GOLD:1&limit=0"},
+        {"query": "resources=%ff:1"},
+        {"query": "resources=CUSTOM_GOLD:1&required=\0"},
+        {"query": "a" * 100_001},
+        {**QUERY, "wait": -1},
+        {**QUERY, "wait": "9"},
+        {**QUERY, "wait": 1.5},
+        {**QUERY, "wait": None},
+        {**QUERY, "even_if_impossible": "yes"},
+        {**QUERY, "consumer": []},
+        {**QUERY, "consumer": {"uuid": "me"}},
+        {**QUERY, "consumer": {"project_id": ""}},
+        {**QUERY, "consumer": {"type": "host"}},
+        {**QUERY, "consumer": {"user_id": "u" * 256}},
+        {**QUERY, "consumer": {"name": "n"}},
+        {**QUERY, "name": "n1"},
+        {**LIKE_ALLOCATION, "node": "n1"},
+        {**LIKE_ALLOCATION, "uuid": UUID},
+        {**LIKE_ALLOCATION, "extra": {"a": 1}},
+        {**LIKE_ALLOCATION, "wanted": 2},
+        {"resource_class": "g" * 81},
+        {**LIKE_ALLOCATION, "traits": ["a b"]},
+        {**LIKE_ALLOCATION, "candidate_nodes": ["nosuch"]},
+        {"flavor": {"vcpus": "many"}},
+        {"flavor": DEEP},
+    ]:
+        with subtests.test(body=body):
+            answer = service.http.post_json(CLAIMS, body, status=400)
+            assert len(message(answer)) < 1500
+            assert listed(service) == []
 
 
 def test_other_requests_that_are_refused(service: Service) -> None:

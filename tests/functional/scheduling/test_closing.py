@@ -12,6 +12,7 @@ from tests.functional.compute.test_servers import add_image, boot, show
 from tests.functional.scheduling.test_handover import held, state, wait
 from tests.functional.scheduling.test_planned_holds import hold, plan, sweep
 from tests.passing_time import HOUR, go_by
+from tests.restored import restored
 from tests.service import Service
 
 CONSUMER = "cccccccc-0000-4000-8000-000000000001"
@@ -101,21 +102,23 @@ DOORS: list[Callable[[Service, str], bool]] = [
 ]
 
 
-@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__.strip("_"))
-def test_a_machine_is_given_until_the_hold_starts(served: Service, door: Callable[[Service, str], bool]) -> None:
-    uuid = served.node("n1")["uuid"]
-    plan(served)
-    go_by(served, HOUR - 60)
-    assert door(served, uuid)
+def test_a_machine_is_given_until_the_hold_starts(served: Service, subtests: pytest.Subtests) -> None:
+    for door in DOORS:
+        with subtests.test(door=door), restored(served):
+            uuid = served.node("n1")["uuid"]
+            plan(served)
+            go_by(served, HOUR - 60)
+            assert door(served, uuid)
 
 
-@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__.strip("_"))
-def test_and_not_afterwards(served: Service, door: Callable[[Service, str], bool]) -> None:
-    uuid = served.node("n1")["uuid"]
-    plan(served)
-    go_by(served, HOUR)
-    assert not served.node("n1")["maintenance"]
-    assert not door(served, uuid)
+def test_and_not_afterwards(served: Service, subtests: pytest.Subtests) -> None:
+    for door in DOORS:
+        with subtests.test(door=door), restored(served):
+            uuid = served.node("n1")["uuid"]
+            plan(served)
+            go_by(served, HOUR)
+            assert not served.node("n1")["maintenance"]
+            assert not door(served, uuid)
 
 
 def test_all_of_a_tree_is_closed(served: Service) -> None:

@@ -15,6 +15,7 @@ from baremetal_sched.scheduling import claims
 from baremetal_sched.scheduling.claim_requests import Request
 from baremetal_sched.scheduling.claims import NewClaim
 from tests.reservations import free_uuid
+from tests.restored import restored
 from tests.service import Service
 
 SWEEP = next(task for task in PERIODIC_TASKS if task.name == "claims")
@@ -88,9 +89,8 @@ def _aggregate(service: Service, node: str) -> None:
     service.placement("PUT", f"/resource_providers/{node}/aggregates", body)
 
 
-@pytest.mark.parametrize(
-    ("values", "request_", "free"),
-    [
+def test_what_makes_a_machine_fit_hands_it_over(served: Service, subtests: pytest.Subtests) -> None:
+    for values, request_, free in [
         ({}, GOLD, _maintenance_off),
         ({}, GOLD_A, _trait),
         ({}, LIKE_ALLOCATION, _trait),
@@ -103,19 +103,16 @@ def _aggregate(service: Service, node: str) -> None:
             ),
             _aggregate,
         ),
-    ],
-)
-def test_what_makes_a_machine_fit_hands_it_over(
-    served: Service, values: dict[str, Any], request_: Request, free: Free
-) -> None:
-    node = served.add_node("n1", **{"resource_class": "gold", **values})
-    if free is _maintenance_off:
-        served.baremetal("PUT", f"/nodes/{node}/maintenance", {"reason": "r"})
-    waiting = wait(served, request_)
-    assert state(served, waiting) == "waiting"
-    free(served, node)
-    assert held(served, waiting) == [node]
-    assert served.database.snapshot(audit) == []
+    ]:
+        with subtests.test(values=values, request_=request_), restored(served):
+            node = served.add_node("n1", **{"resource_class": "gold", **values})
+            if free is _maintenance_off:
+                served.baremetal("PUT", f"/nodes/{node}/maintenance", {"reason": "r"})
+            waiting = wait(served, request_)
+            assert state(served, waiting) == "waiting"
+            free(served, node)
+            assert held(served, waiting) == [node]
+            assert served.database.snapshot(audit) == []
 
 
 def test_the_end_of_cleaning_hands_the_machine_over(served: Service) -> None:

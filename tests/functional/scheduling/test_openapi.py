@@ -93,22 +93,22 @@ def test_allocations_are_described() -> None:
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize("strategy", SCHEMES)
-def test_anyone_may_read_it(database_url: str, tmp_path: Path, strategy: str) -> None:
-    with service_with(strategy, database_url, tmp_path) as service:
-        (version,) = service.http.get("/scheduling/v1").json["versions"]
-        links = {link["rel"]: link["href"] for link in version["links"]}
-        with service.statements() as statements:
-            found = service.http.get(links["service-desc"]).json
-        assert statements == []
-        OpenAPIV31SpecValidator(found).validate()
-        assert found["servers"] == [{"url": "http://localhost/scheduling"}]
-        assert links["self"] == f"{found['servers'][0]['url']}/v1"
-        scheme = SCHEMES[strategy]
-        assert found["components"].get("securitySchemes", {}).get("caller") == scheme
-        assert (found.get("security") == [{"caller": []}]) == (scheme is not None)
-        public = {path for path, methods in found["paths"].items() if methods.get("get", {}).get("security") == []}
-        assert public == {"/", "/v1", "/v1/openapi.json"}
+def test_anyone_may_read_it(database_url: str, tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for strategy in SCHEMES:
+        with subtests.test(strategy=strategy), service_with(strategy, database_url, tmp_path) as service:
+            (version,) = service.http.get("/scheduling/v1").json["versions"]
+            links = {link["rel"]: link["href"] for link in version["links"]}
+            with service.statements() as statements:
+                found = service.http.get(links["service-desc"]).json
+            assert statements == []
+            OpenAPIV31SpecValidator(found).validate()
+            assert found["servers"] == [{"url": "http://localhost/scheduling"}]
+            assert links["self"] == f"{found['servers'][0]['url']}/v1"
+            scheme = SCHEMES[strategy]
+            assert found["components"].get("securitySchemes", {}).get("caller") == scheme
+            assert (found.get("security") == [{"caller": []}]) == (scheme is not None)
+            public = {path for path, methods in found["paths"].items() if methods.get("get", {}).get("security") == []}
+            assert public == {"/", "/v1", "/v1/openapi.json"}
 
 
 @pytest.mark.sqlite_only

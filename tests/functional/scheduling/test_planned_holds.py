@@ -248,8 +248,9 @@ def test_a_planned_lockout_waits_for_the_conductor(served: Service) -> None:
     assert listed(served)[0]["state"] == "active"
 
 
-@pytest.mark.parametrize(("kind", "status"), [("lockout", 409), ("operator_hold", 204)])
-def test_a_lockout_loosens_no_guard(served: Service, kind: str, status: int) -> None:
-    served.set_columns(served.node("n1")["uuid"], instance_uuid="3f2504e0-4f89-41d3-9a0c-0305e82c3302")
-    hold(served, kind)
-    served.baremetal("DELETE", "/nodes/n1", status=status)
+def test_a_lockout_loosens_no_guard(served: Service, subtests: pytest.Subtests) -> None:
+    for kind, status in [("lockout", 409), ("operator_hold", 204)]:
+        with subtests.test(kind=kind):
+            served.set_columns(served.node("n1")["uuid"], instance_uuid="3f2504e0-4f89-41d3-9a0c-0305e82c3302")
+            hold(served, kind)
+            served.baremetal("DELETE", "/nodes/n1", status=status)

@@ -11,6 +11,7 @@ from baremetal_sched.image.access import EVERYTHING
 from tests.functional.compute.test_booting import add_child
 from tests.functional.compute.world import ZEROS, boot
 from tests.functional.compute.world import flavor as server_flavor
+from tests.restored import restored
 from tests.service import Service
 
 GOLD = {"vcpus": 4, "ram": 2048, "disk": 20, "extra_specs": {"resources:CUSTOM_GOLD": "1", **ZEROS}}
@@ -141,9 +142,8 @@ def test_a_flavor_and_an_image_by_id(service: Service) -> None:
     assert unknown in refused(service, flavor="gold", image=unknown)
 
 
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
+def test_what_is_refused(service: Service, subtests: pytest.Subtests) -> None:
+    for body, said in [
         ({}, "'flavor' is a required property"),
         ({"flavor": 1}, "flavor"),
         ({"flavor": {"vcpu": 1}}, "'vcpu' was unexpected"),
@@ -168,10 +168,9 @@ def test_a_flavor_and_an_image_by_id(service: Service) -> None:
             },
             "The image requires CUSTOM_A, which the flavor forbids",
         ),
-    ],
-)
-def test_what_is_refused(service: Service, body: dict[str, Any], said: str) -> None:
-    assert said in refused(service, **body)
+    ]:
+        with subtests.test(body=body):
+            assert said in refused(service, **body)
 
 
 def test_a_conflict_is_decided_by_the_server(service: Service) -> None:
@@ -199,14 +198,14 @@ def test_too_many_conditions(service: Service) -> None:
     assert "are too many in one request" in refused(service, flavor=GOLD, image={"properties": properties})
 
 
-@pytest.mark.parametrize(("roles", "status"), [("admin", 200), ("service", 200), ("member", 403), (None, 401)])
-def test_who_may_ask(database_url: str, roles: str | None, status: int) -> None:
-    with Service(database_url, api={"auth_strategy": "noauth2"}) as secured:
-        headers = {"X-Auth-Token": "u:p", "X-Roles": roles} if roles else {}
-        answer = secured.http.post_json("/scheduling/v1/requests", {"flavor": GOLD}, headers=headers, status=status)
-        assert ("placement_query" in answer.json) == (status == 200)
-        assert ("candidates" in answer.json) == (status == 200)
-        assert secured.http.get("/scheduling/v1").status_int == 200
+def test_who_may_ask(database_url: str, subtests: pytest.Subtests) -> None:
+    for roles, status in [("admin", 200), ("service", 200), ("member", 403), (None, 401)]:
+        with subtests.test(roles=roles), Service(database_url, api={"auth_strategy": "noauth2"}) as secured:
+            headers = {"X-Auth-Token": "u:p", "X-Roles": roles} if roles else {}
+            answer = secured.http.post_json("/scheduling/v1/requests", {"flavor": GOLD}, headers=headers, status=status)
+            assert ("placement_query" in answer.json) == (status == 200)
+            assert ("candidates" in answer.json) == (status == 200)
+            assert secured.http.get("/scheduling/v1").status_int == 200
 
 
 def test_tenants_see_how_many_nodes_fit_of_those_that_they_may_use(database_url: str) -> None:
@@ -243,12 +242,19 @@ def test_tenants_see_how_many_nodes_fit_of_those_that_they_may_use(database_url:
         ask(admin, flavor="f")
 
 
-@pytest.mark.parametrize("amount", [2**31, 2**63, "9" * 255])
-def test_more_than_any_node_has(service: Service, amount: int | str) -> None:
-    service.add_node("n1")
-    found = dry_run(service, flavor=with_specs(resources__CUSTOM_GOLD=amount)).json
-    assert found["candidates"] == []
-    assert f"1 cannot give {amount} of CUSTOM_GOLD"[:100] in found["reason"]
-    most = 2**31 - 1
-    flavor = {"vcpus": most, "disk": most, "ephemeral": most, "swap": most, "extra_specs": {"resources:VCPU": "0"}}
-    assert "1 cannot give 4297064446 of DISK_GB" in dry_run(service, flavor=flavor).json["reason"]
+def test_more_than_any_node_has(service: Service, subtests: pytest.Subtests) -> None:
+    for amount in [2**31, 2**63, "9" * 255]:
+        with subtests.test(amount=amount), restored(service):
+            service.add_node("n1")
+            found = dry_run(service, flavor=with_specs(resources__CUSTOM_GOLD=amount)).json
+            assert found["candidates"] == []
+            assert f"1 cannot give {amount} of CUSTOM_GOLD"[:100] in found["reason"]
+            most = 2**31 - 1
+            flavor = {
+                "vcpus": most,
+                "disk": most,
+                "ephemeral": most,
+                "swap": most,
+                "extra_specs": {"resources:VCPU": "0"},
+            }
+            assert "1 cannot give 4297064446 of DISK_GB" in dry_run(service, flavor=flavor).json["reason"]

@@ -107,47 +107,54 @@ def test_no_request_is_a_defect(service: Service, lines: io.StringIO) -> None:
     assert service.baremetal("POST", "/heartbeat/lost", beat, status="*").status_int == 503
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_no_verb_leaves_it_reserved(service: Service, state: str) -> None:
-    steps = {name: [STEP] for name in ("clean_steps", "service_steps")}
-    for verb in VERBS:
-        service.set_columns(uuid_of(service), provision_state=state, target_provision_state=None, maintenance=False)
-        more = {"clean": {"clean_steps": steps["clean_steps"]}, "service": {"service_steps": steps["service_steps"]}}
-        more["rescue"] = {"rescue_password": "x"}
-        body = {"target": verb, **more.get(verb, {})}
-        answer = service.baremetal("PUT", "/nodes/lost/states/provision", body, status="*")
-        assert answer.status_int in (202, 400, 409, 503), (verb, answer.text)
-        service.work()
-        assert service.node("lost")["reservation"] is None, verb
+def test_no_verb_leaves_it_reserved(service: Service, subtests: pytest.Subtests) -> None:
+    for state in STATES:
+        with subtests.test(state=state):
+            steps = {name: [STEP] for name in ("clean_steps", "service_steps")}
+            for verb in VERBS:
+                service.set_columns(
+                    uuid_of(service), provision_state=state, target_provision_state=None, maintenance=False
+                )
+                more = {
+                    "clean": {"clean_steps": steps["clean_steps"]},
+                    "service": {"service_steps": steps["service_steps"]},
+                }
+                more["rescue"] = {"rescue_password": "x"}
+                body = {"target": verb, **more.get(verb, {})}
+                answer = service.baremetal("PUT", "/nodes/lost/states/provision", body, status="*")
+                assert answer.status_int in (202, 400, 409, 503), (verb, answer.text)
+                service.work()
+                assert service.node("lost")["reservation"] is None, verb
 
 
 def uuid_of(service: Service) -> str:
     return str(service.node("lost")["uuid"])
 
 
-@pytest.mark.parametrize(
-    "state", ["available", "clean wait", "wait call-back", "rescue wait", "inspect wait", "deleting"]
-)
-def test_chores_go_on(service: Service, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chores_go_on(service: Service, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests) -> None:
     """With the other node, whose machine is not as the node says."""
-    monkeypatch.setattr(FakePower, "get_power_state", lambda self, machine: "power on")
-    monkeypatch.setattr(FakePower, "only_remembers", False)
-    settings = service.conductors["c1"]._settings
-    settings.set_override("force_power_state_during_sync", False, "conductor")
-    for name in ("clean_callback_timeout", "deploy_callback_timeout", "rescue_callback_timeout"):
-        settings.set_override(name, 1, "conductor")
-    long_ago = service.database.read(lambda session: session.query(Node.created_at).first())[0].replace(year=2020)
-    columns = {"provision_state": state, "provision_updated_at": long_ago}
-    service.set_columns(uuid_of(service), **columns, inspection_started_at=long_ago, power_state="power on")
-    service.set_columns(service.node("other")["uuid"], power_state="power off")
-    for _ in range(4):
-        for task in PERIODIC_TASKS:
-            service.conductors["c1"].run_periodic_task(task)
-        service.work()
-    assert service.node("other")["power_state"] == "power on"
-    lost = service.node("lost")
-    assert lost["reservation"] is None
-    assert state not in ("clean wait", "wait call-back", "rescue wait") or lost["provision_state"] != state
+    for state in ["available", "clean wait", "wait call-back", "rescue wait", "inspect wait", "deleting"]:
+        with subtests.test(state=state):
+            monkeypatch.setattr(FakePower, "get_power_state", lambda self, machine: "power on")
+            monkeypatch.setattr(FakePower, "only_remembers", False)
+            settings = service.conductors["c1"]._settings
+            settings.set_override("force_power_state_during_sync", False, "conductor")
+            for name in ("clean_callback_timeout", "deploy_callback_timeout", "rescue_callback_timeout"):
+                settings.set_override(name, 1, "conductor")
+            long_ago = service.database.read(lambda session: session.query(Node.created_at).first())[0].replace(
+                year=2020
+            )
+            columns = {"provision_state": state, "provision_updated_at": long_ago}
+            service.set_columns(uuid_of(service), **columns, inspection_started_at=long_ago, power_state="power on")
+            service.set_columns(service.node("other")["uuid"], power_state="power off")
+            for _ in range(4):
+                for task in PERIODIC_TASKS:
+                    service.conductors["c1"].run_periodic_task(task)
+                service.work()
+            assert service.node("other")["power_state"] == "power on"
+            lost = service.node("lost")
+            assert lost["reservation"] is None
+            assert state not in ("clean wait", "wait call-back", "rescue wait") or lost["provision_state"] != state
 
 
 @pytest.fixture

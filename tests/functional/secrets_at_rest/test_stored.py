@@ -93,21 +93,30 @@ def test_a_patch_sees_the_values(serve: Callable[..., Service], key_file: Path) 
 HOSTILE = ["~", "~~~", "~00000000~gAAAA~{}", "~00000000~gAAAA~", "~plain~x", '~"', "gAAAAABl", MASK, "\u212a\n\t"]
 
 
-@pytest.mark.parametrize("has_key", [True, False])
-def test_values_that_look_encrypted(serve: Callable[..., Service], key_file: Path, has_key: bool) -> None:
+def test_values_that_look_encrypted(serve: Callable[..., Service], key_file: Path, subtests: pytest.Subtests) -> None:
     """They come back as they were, with a key and without."""
-    service = serve(key_file if has_key else None, SHOWING)
-    uuid = service.add_node("n1", power=False)
-    for value in HOSTILE:
-        info = {"redfish_password": value, value: value, "nested": [value, {"password": {"a": value}}]}
-        service.patch("n1", ("replace", "/driver_info", info))
-        assert service.node("n1")["driver_info"] == info
-        assert service.database.read(lambda session: nodes.find(session, "n1").driver_info) == info
-        values: dict[str, str | None] = {"AdminPassword": value, "Mode": value}
-        for _ in range(2):
-            service.database.write(partial(keep, uuid=uuid, values=values))
-            kept = service.database.read(lambda session: bios.settings(session, nodes.find(session, uuid)))
-            assert {setting.name: setting.value for setting in kept} == values
+    for has_key in [True, False]:
+        with subtests.test(has_key=has_key):
+            service = serve(key_file if has_key else None, SHOWING)
+            uuid = service.add_node(f"n{has_key}", power=False)
+            for value in HOSTILE:
+                info = {"redfish_password": value, value: value, "nested": [value, {"password": {"a": value}}]}
+                service.patch(uuid, ("replace", "/driver_info", info))
+                assert service.node(uuid)["driver_info"] == info
+                assert kept_info(service, uuid) == info
+                values: dict[str, str | None] = {"AdminPassword": value, "Mode": value}
+                for _ in range(2):
+                    service.database.write(partial(keep, uuid=uuid, values=values))
+                    kept = kept_settings(service, uuid)
+                    assert {setting.name: setting.value for setting in kept} == values
+
+
+def kept_info(service: Service, uuid: str) -> Any:
+    return service.database.read(lambda session: nodes.find(session, uuid).driver_info)
+
+
+def kept_settings(service: Service, uuid: str) -> Any:
+    return service.database.read(lambda session: bios.settings(session, nodes.find(session, uuid)))
 
 
 def keep(session: Session, uuid: str, values: dict[str, str | None]) -> None:

@@ -66,20 +66,21 @@ def _furnish(cloud: Cloud) -> None:
 OTHERS = [("anna", "green"), ("bert", "blue")]
 
 
-@pytest.mark.parametrize(("name", "other"), OTHERS)
-def test_a_tenant_sees_and_changes_nothing_of_the_other(cloud: Cloud, name: str, other: str) -> None:
-    server, node = cloud.servers[other], cloud.nodes[other]
-    for method, path, body, expected in tries(server, node, other):
-        answer = cloud.ask(name, method, path, body)
-        assert answer.status_int in expected, f"{name}: {method} {path}: {answer.status_int} {answer.text}"
-    with cloud.by("operator") as service:
-        assert service.compute("GET", f"/servers/{server}").json["server"]["status"] == "ACTIVE"
-        assert list(service.placement("GET", f"/allocations/{server}").json["allocations"]) == [node]
-    for path in LISTS:
-        text = cloud.ask(name, "GET", path).text
-        assert node not in text
-        assert server not in text
-        assert f"of-{other}" not in text
+def test_a_tenant_sees_and_changes_nothing_of_the_other(cloud: Cloud, subtests: pytest.Subtests) -> None:
+    for name, other in OTHERS:
+        with subtests.test(name=name, other=other):
+            server, node = cloud.servers[other], cloud.nodes[other]
+            for method, path, body, expected in tries(server, node, other):
+                answer = cloud.ask(name, method, path, body)
+                assert answer.status_int in expected, f"{name}: {method} {path}: {answer.status_int} {answer.text}"
+            with cloud.by("operator") as service:
+                assert service.compute("GET", f"/servers/{server}").json["server"]["status"] == "ACTIVE"
+                assert list(service.placement("GET", f"/allocations/{server}").json["allocations"]) == [node]
+            for path in LISTS:
+                text = cloud.ask(name, "GET", path).text
+                assert node not in text
+                assert server not in text
+                assert f"of-{other}" not in text
 
 
 def tries(server: str, node: str, other: str) -> Iterator[tuple[str, str, Any, set[int]]]:
@@ -114,14 +115,15 @@ def _claim(node: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "own"), [("anna", "blue"), ("bert", "green")])
-def test_a_tenant_has_what_is_its_own(cloud: Cloud, name: str, own: str) -> None:
-    server, node = cloud.servers[own], cloud.nodes[own]
-    assert cloud.ask(name, "GET", f"/compute/v2.1/servers/{server}").json["server"]["status"] == "ACTIVE"
-    assert [each["uuid"] for each in cloud.ask(name, "GET", "/baremetal/v1/nodes").json["nodes"]] == [node]
-    assert cloud.status(name, "GET", f"/placement/usages?project_id={own}") == 200
-    assert cloud.status(name, "GET", "/scheduling/v1/capacity") == 200
-    assert cloud.status(name, "DELETE", f"/compute/v2.1/servers/{server}") == 204
+def test_a_tenant_has_what_is_its_own(cloud: Cloud, subtests: pytest.Subtests) -> None:
+    for name, own in [("anna", "blue"), ("bert", "green")]:
+        with subtests.test(name=name):
+            server, node = cloud.servers[own], cloud.nodes[own]
+            assert cloud.ask(name, "GET", f"/compute/v2.1/servers/{server}").json["server"]["status"] == "ACTIVE"
+            assert [each["uuid"] for each in cloud.ask(name, "GET", "/baremetal/v1/nodes").json["nodes"]] == [node]
+            assert cloud.status(name, "GET", f"/placement/usages?project_id={own}") == 200
+            assert cloud.status(name, "GET", "/scheduling/v1/capacity") == 200
+            assert cloud.status(name, "DELETE", f"/compute/v2.1/servers/{server}") == 204
 
 
 def test_a_node_without_an_owner(cloud: Cloud) -> None:

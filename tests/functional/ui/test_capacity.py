@@ -45,18 +45,16 @@ def test_classes_by_groups(service: Service) -> None:
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize(
-    ("query", "said"),
-    [
+def test_what_is_refused(service: Service, subtests: pytest.Subtests) -> None:
+    for query, said in [
         ("traits=nvme", "Invalid traits"),
         ("traits=%3Cscript%3E", "Invalid traits"),
         ("group_by=owner", "Unexpected arguments: group_by"),
         ("driver=a&driver=b", "one value for driver"),
         ("owner=%00", "NUL"),
-    ],
-)
-def test_what_is_refused(service: Service, query: str, said: str) -> None:
-    assert said in look(service, f"/capacity?{query}", 400).text
+    ]:
+        with subtests.test(query=query):
+            assert said in look(service, f"/capacity?{query}", 400).text
 
 
 def test_hostile_names_are_texts(service: Service) -> None:
@@ -67,17 +65,20 @@ def test_hostile_names_are_texts(service: Service) -> None:
         assert "n1" in look(service, link.removeprefix("/ui")).text
 
 
-@pytest.mark.parametrize("nodes", [0, 6])
-def test_one_statement_whatever_the_fleet(service: Service, nodes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("baremetal_sched.ui.capacity.MOST_ROWS", 2)
-    for place in range(nodes):
-        service.add_node(f"n{place}", resource_class=f"class{place}", power=False)
-    with service.statements() as statements:
-        document = look(service, "/capacity?not-traits=CUSTOM_A")
-    assert len(statements) == 1
-    if nodes:
-        assert len(document.rows(TABLE)) == 2
-        assert "And 4 more rows" in document.text
+def test_one_statement_whatever_the_fleet(
+    service: Service, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
+    for nodes in [0, 6]:
+        with subtests.test(nodes=nodes):
+            monkeypatch.setattr("baremetal_sched.ui.capacity.MOST_ROWS", 2)
+            for place in range(nodes):
+                service.add_node(f"n{place}", resource_class=f"class{place}", power=False)
+            with service.statements() as statements:
+                document = look(service, "/capacity?not-traits=CUSTOM_A")
+            assert len(statements) == 1
+            if nodes:
+                assert len(document.rows(TABLE)) == 2
+                assert "And 4 more rows" in document.text
 
 
 def test_tenants_see_their_own_machines(database_url: str) -> None:

@@ -147,9 +147,8 @@ def test_a_provider_that_is_no_node(service: Service) -> None:
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize(
-    ("query", "said"),
-    [
+def test_what_is_refused(service: Service, subtests: pytest.Subtests) -> None:
+    for query, said in [
         ("required=CUSTOM_A", "Fill in a resource class"),
         ("class=gold&query=resources%3DVCPU:1", "a resource class or a query"),
         ("query=resources", "Badly formed resources parameter"),
@@ -160,11 +159,10 @@ def test_a_provider_that_is_no_node(service: Service) -> None:
         ("class=gold&required=%E2%80%AE", "Invalid required"),
         ("class=gold&amount=1e9", "from 1 to"),
         ("class=gold&colour=red", "Unexpected arguments: colour"),
-    ],
-)
-def test_what_is_refused(service: Service, query: str, said: str) -> None:
-    document = look(service, f"/find?{query}", 400)
-    assert said in document.text
+    ]:
+        with subtests.test(query=query):
+            document = look(service, f"/find?{query}", 400)
+            assert said in document.text
 
 
 @pytest.mark.sqlite_only
@@ -180,17 +178,18 @@ def test_hostile_names_are_texts(service: Service) -> None:
     look(service, "/find?class=gold&required=" + ",".join(f"CUSTOM_{place}" for place in range(150)))
 
 
-@pytest.mark.parametrize("nodes", [0, 8])
-def test_the_number_of_statements_does_not_depend_on_the_fleet(service: Service, nodes: int) -> None:
-    for place in range(nodes):
-        service.add_node(f"n{place}", traits=(f"CUSTOM_{place}",))
-    with service.statements() as statements:
-        look(service, "/find?class=gold&required=CUSTOM_NVEM&forbidden=CUSTOM_1")
-    assert len(statements) <= 14
-    with service.statements() as statements:
-        document = look(service, "/find?class=gold")
-    assert len(statements) <= 16
-    assert (FITTING in document.tables) == bool(nodes)
+def test_the_number_of_statements_does_not_depend_on_the_fleet(service: Service, subtests: pytest.Subtests) -> None:
+    for nodes in [0, 8]:
+        with subtests.test(nodes=nodes):
+            for place in range(nodes):
+                service.add_node(f"n{place}", traits=(f"CUSTOM_{place}",))
+            with service.statements() as statements:
+                look(service, "/find?class=gold&required=CUSTOM_NVEM&forbidden=CUSTOM_1")
+            assert len(statements) <= 14
+            with service.statements() as statements:
+                document = look(service, "/find?class=gold")
+            assert len(statements) <= 16
+            assert (FITTING in document.tables) == bool(nodes)
 
 
 @pytest.mark.sqlite_only

@@ -2,7 +2,6 @@
 
 import base64
 from pathlib import Path
-from typing import Any
 
 import bcrypt
 import pytest
@@ -23,55 +22,62 @@ def test_all_addresses_of_the_navigation_are_pages_and_no_other_is_left_out() ->
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize("path", ["/ui", *(f"/ui{path}" for path in ADDRESSES), "/ui/nothing", "/ui/static/ui.css"])
-def test_nothing_but_what_the_service_sends_is_loaded(service: Service, path: str) -> None:
-    answer = service.http.get(path, expect_errors=True)
-    policy = answer.headers["Content-Security-Policy"].split("; ")
-    assert policy[0] == "default-src 'none'"
-    assert {"script-src 'self'", "connect-src 'self'"} < set(policy)
-    assert {"base-uri 'none'", "frame-ancestors 'none'", "form-action 'self'", "style-src 'self'"} < set(policy)
-    assert "unsafe" not in answer.headers["Content-Security-Policy"]
-    assert answer.headers["X-Content-Type-Options"] == "nosniff"
-    assert answer.headers["Referrer-Policy"] == "no-referrer"
-    assert answer.headers["Cache-Control"] == ("no-cache" if "static" in path else "no-store")
-    assert answer.headers["X-OpenStack-Request-Id"].startswith("req-")
+def test_nothing_but_what_the_service_sends_is_loaded(service: Service, subtests: pytest.Subtests) -> None:
+    for path in ["/ui", *(f"/ui{path}" for path in ADDRESSES), "/ui/nothing", "/ui/static/ui.css"]:
+        with subtests.test(path=path):
+            answer = service.http.get(path, expect_errors=True)
+            policy = answer.headers["Content-Security-Policy"].split("; ")
+            assert policy[0] == "default-src 'none'"
+            assert {"script-src 'self'", "connect-src 'self'"} < set(policy)
+            assert {"base-uri 'none'", "frame-ancestors 'none'", "form-action 'self'", "style-src 'self'"} < set(policy)
+            assert "unsafe" not in answer.headers["Content-Security-Policy"]
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+            assert answer.headers["Referrer-Policy"] == "no-referrer"
+            assert answer.headers["Cache-Control"] == ("no-cache" if "static" in path else "no-store")
+            assert answer.headers["X-OpenStack-Request-Id"].startswith("req-")
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize("path", ADDRESSES)
-def test_every_page_is_in_the_navigation_and_links_to_this_service_only(service: Service, path: str) -> None:
-    document = look(service, path)
-    assert all(link.startswith(("/ui/", "#")) for link in document.links())
-    assert all((each["href"] or "").startswith("/ui/static/") for each in document.all("link"))
-    current = [each["href"] for each in document.all("a") if each.get("aria-current") == "page"]
-    assert current == [f"/ui{path}"]
-    assert document.links()[0] == "#content"
-    assert [each.get("action") for _, each in document.elements if each.get("role") == "search"] == ["/ui/search"]
-    assert document.all("main")[0]["id"] == "content"
+def test_every_page_is_in_the_navigation_and_links_to_this_service_only(
+    service: Service, subtests: pytest.Subtests
+) -> None:
+    for path in ADDRESSES:
+        with subtests.test(path=path):
+            document = look(service, path)
+            assert all(link.startswith(("/ui/", "#")) for link in document.links())
+            assert all((each["href"] or "").startswith("/ui/static/") for each in document.all("link"))
+            current = [each["href"] for each in document.all("a") if each.get("aria-current") == "page"]
+            assert current == [f"/ui{path}"]
+            assert document.links()[0] == "#content"
+            assert [each.get("action") for _, each in document.elements if each.get("role") == "search"] == [
+                "/ui/search"
+            ]
+            assert document.all("main")[0]["id"] == "content"
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize("path", ["", *ADDRESSES, "/static/ui.css"])
-def test_head_is_get_without_a_body(service: Service, path: str) -> None:
-    asked, told = service.http.get(f"/ui{path}"), service.http.head(f"/ui{path}")
-    assert told.body == b""
-    assert told.headers["Content-Type"] == asked.headers["Content-Type"]
-    assert asked.body
+def test_head_is_get_without_a_body(service: Service, subtests: pytest.Subtests) -> None:
+    for path in ["", *ADDRESSES, "/static/ui.css"]:
+        with subtests.test(path=path):
+            asked, told = service.http.get(f"/ui{path}"), service.http.head(f"/ui{path}")
+            assert told.body == b""
+            assert told.headers["Content-Type"] == asked.headers["Content-Type"]
+            assert asked.body
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
-def test_pages_are_for_reading(service: Service, method: str) -> None:
-    answer = service.http.request("/ui/", method=method, expect_errors=True)
-    assert answer.status_int == 405
-    assert answer.headers["Allow"] == "GET, HEAD"
-    assert "<h1>405 Method Not Allowed</h1>" in answer.text
+def test_pages_are_for_reading(service: Service, subtests: pytest.Subtests) -> None:
+    for method in ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"]:
+        with subtests.test(method=method):
+            answer = service.http.request("/ui/", method=method, expect_errors=True)
+            assert answer.status_int == 405
+            assert answer.headers["Allow"] == "GET, HEAD"
+            assert "<h1>405 Method Not Allowed</h1>" in answer.text
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize(
-    ("path", "status", "said"),
-    [
+def test_what_is_refused_is_a_page(service: Service, subtests: pytest.Subtests) -> None:
+    for path, status, said in [
         ("/nothing", 404, "could not be found"),
         ("/static/../app.py", 404, "could not be found"),
         ("/static/api.py", 404, "could not be found"),
@@ -81,13 +87,12 @@ def test_pages_are_for_reading(service: Service, method: str) -> None:
         ("/?%3Cscript%3Ealert(1)%3C%2Fscript%3E=1", 400, "<script>alert(1)</script>"),
         ("/?a=%FF", 400, "UTF-8"),
         ("/?" + "a" * 5000, 400, "Unexpected arguments"),
-    ],
-)
-def test_what_is_refused_is_a_page(service: Service, path: str, status: int, said: str) -> None:
-    document = look(service, path, status)
-    assert said in document.text
-    assert document.all("title")
-    assert document.texts[0][1].startswith(f"{status} ")
+    ]:
+        with subtests.test(path=path):
+            document = look(service, path, status)
+            assert said in document.text
+            assert document.all("title")
+            assert document.texts[0][1].startswith(f"{status} ")
 
 
 @pytest.mark.sqlite_only
@@ -151,25 +156,26 @@ def status(service: Service, listener: str, host: str, path: str = "/ui/") -> in
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize("strategy", ["none", "noauth"])
-@pytest.mark.parametrize("insecure", [False, True])
-def test_without_authentication_pages_are_for_this_machine(database_url: str, strategy: str, insecure: bool) -> None:
-    with Service(database_url, api={"auth_strategy": strategy, "insecure": insecure}) as service:
-        for host in ("127.0.0.1:6385", "localhost", "[::1]:6385"):
-            assert status(service, "127.0.0.1", host) == 200
-        assert status(service, "::1", "[::1]") == 200
-        assert status(service, "192.0.2.1", "192.0.2.1:6385") == 403
-        assert status(service, "0.0.0.0", "localhost") == 403
-        # A proxy on this machine, or a foreign name that leads here.
-        assert status(service, "127.0.0.1", "api.example.org") == 403
-        assert status(service, "127.0.0.1", "api.example.org", "/ui/static/ui.css") == 403
-        for header in ("X-Forwarded-For", "X-Real-IP", "Forwarded", "Via"):
-            look(service, status=403, **{header: "127.0.0.1"})
-        if insecure:
-            assert status(service, "192.0.2.1", "192.0.2.1", "/scheduling/v1/capacity") == 200
-            place = {"SERVER_NAME": "192.0.2.1"}
-            document = read(service.http.get("/ui/", extra_environ=place, status=403))
-            assert "http_basic" in document.text
+def test_without_authentication_pages_are_for_this_machine(database_url: str, subtests: pytest.Subtests) -> None:
+    for strategy in ["none", "noauth"]:
+        for insecure in [False, True]:
+            api = {"auth_strategy": strategy, "insecure": insecure}
+            with subtests.test(api=api), Service(database_url, api=api) as service:
+                for host in ("127.0.0.1:6385", "localhost", "[::1]:6385"):
+                    assert status(service, "127.0.0.1", host) == 200
+                assert status(service, "::1", "[::1]") == 200
+                assert status(service, "192.0.2.1", "192.0.2.1:6385") == 403
+                assert status(service, "0.0.0.0", "localhost") == 403
+                # A proxy on this machine, or a foreign name that leads here.
+                assert status(service, "127.0.0.1", "api.example.org") == 403
+                assert status(service, "127.0.0.1", "api.example.org", "/ui/static/ui.css") == 403
+                for header in ("X-Forwarded-For", "X-Real-IP", "Forwarded", "Via"):
+                    look(service, status=403, **{header: "127.0.0.1"})
+                if insecure:
+                    assert status(service, "192.0.2.1", "192.0.2.1", "/scheduling/v1/capacity") == 200
+                    place = {"SERVER_NAME": "192.0.2.1"}
+                    document = read(service.http.get("/ui/", extra_environ=place, status=403))
+                    assert "http_basic" in document.text
 
 
 #: One that is unavailable: it is not asked.
@@ -185,22 +191,17 @@ KEYSTONE = {
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
+def test_where_there_are_no_pages_a_plain_text_says_why(database_url: str, subtests: pytest.Subtests) -> None:
+    for settings, said in [
         ({"api": {"auth_strategy": "keystone"}, "keystone_authtoken": KEYSTONE}, "tokens of Keystone"),
         ({"ui": {"enabled": False}}, "[ui] enabled = false"),
-    ],
-)
-def test_where_there_are_no_pages_a_plain_text_says_why(
-    database_url: str, settings: dict[str, dict[str, Any]], said: str
-) -> None:
-    with Service(database_url, **settings) as service:
-        for path in ("/ui", "/ui/", "/ui/nothing", "/ui/static/ui.css"):
-            answer = service.http.get(path, status=404)
-            assert answer.content_type == "text/plain"
-            assert said in answer.text
-        assert "ui" not in service.http.get("/").json["links"]
+    ]:
+        with subtests.test(settings=settings), Service(database_url, **settings) as service:
+            for path in ("/ui", "/ui/", "/ui/nothing", "/ui/static/ui.css"):
+                answer = service.http.get(path, status=404)
+                assert answer.content_type == "text/plain"
+                assert said in answer.text
+            assert "ui" not in service.http.get("/").json["links"]
 
 
 @pytest.mark.sqlite_only

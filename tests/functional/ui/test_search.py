@@ -24,9 +24,8 @@ def fleet(service: Service) -> Service:
     return service
 
 
-@pytest.mark.parametrize(
-    ("asked", "name"),
-    [
+def test_it_goes_to_the_one(fleet: Service, subtests: pytest.Subtests) -> None:
+    for asked, name in [
         ("web-1", "web-1"),
         (" web-2 ", "web-2"),
         ("WEB-2", "web-2"),
@@ -38,11 +37,10 @@ def fleet(service: Service) -> Service:
         ("shop", "web-2"),
         ("sho", "web-2"),
         (CONSUMER, "db-1"),
-    ],
-)
-def test_it_goes_to_the_one(fleet: Service, asked: str, name: str) -> None:
-    answer = fleet.http.get("/ui/search", {"q": asked}, status=303)
-    assert answer.headers["Location"].endswith(f"/ui/nodes/{fleet.node(name)['uuid']}")
+    ]:
+        with subtests.test(asked=asked):
+            answer = fleet.http.get("/ui/search", {"q": asked}, status=303)
+            assert answer.headers["Location"].endswith(f"/ui/nodes/{fleet.node(name)['uuid']}")
 
 
 def test_several_are_a_list(fleet: Service) -> None:

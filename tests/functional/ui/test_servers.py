@@ -73,36 +73,32 @@ def test_which_are_in_error_and_why_is_one_link_away(servers: Service) -> None:
     assert (row[0], row[-1]) == ("two", "No valid host was found.")
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
+def test_filters(servers: Service, subtests: pytest.Subtests) -> None:
+    for query, found in [
         ("status=ACTIVE&sort_key=name", {"one", HOSTILE}),
         ("status=BUILD", set()),
         ("name=TW", {"two"}),
         ("project=p2", {HOSTILE}),
         ("flavor=f1&image=11111111-1111-4111-8111-111111111111", {"one", "two", HOSTILE}),
         ("flavor=other", set()),
-    ],
-)
-def test_filters(servers: Service, query: str, found: set[str]) -> None:
-    document = look(servers, f"/servers?{query}")
-    assert set(names(document)) == found
-    assert ("No server matches" in document.text) == (not found)
+    ]:
+        with subtests.test(query=query):
+            document = look(servers, f"/servers?{query}")
+            assert set(names(document)) == found
+            assert ("No server matches" in document.text) == (not found)
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize(
-    ("query", "status", "said"),
-    [
+def test_what_is_refused(servers: Service, subtests: pytest.Subtests) -> None:
+    for query, status, said in [
         ("status=eror", 400, "No server has the status 'eror'. Did you mean 'ERROR'?"),
         ("sort_key=nam", 400, "Did you mean 'name'?"),
         ("marker=x", 400, "Expected UUID for marker: x"),
         ("marker=99999999-9999-4999-8999-999999999999", 404, "does not exist any more"),
         ("colour=red", 400, "Unexpected arguments: colour"),
-    ],
-)
-def test_what_is_refused(servers: Service, query: str, status: int, said: str) -> None:
-    assert said in look(servers, f"/servers?{query}", status).text
+    ]:
+        with subtests.test(query=query):
+            assert said in look(servers, f"/servers?{query}", status).text
 
 
 def test_pages_both_ways(servers: Service) -> None:
