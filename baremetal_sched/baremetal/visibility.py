@@ -74,6 +74,11 @@ class Visibility:
     as_lessee: bool = True
     everything: bool = False
 
+    @property
+    def is_nothing(self) -> bool:
+        """Return whether no node can be visible."""
+        return not self.everything and not (self.project and (self.as_owner or self.as_lessee))
+
     def covers(self, owner: str | None, lessee: str | None) -> bool:
         """Return whether a node with this owner and this lessee is visible."""
         if self.everything:

@@ -21,6 +21,7 @@ from tests.reference import ROUTES
 from tests.service import Service
 
 ADMIN = {"X-Auth-Token": "admin:operators", "X-Roles": "admin,member,reader"}
+SYSTEM = {**ADMIN, "OpenStack-System-Scope": "all"}
 APIS = ("compute", "image", "scheduling")
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE5vHVSmuTxJ5ivDGgnJgnwnFhR9v4GSuIRFFbBVKqm9"
 
@@ -100,7 +101,7 @@ def plant(service: Service, tenant: Tenant) -> None:
     claim = send(service, tenant, "POST", "/scheduling/v1/claims", waiting)
     assert claim.status_int == 202, claim.text
     hold = {"type": "operator_hold", "reason": tenant.word("hold-reason")}
-    held = service.http.post_json(f"/scheduling/v1/nodes/{node}/holds", hold, headers=ADMIN, status=201)
+    held = service.http.post_json(f"/scheduling/v1/nodes/{node}/holds", hold, headers=SYSTEM, status=201)
     tenant.ids |= {
         "claim": claim.json["uuid"],
         "hold": held.json["uuid"],

@@ -39,6 +39,12 @@ def _facts(caller: Caller) -> Target:
     return {name: fact for name, fact in caller.credentials().items() if not isinstance(fact, list)}
 
 
+def service_project(settings: Settings) -> Target:
+    """Return the project whose services have more permissions, as rules know it; nothing if there is none."""
+    name = settings.rbac_service_project_name if settings.rbac_service_role_elevated_access else None
+    return {} if name is None else {"config.service_project_name": name}
+
+
 class BaremetalCall(Call):
     """Adds what the views of this API share. ``stripped_json``: the path ended in ``.json``, which was taken off."""
 
@@ -65,10 +71,7 @@ class BaremetalCall(Call):
     @cached_property
     def target(self) -> Target:
         """The target of rules: facts of the caller, as in Ironic, and the project of services with more permissions."""
-        settings, target = self.settings, _facts(self.caller)
-        if settings.rbac_service_role_elevated_access and settings.rbac_service_project_name is not None:
-            return {**target, "config.service_project_name": settings.rbac_service_project_name}
-        return target
+        return {**_facts(self.caller), **service_project(self.settings)}
 
     def target_of(self, kind: str, **facts: str | None) -> Target:
         """The same with facts of a "node", "allocation" or "runbook": its ``owner``, its ``lessee``. Values that are

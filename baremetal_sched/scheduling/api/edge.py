@@ -20,6 +20,7 @@ class SchedulingApi(Api):
     name = "scheduling"
     routes = ROUTES
     rules = policies.RULES
+    borrowed_rules = policies.BORROWED
     database: Database
     decisions: Decisions
 

@@ -8,14 +8,14 @@ from flask import Response
 from sqlalchemy import literal
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.api.policies.holds import ADD, GET, REMOVE
-from baremetal_sched.baremetal.api.resources.hold_actors import actor_of, entry_of, scope_of, target_of
+from baremetal_sched.baremetal.api.policies.holds import ADD, GET, GET_NODE, REMOVE
+from baremetal_sched.baremetal.api.resources.hold_actors import actor_of, entry_of, nodes_by, scope_of, target_of
 from baremetal_sched.baremetal.holds import guards, hold_list, holds, rules
 from baremetal_sched.baremetal.holds.hold_list import HoldFilters, ShownHold
 from baremetal_sched.baremetal.holds.holds import NewHold
 from baremetal_sched.baremetal.holds.rules import Actor
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility, is_exactly
+from baremetal_sched.baremetal.visibility import Visibility, is_exactly
 from baremetal_sched.db.models import Hold, Node
 from baremetal_sched.db.paging import Page
 from baremetal_sched.documents.schema import canonical_uuid
@@ -29,11 +29,20 @@ from baremetal_sched.web.query import Query
 from baremetal_sched.web.responses import empty_response, json_response
 
 
-def _visible(call: Call, session: Session, ident: str, *, to_change: bool = False) -> Node:
-    """Return the node with this UUID or name, its row locked if it is ``to_change``. Raises NodeNotFound if the caller
-    may not see its holds."""
-    find = nodes.find_for_change if to_change else nodes.find
-    node = find(session, ident)
+def _visible(call: Call, session: Session, ident: str) -> Node:
+    """Return the node with this UUID or name. Raises NodeNotFound if the caller may not see its holds."""
+    return _seen(call, ident, nodes.find(session, ident))
+
+
+def _changeable(call: Call, session: Session, ident: str, rule: str) -> Node:
+    """Return the node with this UUID or name, its row locked. Raises NodeNotFound if the caller does not see it in the
+    bare metal API, or may not see its holds, and NotAllowed."""
+    node = _seen(call, ident, nodes.find_for_change(session, ident, nodes_by(call, GET_NODE)))
+    call.require(rule, target_of(call, node.owner, node.lessee))
+    return node
+
+
+def _seen(call: Call, ident: str, node: Node) -> Node:
     if not call.allows(GET, target_of(call, node.owner, node.lessee)):
         raise NodeNotFound(node=ident)
     return node
@@ -70,8 +79,7 @@ def show_node_hold(call: Call, session: Session, node: str, hold: str) -> Respon
 def create_node_hold(call: Call, session: Session, node: str) -> Response:
     """POST /v1/nodes/{node}/holds"""
     call.refuse_query()
-    found = _visible(call, session, node, to_change=True)
-    call.require(ADD, target_of(call, found.owner, found.lessee))
+    found = _changeable(call, session, node, ADD)
     body = call.json
     NEW_HOLD.check(body)
     new = _new_hold(body)
@@ -83,7 +91,7 @@ def create_node_hold(call: Call, session: Session, node: str) -> Response:
 def delete_node_holds(call: Call, session: Session, node: str) -> Response:
     """DELETE /v1/nodes/{node}/holds"""
     call.refuse_query()
-    found = _releasable(call, session, node)
+    found = _changeable(call, session, node, REMOVE)
     holds.release_all(session, found, actor_of(call, found.owner, found.lessee), call.settings)
     return empty_response()
 
@@ -91,16 +99,10 @@ def delete_node_holds(call: Call, session: Session, node: str) -> Response:
 def delete_node_hold(call: Call, session: Session, node: str, hold: str) -> Response:
     """DELETE /v1/nodes/{node}/holds/{hold}"""
     call.refuse_query()
-    found = _releasable(call, session, node)
+    found = _changeable(call, session, node, REMOVE)
     entry = holds.find(session, found, _uuid_of(hold, found))
     holds.release(session, found, entry, actor_of(call, found.owner, found.lessee), call.settings)
     return empty_response()
-
-
-def _releasable(call: Call, session: Session, ident: str) -> Node:
-    node = _visible(call, session, ident, to_change=True)
-    call.require(REMOVE, target_of(call, node.owner, node.lessee))
-    return node
 
 
 def _asserter(call: Call, node: Node, new: NewHold) -> Actor:
@@ -165,7 +167,7 @@ def create_holds(call: Call, session: Session) -> Response:
     body = call.json
     NEW_HOLDS.check(body)
     new, chosen = _new_hold(body), dict(body["filter"])
-    found = hold_list.select_nodes(session, chosen.pop("nodes", ()), _conditions(chosen.items()), seen_by(call))
+    found = hold_list.select_nodes(session, chosen.pop("nodes", ()), _conditions(chosen.items()), _addable(call))
     wanted = [(node, _asserter(call, node, new)) for node in found]
     if body.get("dry_run", False):
         refusals = zip(found, holds.refusals(session, wanted, new), strict=True)
@@ -175,6 +177,13 @@ def create_holds(call: Call, session: Session) -> Response:
     pairs = zip(found, made, strict=True)
     documents = [_document(call, each, node.uuid, node.name, is_masked=False, now=now) for node, each in pairs]
     return json_response({"maintenance": documents}, 201)
+
+
+def _addable(call: Call) -> Visibility:
+    """Return the nodes that the caller sees in the bare metal API. Raises NotAllowed if it may assert no hold."""
+    if nodes_by(call, ADD).is_nothing:
+        raise NotAllowed(policy=ADD)
+    return nodes_by(call, GET_NODE)
 
 
 def _conditions(chosen: Iterable[tuple[str, str]]) -> list[Any]:
@@ -210,14 +219,10 @@ def list_holds(call: Call, session: Session) -> Response:
 
 def seen_by(call: Call) -> Visibility:
     """Return the nodes whose holds the caller may see. Raises NotAllowed if there can be none."""
-    project = call.caller.project_id
-    if call.allows(GET, target_of(call, None, None)):
-        return EVERYTHING
-    as_owner = bool(project) and call.allows(GET, target_of(call, project, None))
-    as_lessee = bool(project) and call.allows(GET, target_of(call, None, project))
-    if not (as_owner or as_lessee):
+    found = nodes_by(call, GET)
+    if found.is_nothing:
         raise NotAllowed(policy=GET)
-    return Visibility(project, as_owner, as_lessee)
+    return found
 
 
 # -- documents ---------------------------------------------------------------------------------------------------------

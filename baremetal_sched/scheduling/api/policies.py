@@ -3,7 +3,9 @@ those about holds."""
 
 from oslo_policy import policy
 
-from baremetal_sched.baremetal.api.policies.holds import HOLDS
+from baremetal_sched.baremetal.api.policies.checks import BASE
+from baremetal_sched.baremetal.api.policies.holds import GET_NODE, HOLDS
+from baremetal_sched.baremetal.api.policies.nodes import NODES
 
 DRY_RUN = "scheduling:requests:create"
 SHOW_NODES = "scheduling:requests:show_nodes"
@@ -24,7 +26,10 @@ DELETE_CLAIM = "scheduling:claims:delete"
 DELETE_ALL_CLAIMS = "scheduling:claims:delete_all"
 
 _EVERYTHING = "role:admin or role:service or (role:reader and system_scope:all)"
-_ANY_CLAIM = "role:admin or role:service"
+_ANY_CLAIM = "(role:admin and system_scope:all) or role:service"
+#: Rules of the bare metal API that those about holds name, or that are asked before them.
+BORROWED = (*BASE, *(rule for rule in NODES if rule.name == GET_NODE))
+
 _SCOPES = ["system", "project"]
 
 RULES = (

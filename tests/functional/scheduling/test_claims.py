@@ -38,7 +38,7 @@ UNIT = {"resources": {"CUSTOM_GOLD": 1}}
 
 ANNA = {"X-Auth-Token": "anna:a", "X-Roles": "member,reader"}
 BERT = {"X-Auth-Token": "bert:b", "X-Roles": "member,reader"}
-ADMIN = {"X-Auth-Token": "admin:operators", "X-Roles": "admin"}
+ADMIN = {"X-Auth-Token": "admin", "X-Roles": "admin", "OpenStack-System-Scope": "all"}
 
 
 def post(service: Service, body: Any = None, *, status: int, headers: Any = None, **more: Any) -> TestResponse:

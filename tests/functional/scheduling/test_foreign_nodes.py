@@ -15,7 +15,7 @@ from baremetal_sched.scheduling.api.routes import ROUTES as API
 from baremetal_sched.ui.routes import ROUTES as PAGES
 from baremetal_sched.web.route import Route
 from tests.functional.compute.world import ZEROS
-from tests.service import Service
+from tests.service import ADMINISTRATOR, Service
 
 ANNA = {"X-Auth-Token": "anna:a", "X-Roles": "reader"}
 CAROL = {"X-Auth-Token": "carol:c", "X-Roles": "reader"}
@@ -172,7 +172,7 @@ def add_foreign_nodes(service: Service) -> None:
     service.baremetal("POST", "/nodes", node)
     service.set_columns(nodes[2], conductor_group="unserved-zulu", maintenance=True)
     hold = {"type": "window", "reason": "zulu-reason"}
-    service.http.post_json(f"/scheduling/v1/nodes/{nodes[0]}/holds", hold, headers=EVERYONE["admin"], status=201)
+    service.http.post_json(f"/scheduling/v1/nodes/{nodes[0]}/holds", hold, headers=ADMINISTRATOR, status=201)
     provider = {"name": "zulu-card", "uuid": CHILD, "parent_provider_uuid": nodes[1]}
     service.placement("POST", "/resource_providers", provider, headers=EVERYONE["admin"])
 

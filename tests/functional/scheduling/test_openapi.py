@@ -22,7 +22,7 @@ from tests import openapi
 from tests.functional.test_http_basic import basic, hashed
 from tests.service import Service
 
-ADMIN = {"X-Auth-Token": "admin:operators", "X-Roles": "admin"}
+ADMIN = {"X-Auth-Token": "admin", "X-Roles": "admin", "OpenStack-System-Scope": "all"}
 
 CLAIM = "b2f1c0de-0000-4000-8000-000000000001"
 

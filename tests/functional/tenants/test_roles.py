@@ -38,6 +38,10 @@ TABLE: list[tuple[str, str, Any, str]] = [
     ("GET", "/placement/usages?project_id=blue", None, "adefgh"),
     ("GET", "/placement/usages?project_id=green", None, "adh"),
     ("GET", "/scheduling/v1/capacity", None, "abcdefgh"),
+    ("GET", "/scheduling/v1/holds", None, "abcdefgh"),
+    ("POST", "/scheduling/v1/holds", {"type": "window", "filter": {"driver": "none"}}, "ab"),
+    ("POST", "/scheduling/v1/claims", {"query": "resources=VCPU:1", "consumer": {"project_id": "blue"}}, "adefh"),
+    ("POST", "/scheduling/v1/claims", {"query": "resources=VCPU:1", "consumer": {"project_id": "green"}}, "ah"),
 ]
 
 

@@ -5,13 +5,16 @@ The names are those of Ironic's specification of typed maintenance entries, whic
 
 from oslo_policy import policy
 
+from baremetal_sched.baremetal.api.policies.checks import ADMIN, SYSTEM_AUTHORITY, rule
+
 GET = "baremetal:node:maintenance:get"
 ADD = "baremetal:node:maintenance:add"
 REMOVE = "baremetal:node:maintenance:remove"
+#: Whether a caller sees a node in the bare metal API: what it does not see it does not change.
+GET_NODE = "baremetal:node:get"
 AS_SYSTEM = "baremetal:node:maintenance:as_system"
 
 _SCOPES = ["system", "project"]
-_SYSTEM = "role:admin or role:service or (role:member and system_scope:all)"
 _OWNER, _LESSEE = "project_id:%(node.owner)s", "project_id:%(node.lessee)s"
 
 HOLDS = (
@@ -21,24 +24,24 @@ HOLDS = (
         description="See the holds of a node, each of them",
         scope_types=_SCOPES,
     ),
-    policy.RuleDefault(
-        ADD,
-        _SYSTEM,
-        description="Assert a hold of a node. To let members of the node's owner do so, add to the check: or "
-        f"(role:member and {_OWNER})",
-        scope_types=_SCOPES,
+    rule(
+        ADD.removeprefix("baremetal:"),
+        SYSTEM_AUTHORITY,
+        "Assert a hold of a node that the caller may see. To let members of the node's owner do so, add to the check: "
+        f"or (role:member and {_OWNER})",
+        was=ADMIN,
     ),
-    policy.RuleDefault(
-        REMOVE,
-        f"{_SYSTEM} or (role:member and {_OWNER}) or (role:manager and {_LESSEE})",
-        description="Release a hold of a node, if its scope is below that of the caller, or is the same and the hold "
-        "is of the caller's project",
-        scope_types=_SCOPES,
+    rule(
+        REMOVE.removeprefix("baremetal:"),
+        f"{SYSTEM_AUTHORITY} or (role:member and {_OWNER}) or (role:manager and {_LESSEE})",
+        "Release a hold of a node that the caller may see, if its scope is below that of the caller, or is the same "
+        "and the hold is of the caller's project",
+        was=ADMIN,
     ),
-    policy.RuleDefault(
-        AS_SYSTEM,
-        _SYSTEM,
-        description="Assert and release holds at the scope of the system. Others do so as the node's owner or lessee",
-        scope_types=_SCOPES,
+    rule(
+        AS_SYSTEM.removeprefix("baremetal:"),
+        SYSTEM_AUTHORITY,
+        "Assert and release holds at the scope of the system. Others do so as the node's owner or lessee",
+        was=ADMIN,
     ),
 )

@@ -1,8 +1,10 @@
 """Callers as those who assert and release holds of a node, for the bare metal API and for the scheduling API."""
 
+from baremetal_sched.baremetal.api.call import service_project
 from baremetal_sched.baremetal.api.policies.holds import AS_SYSTEM, REMOVE
 from baremetal_sched.baremetal.holds import rules
 from baremetal_sched.baremetal.holds.rules import Actor
+from baremetal_sched.baremetal.visibility import EVERYTHING, NOTHING, Visibility
 from baremetal_sched.db.models import Hold
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.policy import Target
@@ -12,7 +14,19 @@ def target_of(call: Call, owner: str | None, lessee: str | None, **entry: str) -
     """Return the target of rules about a node with this owner and lessee, and about an ``entry`` of it: its type,
     scope, asserted_by and asserted_by_project."""
     node = {name: fact for name, fact in (("node.owner", owner), ("node.lessee", lessee)) if fact is not None}
-    return {**call.target, **node, **{f"maintenance.{name}": fact for name, fact in entry.items()}}
+    service = service_project(call.settings)
+    return {**call.target, **service, **node, **{f"maintenance.{name}": fact for name, fact in entry.items()}}
+
+
+def nodes_by(call: Call, rule: str) -> Visibility:
+    """Return the nodes of which the rule allows the caller what it is about."""
+    project = call.caller.project_id
+    if call.allows(rule, target_of(call, None, None)):
+        return EVERYTHING
+    if not project:
+        return NOTHING
+    as_owner = call.allows(rule, target_of(call, project, None))
+    return Visibility(project, as_owner, as_lessee=call.allows(rule, target_of(call, None, project)))
 
 
 def entry_of(hold: Hold) -> dict[str, str]:
