@@ -7,18 +7,16 @@ from tests.service import Service
 pytestmark = pytest.mark.sqlite_only
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_answers_are_not_kept(service: Service, subtests: pytest.Subtests) -> None:
+    for path in [
         *("/", "/healthcheck", "/metrics", "/no/such/path", "/baremetal", "/baremetal/v1/nodes", "/baremetal/v1/no"),
         *("/compute/v2.1/flavors", "/compute/v2.1/servers/no", "/image/v2/images", "/image/v2/images/no"),
         *("/scheduling/v1/capacity", "/scheduling/v1/no", "/ui/nodes"),
-    ],
-)
-def test_answers_are_not_kept(service: Service, path: str) -> None:
-    for method in ("GET", "HEAD", "OPTIONS"):
-        answer = service.http.request(path, method=method, expect_errors=True)
-        assert answer.headers["Cache-Control"] == "no-store", method
+    ]:
+        with subtests.test(path=path):
+            for method in ("GET", "HEAD", "OPTIONS"):
+                answer = service.http.request(path, method=method, expect_errors=True)
+                assert answer.headers["Cache-Control"] == "no-store", method
 
 
 def test_what_an_agent_is_told_is_not_kept(service: Service) -> None:

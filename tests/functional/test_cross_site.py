@@ -35,17 +35,17 @@ def enrol(service: Service, host: str = "localhost:80", method: str = "POST", **
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize(("method", "path"), WRITES)
-def test_every_api_refuses_writes_of_other_sites(service: Service, method: str, path: str) -> None:
-    answer = service.http.request(path, method=method, headers={"Origin": EVIL}, expect_errors=True)
-    assert answer.status_int == 403
-    assert "[cors] allowed_origin" in answer.text
+def test_every_api_refuses_writes_of_other_sites(service: Service, subtests: pytest.Subtests) -> None:
+    for method, path in WRITES:
+        with subtests.test(method=method, path=path):
+            answer = service.http.request(path, method=method, headers={"Origin": EVIL}, expect_errors=True)
+            assert answer.status_int == 403
+            assert "[cors] allowed_origin" in answer.text
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize(
-    "headers",
-    [
+def test_foreign_writes_change_nothing(service: Service, subtests: pytest.Subtests) -> None:
+    for headers in [
         {"Origin": EVIL},
         {"Origin": "null"},
         {"Origin": ""},
@@ -62,17 +62,15 @@ def test_every_api_refuses_writes_of_other_sites(service: Service, method: str, 
         {"Sec_Fetch_Site": "same-site"},
         {"Sec_Fetch_Site": "unheard-of"},
         {"Sec_Fetch_Site": "cross-site", "Origin": "http://localhost:80"},
-    ],
-)
-def test_foreign_writes_change_nothing(service: Service, headers: dict[str, str]) -> None:
-    assert enrol(service, **headers) == 403
-    assert service.baremetal("GET", "/nodes").json["nodes"] == []
+    ]:
+        with subtests.test(headers=headers):
+            assert enrol(service, **headers) == 403
+            assert service.baremetal("GET", "/nodes").json["nodes"] == []
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize(
-    ("host", "headers"),
-    [
+def test_clients_and_own_pages_may_write(service: Service, subtests: pytest.Subtests) -> None:
+    for host, headers in [
         ("localhost:80", {}),
         ("localhost:80", {"Sec_Fetch_Site": "same-origin", "Origin": "http://localhost"}),
         ("localhost:80", {"Sec_Fetch_Site": "none"}),
@@ -82,19 +80,19 @@ def test_foreign_writes_change_nothing(service: Service, headers: dict[str, str]
         ("LOCALHOST:6385", {"Origin": "http://localhost:6385"}),
         ("127.0.0.1:6385", {"Origin": "http://127.0.0.1:6385"}),
         ("[::1]:6385", {"Origin": "http://[::1]:6385"}),
-    ],
-)
-def test_clients_and_own_pages_may_write(service: Service, host: str, headers: dict[str, str]) -> None:
-    assert enrol(service, host, **headers) == 201
+    ]:
+        with subtests.test(host=host, headers=headers):
+            assert enrol(service, host, **headers) == 201
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
-def test_reads_are_left_to_the_browser(service: Service, method: str) -> None:
+def test_reads_are_left_to_the_browser(service: Service, subtests: pytest.Subtests) -> None:
     """It does not show the answer to the page."""
-    answer = service.http.request("/placement/", method=method, headers={"Origin": EVIL}, expect_errors=True)
-    assert answer.status_int != 403
-    assert "Access-Control-Allow-Origin" not in answer.headers
+    for method in ["GET", "HEAD", "OPTIONS"]:
+        with subtests.test(method=method):
+            answer = service.http.request("/placement/", method=method, headers={"Origin": EVIL}, expect_errors=True)
+            assert answer.status_int != 403
+            assert "Access-Control-Allow-Origin" not in answer.headers
 
 
 @pytest.mark.sqlite_only

@@ -105,23 +105,24 @@ def test_an_error_of_the_server_is_503(impatient: Service) -> None:
         impatient.patch("n1", ("add", "/extra/a", 1), status=200)
 
 
-@pytest.mark.parametrize("code", [1180, 1317, 2013])
 def test_a_commit_that_may_have_happened_is_not_repeated(
-    impatient: Service, code: int, monkeypatch: pytest.MonkeyPatch
+    impatient: Service, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     if impatient.database.engine.dialect.name != "mariadb":
         pytest.skip("Galera answers so")
-    commits = []
+    codes: list[int] = []
 
     def commit(connection: Any) -> None:
-        commits.append(connection)
         connection.rollback()  # as the server would have
-        raise error_of(impatient, code)
+        raise error_of(impatient, codes.pop())
 
     monkeypatch.setattr(impatient.database.engine.dialect, "do_commit", commit)
-    response = impatient.baremetal("POST", "/nodes", {"driver": "fake-hardware", "name": "n1"}, status=503)
-    assert "Check whether it was made" in fault(response)
-    assert len(commits) == 1
+    for code in [1180, 1317, 2013]:
+        with subtests.test(code=code):
+            codes[:] = [code]
+            response = impatient.baremetal("POST", "/nodes", {"driver": "fake-hardware", "name": "n1"}, status=503)
+            assert "Check whether it was made" in fault(response)
+            assert codes == []
 
 
 def full(service: Service) -> None:
@@ -256,53 +257,47 @@ LOGINS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "changes", "state", "words"), LOGINS)
 def test_a_login_that_is_refused(
-    database_url: str,
-    kind: str,
-    changes: dict[str, str],
-    state: str,
-    words: str,
-    lines: io.StringIO,
-    capfd: pytest.CaptureFixture[str],
+    database_url: str, lines: io.StringIO, capfd: pytest.CaptureFixture[str], subtests: pytest.Subtests
 ) -> None:
-    if not database_url.startswith(kind):
-        pytest.skip("another server")
-    url = make_url(database_url).set(**changes).render_as_string(hide_password=False)
-    with Service(url) as service:
-        response = service.baremetal("GET", "/nodes", status=503)
-        assert words in fault(response)
-        response = service.http.get("/healthcheck", status=503)
-        assert response.json["checks"]["database"] == state
-        assert "wrong-Passw0rd" not in response.text
-    assert words in lines.getvalue()
-    assert "wrong-Passw0rd" not in "".join((lines.getvalue(), *capfd.readouterr()))
+    for kind, changes, state, words in LOGINS:
+        with subtests.test(kind=kind, changes=changes):
+            if not database_url.startswith(kind):
+                pytest.skip("another server")
+            url = make_url(database_url).set(**changes).render_as_string(hide_password=False)
+            with Service(url) as service:
+                response = service.baremetal("GET", "/nodes", status=503)
+                assert words in fault(response)
+                response = service.http.get("/healthcheck", status=503)
+                assert response.json["checks"]["database"] == state
+                assert "wrong-Passw0rd" not in response.text
+            assert words in lines.getvalue()
+            assert "wrong-Passw0rd" not in "".join((lines.getvalue(), *capfd.readouterr()))
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize(
-    ("url", "state", "words"),
-    [
+def test_nobody_is_told_to_try_again_where_that_does_not_help(
+    monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
+    for url, state, words in [
         ("postgresql://u@nosuch.invalid/d", "host unknown", "has no address"),
         ("mariadb://u@nosuch.invalid/d", "host unknown", "has no address"),
         ("mariadb+mysqldb://u@nosuch.invalid/d", "host unknown", "has no address"),
         ("sqlite:////no/such/folder/d.sqlite", "file unusable", "Its directory has to exist"),
-    ],
-)
-def test_nobody_is_told_to_try_again_where_that_does_not_help(
-    url: str, state: str, words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+    ]:
+        with subtests.test(url=url):
 
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)  # a resolver may take seconds
-    if "mysqldb" in url:
-        pytest.importorskip("MySQLdb")
-    with Service(url) as service:
-        answer = fault(service.baremetal("GET", "/nodes", status=503))
-        assert words in answer
-        assert "Try again" not in answer
-        assert service.http.get("/healthcheck", status=503).json["checks"]["database"] == state
+            def refuse(*_: object, **__: object) -> None:
+                raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+            monkeypatch.setattr(socket, "getaddrinfo", refuse)  # a resolver may take seconds
+            if "mysqldb" in url:
+                pytest.importorskip("MySQLdb")
+            with Service(url) as service:
+                answer = fault(service.baremetal("GET", "/nodes", status=503))
+                assert words in answer
+                assert "Try again" not in answer
+                assert service.http.get("/healthcheck", status=503).json["checks"]["database"] == state
 
 
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
@@ -313,21 +308,19 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
         assert service.http.get("/healthcheck", status=503).json["checks"]["database"] == "corrupt"
 
 
-@pytest.mark.parametrize(
-    ("url", "package"),
-    [
+def test_a_driver_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests) -> None:
+    for url, package in [
         ("postgresql://u:secret@h/d", "psycopg"),
         ("mariadb://u:secret@h/d", "PyMySQL"),
         ("mariadb+mysqldb://u:secret@h/d", r"baremetal-sched\[mysql\]"),
         ("mysql+mysqldb://u:secret@h/d", r"baremetal-sched\[mysql\]"),
-    ],
-)
-def test_a_driver_that_is_not_installed(url: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("psycopg", "pymysql", "MySQLdb"):
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(DriverMissing, match=f"Run: pip install '{package}") as caught:
-        make_engine(load(overrides={"database": {"connection": url}}))
-    assert "secret" not in str(caught.value)
+    ]:
+        with subtests.test(url=url):
+            for name in ("psycopg", "pymysql", "MySQLdb"):
+                monkeypatch.setitem(sys.modules, name, None)
+            with pytest.raises(DriverMissing, match=f"Run: pip install '{package}") as caught:
+                make_engine(load(overrides={"database": {"connection": url}}))
+            assert "secret" not in str(caught.value)
 
 
 def test_a_url_that_is_none_keeps_its_password() -> None:

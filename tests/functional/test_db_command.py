@@ -58,17 +58,21 @@ def test_which_file_is_read(run: Run, tmp_path: Path, monkeypatch: pytest.Monkey
     assert settings.default_files() == [str(named)]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("db", "revision"), ("db", "check"), ("db", "upgrade", "--check"), ("db", "downgrade", "base", "--yes"),
-        ("node", "why", "n1"), ("secrets", "check"), ("policy", "check"), ("compute", "status"),
-    ],
-)  # fmt: skip
-def test_who_only_reads_makes_no_file(run: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
-    done = run(*words)
-    assert f"Database: sqlite:///{tmp_path}/baremetal-sched.sqlite" in done.stderr
-    assert list(tmp_path.iterdir()) == []
+def test_who_only_reads_makes_no_file(run: Run, tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for words in [
+        ("db", "revision"),
+        ("db", "check"),
+        ("db", "upgrade", "--check"),
+        ("db", "downgrade", "base", "--yes"),
+        ("node", "why", "n1"),
+        ("secrets", "check"),
+        ("policy", "check"),
+        ("compute", "status"),
+    ]:
+        with subtests.test(words=words):
+            done = run(*words)
+            assert f"Database: sqlite:///{tmp_path}/baremetal-sched.sqlite" in done.stderr
+            assert list(tmp_path.iterdir()) == []
 
 
 def test_a_password_is_not_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,9 +18,9 @@ def link(service: Service, headers: dict[str, str], mount: str = "/baremetal", s
     return str(answer["versions"][0]["links"][0]["href"])
 
 
-@pytest.mark.parametrize(
-    ("host", "origin"),
-    [
+def test_links_begin_with_the_host_of_the_request(database_url: str, subtests: pytest.Subtests) -> None:
+    """Names of upstreams, which some proxies send, may have underscores."""
+    for host, origin in [
         ("baremetal_sched", "http://baremetal_sched"),
         ("api_1.example.org:6385", "http://api_1.example.org:6385"),
         ("api.example.org:80", "http://api.example.org"),
@@ -28,18 +28,16 @@ def link(service: Service, headers: dict[str, str], mount: str = "/baremetal", s
         ("[2001:db8::1]:6385", "http://[2001:db8::1]:6385"),
         ("api.example.org.", "http://api.example.org."),
         ("a" * 63 + ".example.org", "http://" + "a" * 63 + ".example.org"),
-    ],
-)
-def test_links_begin_with_the_host_of_the_request(database_url: str, host: str, origin: str) -> None:
-    """Names of upstreams, which some proxies send, may have underscores."""
-    with Service(database_url, api={"allowed_hosts": list(NAMES)}) as service:
-        assert link(service, {"Host": host}) == f"{origin}/baremetal/v1/"
-        location = service.http.post_json(
-            "/placement/resource_providers",
-            {"name": f"at {host}"},
-            headers={"Host": host, "OpenStack-API-Version": "placement 1.0"},
-        ).headers["Location"]
-    assert location.startswith(f"{origin}/placement/resource_providers/")
+    ]:
+        with subtests.test(host=host):
+            with Service(database_url, api={"allowed_hosts": list(NAMES)}) as service:
+                assert link(service, {"Host": host}) == f"{origin}/baremetal/v1/"
+                location = service.http.post_json(
+                    "/placement/resource_providers",
+                    {"name": f"at {host}"},
+                    headers={"Host": host, "OpenStack-API-Version": "placement 1.0"},
+                ).headers["Location"]
+            assert location.startswith(f"{origin}/placement/resource_providers/")
 
 
 BAD_HOSTS = [
@@ -59,16 +57,16 @@ BAD_HOSTS = [
 ]
 
 
-@pytest.mark.parametrize("host", BAD_HOSTS)
-def test_what_is_not_a_host_is_refused(service: Service, host: str) -> None:
-    response = service.http.get("/placement/", headers={"Host": host}, status=400)
-    assert "The header Host must be a host" in response.json["errors"][0]["detail"]
-    assert host not in response.text
+def test_what_is_not_a_host_is_refused(service: Service, subtests: pytest.Subtests) -> None:
+    for host in BAD_HOSTS:
+        with subtests.test(host=host):
+            response = service.http.get("/placement/", headers={"Host": host}, status=400)
+            assert "The header Host must be a host" in response.json["errors"][0]["detail"]
+            assert host not in response.text
 
 
-@pytest.mark.parametrize(
-    ("headers", "expected"),
-    [
+def test_a_trusted_proxy_is_followed(database_url: str, subtests: pytest.Subtests) -> None:
+    for headers, expected in [
         ({"Proto": "https"}, "https://localhost:80/baremetal/v1/"),
         ({"Host": "cloud.example.org"}, "http://cloud.example.org/baremetal/v1/"),
         ({"Host": "bm_cloud:8443", "Proto": "https"}, "https://bm_cloud:8443/baremetal/v1/"),
@@ -77,44 +75,41 @@ def test_what_is_not_a_host_is_refused(service: Service, host: str) -> None:
         ({"Prefix": "/a/"}, "http://localhost/a/baremetal/v1/"),
         ({"Prefix": "/"}, "http://localhost/baremetal/v1/"),
         ({"Prefix": "", "Host": "", "Proto": ""}, "http://localhost/baremetal/v1/"),
-    ],
-)
-def test_a_trusted_proxy_is_followed(database_url: str, headers: dict[str, str], expected: str) -> None:
-    with Service(database_url, **PROXIED) as service:
-        assert link(service, {f"X-Forwarded-{name}": value for name, value in headers.items()}) == expected
+    ]:
+        with subtests.test(headers=headers), Service(database_url, **PROXIED) as service:
+            assert link(service, {f"X-Forwarded-{name}": value for name, value in headers.items()}) == expected
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+def test_what_a_proxy_cannot_mean_is_refused(database_url: str, subtests: pytest.Subtests) -> None:
+    for name, value in [
         *(("Host", value) for value in BAD_HOSTS),
         *(("Proto", value) for value in ("ftp", "javascript", "HTTPS://", "https:")),
         *(
             ("Prefix", value)
             for value in ("no-slash", "//evil.example.org", "/a//b", "/a?b", "/a#b", "/<x>", "http://x/")
         ),
-    ],
-)
-def test_what_a_proxy_cannot_mean_is_refused(database_url: str, name: str, value: str) -> None:
-    headers = {f"X-Forwarded-{name}": value}
-    with Service(database_url, **PROXIED) as service:
-        response = service.http.get("/baremetal", headers=headers, status=400)
-        assert f"The header X-Forwarded-{name} must be" in response.text
-        assert value not in response.text
-    with Service(database_url) as service:
-        assert link(service, headers) == "http://localhost/baremetal/v1/"
+    ]:
+        with subtests.test(name=name, value=value):
+            headers = {f"X-Forwarded-{name}": value}
+            with Service(database_url, **PROXIED) as service:
+                response = service.http.get("/baremetal", headers=headers, status=400)
+                assert f"The header X-Forwarded-{name} must be" in response.text
+                assert value not in response.text
+            with Service(database_url) as service:
+                assert link(service, headers) == "http://localhost/baremetal/v1/"
 
 
-@pytest.mark.parametrize("name", ["nginx.conf", "nginx-prefix.conf"])
-def test_the_sample_proxy_sets_what_is_trusted(name: str) -> None:
+def test_the_sample_proxy_sets_what_is_trusted(subtests: pytest.Subtests) -> None:
     """A header that it left alone would be the client's."""
-    sample = (SAMPLES / name).read_text()
-    assert set(re.findall(r"proxy_set_header (\S+) ", sample)) == {
-        "Connection",
-        "Forwarded",
-        "Host",
-        "X-Forwarded-For",
-        "X-Forwarded-Host",
-        "X-Forwarded-Prefix",
-        "X-Forwarded-Proto",
-    }
+    for name in ["nginx.conf", "nginx-prefix.conf"]:
+        with subtests.test(name=name):
+            sample = (SAMPLES / name).read_text()
+            assert set(re.findall(r"proxy_set_header (\S+) ", sample)) == {
+                "Connection",
+                "Forwarded",
+                "Host",
+                "X-Forwarded-For",
+                "X-Forwarded-Host",
+                "X-Forwarded-Prefix",
+                "X-Forwarded-Proto",
+            }

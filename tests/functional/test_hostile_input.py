@@ -14,23 +14,28 @@ from baremetal_sched.drivers.fake.hardware import FakeVendor
 from baremetal_sched.drivers.fake.provisioning import FakeRescue
 from baremetal_sched.machines.machine import Effect
 from tests.functional.baremetal.provisioning import do, enrol, put_into
+from tests.restored import restored
 from tests.service import Service, fault
 
 DIGITS = "9" * 5000
 LARGE = [2**63, 2**64, -(2**63) - 1, 10**4000]
 
 
-@pytest.mark.parametrize("version", [f"1.{DIGITS}", f"{DIGITS}.1", f"1.-{DIGITS}"])
-@pytest.mark.parametrize("path", ["/nodes", "/nodes/n1.json", "/nosuch.json"])
-def test_a_microversion_of_thousands_of_digits(service: Service, version: str, path: str) -> None:
-    service.baremetal("GET", path, version=version, status=[404, 406])
-    service.baremetal("GET", path, headers={"OpenStack-API-Version": f"baremetal {version}"}, status=[404, 406])
+def test_a_microversion_of_thousands_of_digits(service: Service, subtests: pytest.Subtests) -> None:
+    for version in [f"1.{DIGITS}", f"{DIGITS}.1", f"1.-{DIGITS}"]:
+        for path in ["/nodes", "/nodes/n1.json", "/nosuch.json"]:
+            with subtests.test(version=version, path=path):
+                service.baremetal("GET", path, version=version, status=[404, 406])
+                service.baremetal(
+                    "GET", path, headers={"OpenStack-API-Version": f"baremetal {version}"}, status=[404, 406]
+                )
 
 
-@pytest.mark.parametrize("version", [f"1.{DIGITS}", f"{DIGITS}.1", DIGITS])
-def test_a_placement_microversion_of_thousands_of_digits(service: Service, version: str) -> None:
-    response = service.placement("GET", "/resource_providers", version=version, status=[400, 406])
-    assert response.json["errors"]
+def test_a_placement_microversion_of_thousands_of_digits(service: Service, subtests: pytest.Subtests) -> None:
+    for version in [f"1.{DIGITS}", f"{DIGITS}.1", DIGITS]:
+        with subtests.test(version=version):
+            response = service.placement("GET", "/resource_providers", version=version, status=[400, 406])
+            assert response.json["errors"]
 
 
 def test_a_number_of_thousands_of_digits_is_refused_without_advice_for_programmers(service: Service) -> None:
@@ -50,39 +55,45 @@ def test_any_path_and_version_can_be_rewritten(path: str, version: str) -> None:
         alternatives.rewrite({"PATH_INFO": f"/{path}.json", header: version + suffix})
 
 
-@pytest.mark.parametrize("number", LARGE)
-def test_integers_of_any_size_come_back(service: Service, number: int) -> None:
-    extra = {"a": number, "list": [number, {"b": number}], "text": "é"}
-    node = service.baremetal("POST", "/nodes", {"driver": "fake-hardware", "extra": extra, "driver_info": extra}).json
-    path = f"/nodes/{node['uuid']}"
-    patched = service.patch_at(path, ("add", "/extra/c", number), ("add", "/driver_info/password", "x")).json
-    for shown in (patched, service.baremetal("GET", path).json):
-        assert shown["extra"] == extra | {"c": number}
-        assert shown["driver_info"] == extra | {"password": "******"}
-    allocation = service.baremetal("POST", "/allocations", {"resource_class": "X", "extra": extra}, status=201).json
-    path = f"/allocations/{allocation['uuid']}"
-    patched = service.patch_at(path, ("add", "/extra/c", number)).json
-    for shown in (patched, service.baremetal("GET", path).json):
-        assert shown["extra"] == extra | {"c": number}
-    assert service.baremetal("GET", "/allocations").json["allocations"][0]["extra"] == extra | {"c": number}
+def test_integers_of_any_size_come_back(service: Service, subtests: pytest.Subtests) -> None:
+    for number in LARGE:
+        with subtests.test(number=number), restored(service):
+            extra = {"a": number, "list": [number, {"b": number}], "text": "é"}
+            node = service.baremetal(
+                "POST", "/nodes", {"driver": "fake-hardware", "extra": extra, "driver_info": extra}
+            ).json
+            path = f"/nodes/{node['uuid']}"
+            patched = service.patch_at(path, ("add", "/extra/c", number), ("add", "/driver_info/password", "x")).json
+            for shown in (patched, service.baremetal("GET", path).json):
+                assert shown["extra"] == extra | {"c": number}
+                assert shown["driver_info"] == extra | {"password": "******"}
+            allocation = service.baremetal(
+                "POST", "/allocations", {"resource_class": "X", "extra": extra}, status=201
+            ).json
+            path = f"/allocations/{allocation['uuid']}"
+            patched = service.patch_at(path, ("add", "/extra/c", number)).json
+            for shown in (patched, service.baremetal("GET", path).json):
+                assert shown["extra"] == extra | {"c": number}
+            assert service.baremetal("GET", "/allocations").json["allocations"][0]["extra"] == extra | {"c": number}
 
 
 def nested(levels: int) -> Any:
     return {"a": nested(levels - 1)} if levels else 1
 
 
-@pytest.mark.parametrize("column", ["extra", "driver_info", "driver_internal_info", "raid_config", "clean_step"])
-def test_what_could_not_be_shown_is_not_stored_whoever_made_it(service: Service, column: str) -> None:
-    uuid = service.add_node("n1", power=False)
-    service.set_columns(uuid, **{column: nested(MAX_DEPTH)})
-    service.baremetal("GET", f"/nodes/{uuid}")
-    for levels in (MAX_DEPTH + 1, 300, 900):
-        with pytest.raises(DocumentTooDeep, match="at most 100 levels"):
-            service.set_columns(uuid, **{column: nested(levels)})
-        with pytest.raises(DocumentTooDeep):
-            service.set_columns(uuid, **{column: json.loads("[" * levels + "]" * levels)})
-    service.baremetal("GET", "/nodes/detail")
-    assert service.database.read(lambda session: len(session.query(Node).all())) == 1
+def test_what_could_not_be_shown_is_not_stored_whoever_made_it(service: Service, subtests: pytest.Subtests) -> None:
+    for column in ["extra", "driver_info", "driver_internal_info", "raid_config", "clean_step"]:
+        with subtests.test(column=column), restored(service):
+            uuid = service.add_node("n1", power=False)
+            service.set_columns(uuid, **{column: nested(MAX_DEPTH)})
+            service.baremetal("GET", f"/nodes/{uuid}")
+            for levels in (MAX_DEPTH + 1, 300, 900):
+                with pytest.raises(DocumentTooDeep, match="at most 100 levels"):
+                    service.set_columns(uuid, **{column: nested(levels)})
+                with pytest.raises(DocumentTooDeep):
+                    service.set_columns(uuid, **{column: json.loads("[" * levels + "]" * levels)})
+            service.baremetal("GET", "/nodes/detail")
+            assert service.database.read(lambda session: len(session.query(Node).all())) == 1
 
 
 def test_a_driver_that_writes_what_could_not_be_shown_has_failed(
@@ -96,14 +107,14 @@ def test_a_driver_that_writes_what_could_not_be_shown_has_failed(
     assert "nested too deeply: at most 100 levels are accepted" in node["last_error"]
 
 
-@pytest.mark.parametrize("levels", [101, 300, 900])
 def test_a_vendor_who_says_what_could_not_be_shown(
-    service: Service, monkeypatch: pytest.MonkeyPatch, levels: int
+    service: Service, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
-    monkeypatch.setattr(FakeVendor, "call", lambda *arguments: nested(levels))
-    uuid = enrol(service)
-    path = f"/nodes/{uuid}/vendor_passthru/third_method_sync"
-    assert "nested too deeply" in fault(service.baremetal("POST", path, {"bar": "meow"}, status=400))
+    path = f"/nodes/{enrol(service)}/vendor_passthru/third_method_sync"
+    for levels in [101, 300, 900]:
+        with subtests.test(levels=levels):
+            monkeypatch.setattr(FakeVendor, "call", lambda *arguments, levels=levels: nested(levels))
+            assert "nested too deeply" in fault(service.baremetal("POST", path, {"bar": "meow"}, status=400))
 
 
 def test_a_list_has_so_many_steps(service: Service) -> None:

@@ -85,9 +85,10 @@ def error_of(api: str, answer: TestResponse) -> tuple[int, str]:
     raise AssertionError(api)
 
 
-@pytest.mark.parametrize("api", LISTS)
-def test_users_may_do_everything(closed: Service, api: str) -> None:
-    assert get(closed, LISTS[api], basic("ann", "nna")).status_int == 200
+def test_users_may_do_everything(closed: Service, subtests: pytest.Subtests) -> None:
+    for api in LISTS:
+        with subtests.test(api=api):
+            assert get(closed, LISTS[api], basic("ann", "nna")).status_int == 200
 
 
 def test_a_user_makes_things_in_every_api(closed: Service) -> None:
@@ -100,51 +101,46 @@ def test_a_user_makes_things_in_every_api(closed: Service) -> None:
     closed.http.post_json("/image/v2/images", {"name": "i1"}, status=201)
 
 
-@pytest.mark.parametrize("api", LISTS)
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {},
-        {"X-Auth-Token": "admin", "X-Roles": "admin", "X-User-Id": "ann", "OpenStack-System-Scope": "all"},
-        basic("ann", "wrong"),
-        basic("ann", ""),
-        basic("Ann", "nna"),
-        basic("eve", "eve"),
-        basic("", ""),
-        basic("ann", "x" * 73),
-        basic("ann", "nna\0"),
-        basic("ann", b"\xff\xfe"),
-    ],
-    ids=lambda headers: str(sorted(headers.items()))[:60],
-)
-def test_others_are_401_in_the_shape_of_the_api(closed: Service, api: str, headers: dict[str, str]) -> None:
-    answer = get(closed, LISTS[api], {**headers, "Accept": "application/json"})
-    code, message = error_of(api, answer)
-    assert (answer.status_int, code) == (401, 401)
-    assert answer.headers["WWW-Authenticate"] == 'Basic realm="baremetal-sched", charset="UTF-8"'
-    expected = "Incorrect username or password" if "Authorization" in headers else "requires authentication"
-    assert expected in message
+def test_others_are_401_in_the_shape_of_the_api(closed: Service, subtests: pytest.Subtests) -> None:
+    for api in LISTS:
+        for headers in [
+            {},
+            {"X-Auth-Token": "admin", "X-Roles": "admin", "X-User-Id": "ann", "OpenStack-System-Scope": "all"},
+            basic("ann", "wrong"),
+            basic("ann", ""),
+            basic("Ann", "nna"),
+            basic("eve", "eve"),
+            basic("", ""),
+            basic("ann", "x" * 73),
+            basic("ann", "nna\0"),
+            basic("ann", b"\xff\xfe"),
+        ]:
+            with subtests.test(api=api, headers=headers):
+                answer = get(closed, LISTS[api], {**headers, "Accept": "application/json"})
+                code, message = error_of(api, answer)
+                assert (answer.status_int, code) == (401, 401)
+                assert answer.headers["WWW-Authenticate"] == 'Basic realm="baremetal-sched", charset="UTF-8"'
+                expected = "Incorrect username or password" if "Authorization" in headers else "requires authentication"
+                assert expected in message
 
 
-@pytest.mark.parametrize("api", LISTS)
-@pytest.mark.parametrize(
-    ("header", "reason"),
-    [
-        ("Bearer abcdef", "Unsupported authorization type"),
-        ("abcdef", "Unsupported authorization type"),
-        ("Basic", "NAME:PASSWORD in base64"),
-        ("Basic !!!", "NAME:PASSWORD in base64"),
-        ("Basic YW5u", "NAME:PASSWORD in base64"),  # ann
-        ("Basic /zp4", "NAME:PASSWORD in base64"),  # a name that is not UTF-8
-    ],
-)
-def test_what_is_no_password_at_all_is_400(closed: Service, api: str, header: str, reason: str) -> None:
+def test_what_is_no_password_at_all_is_400(closed: Service, subtests: pytest.Subtests) -> None:
     """As with Ironic."""
-    answer = get(closed, LISTS[api], {"Authorization": header, "Accept": "application/json"})
-    code, message = error_of(api, answer)
-    assert (answer.status_int, code) == (400, 400)
-    assert reason in message
-    assert "abcdef" not in answer.text
+    for api in LISTS:
+        for header, reason in [
+            ("Bearer abcdef", "Unsupported authorization type"),
+            ("abcdef", "Unsupported authorization type"),
+            ("Basic", "NAME:PASSWORD in base64"),
+            ("Basic !!!", "NAME:PASSWORD in base64"),
+            ("Basic YW5u", "NAME:PASSWORD in base64"),  # ann
+            ("Basic /zp4", "NAME:PASSWORD in base64"),  # a name that is not UTF-8
+        ]:
+            with subtests.test(api=api, header=header):
+                answer = get(closed, LISTS[api], {"Authorization": header, "Accept": "application/json"})
+                code, message = error_of(api, answer)
+                assert (answer.status_int, code) == (400, 400)
+                assert reason in message
+                assert "abcdef" not in answer.text
 
 
 def test_names_are_utf_8_and_the_scheme_has_any_case(closed: Service) -> None:
@@ -152,15 +148,16 @@ def test_names_are_utf_8_and_the_scheme_has_any_case(closed: Service) -> None:
     assert get(closed, LISTS["baremetal"], {"Authorization": header}).status_int == 200
 
 
-@pytest.mark.parametrize("path", ["/nothing", "/baremetal/v1/nothing", "/compute/v2.1/nothing", "/placement/nothing"])
-def test_unknown_paths_are_not_told_from_known_ones(closed: Service, path: str) -> None:
-    assert get(closed, path).status_int == 401
-    assert get(closed, path, basic("ann", "nna")).status_int == 404
+def test_unknown_paths_are_not_told_from_known_ones(closed: Service, subtests: pytest.Subtests) -> None:
+    for path in ["/nothing", "/baremetal/v1/nothing", "/compute/v2.1/nothing", "/placement/nothing"]:
+        with subtests.test(path=path):
+            assert get(closed, path).status_int == 401
+            assert get(closed, path, basic("ann", "nna")).status_int == 404
 
 
-@pytest.mark.parametrize(
-    ("path", "status"),
-    [
+def test_public_paths_need_no_password(closed: Service, subtests: pytest.Subtests) -> None:
+    """Nor is one looked at that comes with the request."""
+    for path, status in [
         ("/", 200),
         ("/healthcheck", 200),
         ("/healthcheck/live", 200),
@@ -169,30 +166,31 @@ def test_unknown_paths_are_not_told_from_known_ones(closed: Service, path: str) 
         ("/placement/", 200),
         ("/compute", 200),
         ("/image", 300),
-    ],
-)
-def test_public_paths_need_no_password(closed: Service, path: str, status: int) -> None:
-    """Nor is one looked at that comes with the request."""
-    assert get(closed, path).status_int == status
-    assert get(closed, path, basic("ann", "wrong")).status_int == status
+    ]:
+        with subtests.test(path=path):
+            assert get(closed, path).status_int == status
+            assert get(closed, path, basic("ann", "wrong")).status_int == status
 
 
-@pytest.mark.parametrize("api", LISTS)
-def test_too_many_failures_are_429(closed: Service, api: str) -> None:
+def test_too_many_failures_are_429(closed: Service, subtests: pytest.Subtests) -> None:
     """For this address, and not for those whose password is known to be right."""
-    assert get(closed, LISTS[api], basic("bob", "bob")).status_int == 200
-    for number in range(FAILURES):
-        assert get(closed, LISTS[api], basic("ann", f"wrong {number}")).status_int == 401
-    accept = {"Accept": "application/json"}
-    answer = get(closed, LISTS[api], basic("ann", "nna") | accept)
-    code, message = error_of(api, answer)
-    assert (answer.status_int, code) == (429, 429)
-    assert "Too many failed log-ins from 192.0.2.1." in message
-    assert 1 <= int(answer.headers.get("Retry-After", 1)) <= 6
-    assert ("Retry-After" in answer.headers) == (api != "baremetal")
-    assert "WWW-Authenticate" not in answer.headers
-    assert get(closed, LISTS[api], basic("bob", "bob")).status_int == 200
-    assert get(closed, LISTS[api], basic("ann", "nna"), address="192.0.2.2").status_int == 200
+    for number, api in enumerate(LISTS):
+        with subtests.test(api=api):
+            mine = f"192.0.2.{number}"
+            assert get(closed, LISTS[api], basic("bob", "bob"), address=mine).status_int == 200
+            for failure in range(FAILURES):
+                assert get(closed, LISTS[api], basic("ann", f"wrong {failure}"), address=mine).status_int == 401
+            accept = {"Accept": "application/json"}
+            answer = get(closed, LISTS[api], basic("ann", "nna") | accept, address=mine)
+            code, message = error_of(api, answer)
+            assert (answer.status_int, code) == (429, 429)
+            assert f"Too many failed log-ins from {mine}." in message
+            assert 1 <= int(answer.headers.get("Retry-After", 1)) <= 6
+            assert ("Retry-After" in answer.headers) == (api != "baremetal")
+            assert "WWW-Authenticate" not in answer.headers
+            assert get(closed, LISTS[api], basic("bob", "bob"), address=mine).status_int == 200
+    for path in LISTS.values():
+        assert get(closed, path, basic("ann", "nna"), address="192.0.2.99").status_int == 200
 
 
 def test_the_address_is_that_behind_a_trusted_proxy(database_url: str, users: Path) -> None:

@@ -3,6 +3,7 @@
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,21 +81,25 @@ def request(
     return Request({**built.get_environ(), "SCRIPT_NAME": f"/{mount}"})
 
 
-@pytest.mark.parametrize("path", PRIVATE)
-@pytest.mark.parametrize("headers", [{}, {"X-Auth-Token": "unknown"}, FORGED], ids=["none", "unknown", "forged"])
 def test_without_a_token_that_is_valid_it_is_401_in_the_shape_of_the_api(
-    service: Service, keystone: FakeKeystone, path: str, headers: dict[str, str]
+    service: Service, keystone: FakeKeystone, subtests: pytest.Subtests
 ) -> None:
-    response = service.http.get(path, headers=headers, status=401)
-    assert PRIVATE[path] in response.text
-    assert response.headers["WWW-Authenticate"] == f'Keystone uri="{keystone.url}"'
+    for path in PRIVATE:
+        for headers in [{}, {"X-Auth-Token": "unknown"}, FORGED]:
+            with subtests.test(path=path, headers=headers):
+                response = service.http.get(path, headers=headers, status=401)
+                assert PRIVATE[path] in response.text
+                assert response.headers["WWW-Authenticate"] == f'Keystone uri="{keystone.url}"'
 
 
-@pytest.mark.parametrize("path", PUBLIC)
-def test_public_paths_need_no_token_and_look_at_none(service: Service, keystone: FakeKeystone, path: str) -> None:
-    service.http.get(path, status="*").mustcontain("")
-    assert service.http.get(path, headers={"X-Auth-Token": "unknown"}, status="*").status_int in (200, 300)
-    assert keystone.asked == []
+def test_public_paths_need_no_token_and_look_at_none(
+    service: Service, keystone: FakeKeystone, subtests: pytest.Subtests
+) -> None:
+    for path in PUBLIC:
+        with subtests.test(path=path):
+            service.http.get(path, status="*").mustcontain("")
+            assert service.http.get(path, headers={"X-Auth-Token": "unknown"}, status="*").status_int in (200, 300)
+            assert keystone.asked == []
 
 
 def test_a_token_opens_every_api(service: Service, keystone: FakeKeystone) -> None:
@@ -105,25 +110,21 @@ def test_a_token_opens_every_api(service: Service, keystone: FakeKeystone) -> No
     assert keystone.asked == [token]
 
 
-@pytest.mark.parametrize(
-    ("scope", "expected"),
-    [
+def test_the_caller_is_who_the_token_says(keystone: FakeKeystone, subtests: pytest.Subtests) -> None:
+    for scope, expected in [
         ({"project": "red"}, {"project_id": "red-id", "project_name": "red", "project_domain_id": "default"}),
         ({"domain": "acme"}, {"domain_id": "acme-id"}),
         ({"system": True}, {"system_scope": "all"}),
         ({}, {}),
-    ],
-)
-def test_the_caller_is_who_the_token_says(
-    keystone: FakeKeystone, scope: dict[str, Any], expected: dict[str, str]
-) -> None:
-    token = keystone.issue("alice", "member", "reader", **scope)
-    user = {"user_id": "alice-id", "user_name": "alice", "user_domain_id": "default"}
-    known = Caller(**{**user, **expected}, roles=("member", "reader"))  # type: ignore[arg-type]
-    strategy = strategy_for(keystone)
-    assert strategy.authenticate(request(token)) == known
-    assert strategy.authenticate(request(token, **FORGED)) == known
-    assert not known.unrestricted
+    ]:
+        with subtests.test(scope=scope):
+            token = keystone.issue("alice", "member", "reader", **scope)
+            user = {"user_id": "alice-id", "user_name": "alice", "user_domain_id": "default"}
+            known = Caller(**{**user, **expected}, roles=("member", "reader"))  # type: ignore[arg-type]
+            strategy = strategy_for(keystone)
+            assert strategy.authenticate(request(token)) == known
+            assert strategy.authenticate(request(token, **FORGED)) == known
+            assert not known.unrestricted
 
 
 def test_a_service_may_call_for_a_user(keystone: FakeKeystone) -> None:
@@ -146,9 +147,8 @@ def test_the_scope_of_a_service_is_not_that_of_the_user(keystone: FakeKeystone) 
     assert strategy_for(keystone).authenticate(request(root, helper)).system_scope == "all"
 
 
-@pytest.mark.parametrize(
-    ("user", "service"),
-    [
+def test_tokens_that_are_not_good_enough(keystone: FakeKeystone, subtests: pytest.Subtests) -> None:
+    for user, service in [
         ("unknown", None),
         ("alice", "unknown"),
         ("alice", "alice"),
@@ -157,20 +157,19 @@ def test_the_scope_of_a_service_is_not_that_of_the_user(keystone: FakeKeystone) 
         ("expired", None),
         ("expired", "alice"),
         ("alice", "expired nova"),
-    ],
-)
-def test_tokens_that_are_not_good_enough(keystone: FakeKeystone, user: str | None, service: str | None) -> None:
-    tokens = {
-        "alice": keystone.issue("alice", "member", project="red"),
-        "expired": keystone.issue("alice", "member", project="red", seconds=-1),
-        "nova": keystone.issue("nova", "service", project="service"),
-        "expired nova": keystone.issue("nova", "service", project="service", seconds=-1),
-        "unknown": "unknown",
-        "": "",
-    }
-    http = request(user if user is None else tokens[user], service if service is None else tokens[service])
-    with pytest.raises(NotAuthenticated):
-        strategy_for(keystone).authenticate(http)
+    ]:
+        with subtests.test(user=user, service=service):
+            tokens = {
+                "alice": keystone.issue("alice", "member", project="red"),
+                "expired": keystone.issue("alice", "member", project="red", seconds=-1),
+                "nova": keystone.issue("nova", "service", project="service"),
+                "expired nova": keystone.issue("nova", "service", project="service", seconds=-1),
+                "unknown": "unknown",
+                "": "",
+            }
+            http = request(user if user is None else tokens[user], service if service is None else tokens[service])
+            with pytest.raises(NotAuthenticated):
+                strategy_for(keystone).authenticate(http)
 
 
 def test_a_service_may_finish_what_a_user_has_begun(keystone: FakeKeystone) -> None:
@@ -184,10 +183,10 @@ def test_a_service_may_finish_what_a_user_has_begun(keystone: FakeKeystone) -> N
     assert keystone.asked == [nova, user]
 
 
-@pytest.mark.parametrize("token", ["a b", "a\tb", "é", "\x7f", "x" * 5000, " ", "a,b"])
-def test_what_is_no_token(keystone: FakeKeystone, token: str) -> None:
-    with pytest.raises(NotAuthenticated):
-        strategy_for(keystone).authenticate(request(token))
+def test_what_is_no_token(keystone: FakeKeystone, subtests: pytest.Subtests) -> None:
+    for token in ["a b", "a\tb", "é", "\x7f", "x" * 5000, " ", "a,b"]:
+        with subtests.test(token=token), pytest.raises(NotAuthenticated):
+            strategy_for(keystone).authenticate(request(token))
 
 
 def test_tokens_are_remembered(keystone: FakeKeystone) -> None:
@@ -212,17 +211,18 @@ def test_a_revoked_token(keystone: FakeKeystone) -> None:
         strategy.authenticate(request(token))
 
 
-@pytest.mark.parametrize("status", [401, 403, 500, 503])
-@pytest.mark.parametrize("path", PRIVATE)
-def test_what_keystone_has_is_503(service: Service, keystone: FakeKeystone, path: str, status: int) -> None:
+def test_what_keystone_has_is_503(service: Service, keystone: FakeKeystone, subtests: pytest.Subtests) -> None:
     """401: the service itself is not allowed to ask."""
-    token = keystone.issue("root", *ADMINISTRATOR, system=True)
-    keystone.trouble = lambda: failing(status)
-    response = service.http.get(path, headers={"X-Auth-Token": token}, status=503)
-    assert ("Retry-After" in response.headers) == ("/baremetal" not in path)
-    assert "Your credentials cannot be checked now: Keystone " in response.text
-    keystone.trouble = None
-    assert service.http.get(path, headers={"X-Auth-Token": token}, status="*").status_int not in (401, 503)
+    for status in [401, 403, 500, 503]:
+        for path in PRIVATE:
+            with subtests.test(status=status, path=path):
+                token = keystone.issue("root", *ADMINISTRATOR, system=True)
+                keystone.trouble = partial(failing, status)
+                response = service.http.get(path, headers={"X-Auth-Token": token}, status=503)
+                assert ("Retry-After" in response.headers) == ("/baremetal" not in path)
+                assert "Your credentials cannot be checked now: Keystone " in response.text
+                keystone.trouble = None
+                assert service.http.get(path, headers={"X-Auth-Token": token}, status="*").status_int not in (401, 503)
 
 
 def test_without_keystone_known_tokens_and_public_paths_are_served(service: Service, keystone: FakeKeystone) -> None:
@@ -283,25 +283,23 @@ def test_keystone_is_silent(keystone: FakeKeystone) -> None:
 RULES = {"access_rules": [{"id": "r", "service": "baremetal", "method": "GET", "path": "/baremetal/v1/nodes/*"}]}
 
 
-@pytest.mark.parametrize(
-    ("path", "allowed"),
-    [
+def test_rules_of_application_credentials(keystone: FakeKeystone, subtests: pytest.Subtests) -> None:
+    """They are for one API, whichever of ours that is, and its paths."""
+    for path, allowed in [
         ("/baremetal/v1/nodes/n1", True),
         ("/baremetal/v1/nodes", False),
         ("/compute/v1/nodes/n1", False),
         ("/placement/baremetal/v1/nodes/n1", False),
-    ],
-)
-def test_rules_of_application_credentials(keystone: FakeKeystone, path: str, allowed: bool) -> None:
-    """They are for one API, whichever of ours that is, and its paths."""
-    token = keystone.issue("alice", "member", project="red", application_credential={"id": "c", **RULES})
-    strategy = strategy_for(keystone)
-    for _ in range(2):  # the second time it is remembered
-        if allowed:
-            assert strategy.authenticate(request(token, path=path)).user_id == "alice-id"
-        else:
-            with pytest.raises(NotAuthenticated):
-                strategy.authenticate(request(token, path=path))
+    ]:
+        with subtests.test(path=path):
+            token = keystone.issue("alice", "member", project="red", application_credential={"id": "c", **RULES})
+            strategy = strategy_for(keystone)
+            for _ in range(2):  # the second time it is remembered
+                if allowed:
+                    assert strategy.authenticate(request(token, path=path)).user_id == "alice-id"
+                else:
+                    with pytest.raises(NotAuthenticated):
+                        strategy.authenticate(request(token, path=path))
 
 
 def test_a_rule_for_all_paths_is_for_one_api(keystone: FakeKeystone) -> None:

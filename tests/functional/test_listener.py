@@ -16,17 +16,26 @@ def status(service: Service, path: str, name: str, port: str = "6385", **headers
     return service.http.get(path, headers=headers, extra_environ=listener, expect_errors=True).status_int
 
 
-@pytest.mark.parametrize("name", ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1", "localhost"])
-def test_loopback_is_served(service: Service, name: str) -> None:
-    assert [status(service, path, name) for path in PATHS] == [200] * len(PATHS)
+def test_loopback_is_served(service: Service, subtests: pytest.Subtests) -> None:
+    for name in ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1", "localhost"]:
+        with subtests.test(name=name):
+            assert [status(service, path, name) for path in PATHS] == [200] * len(PATHS)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["0.0.0.0", "192.0.2.1", "10.0.0.1", "::", "2001:db8::1", "::ffff:192.0.2.1", "fe80::1%eth0", "api", "localhost.x"],
-)
-def test_other_listeners_are_not(service: Service, name: str) -> None:
-    assert [status(service, path, name) for path in PATHS] == [403] * len(PATHS)
+def test_other_listeners_are_not(service: Service, subtests: pytest.Subtests) -> None:
+    for name in [
+        "0.0.0.0",
+        "192.0.2.1",
+        "10.0.0.1",
+        "::",
+        "2001:db8::1",
+        "::ffff:192.0.2.1",
+        "fe80::1%eth0",
+        "api",
+        "localhost.x",
+    ]:
+        with subtests.test(name=name):
+            assert [status(service, path, name) for path in PATHS] == [403] * len(PATHS)
 
 
 def test_a_unix_socket_is_served(service: Service) -> None:
@@ -50,10 +59,10 @@ def test_the_answer_says_what_to_do(service: Service) -> None:
     assert "[api] insecure = true" in fault["faultstring"]
 
 
-@pytest.mark.parametrize("api", [{"insecure": True}, {"auth_strategy": "noauth", "insecure": True}])
-def test_it_may_be_meant(database_url: str, api: dict[str, object]) -> None:
-    with Service(database_url, api=api) as service:
-        assert [status(service, path, "192.0.2.1") for path in PATHS] == [200] * len(PATHS)
+def test_it_may_be_meant(database_url: str, subtests: pytest.Subtests) -> None:
+    for api in [{"insecure": True}, {"auth_strategy": "noauth", "insecure": True}]:
+        with subtests.test(api=api), Service(database_url, api=api) as service:
+            assert [status(service, path, "192.0.2.1") for path in PATHS] == [200] * len(PATHS)
 
 
 def test_a_strategy_is_enough(database_url: str) -> None:
@@ -62,9 +71,10 @@ def test_a_strategy_is_enough(database_url: str) -> None:
         assert status(service, "/placement/resource_providers", "192.0.2.1", **token) == 200
 
 
-@pytest.mark.parametrize("host", ["", "999.0.0.1", "localhost.example.org", "1"])
-def test_what_is_no_loopback(host: str) -> None:
-    assert not is_loopback(host)
+def test_what_is_no_loopback(subtests: pytest.Subtests) -> None:
+    for host in ["", "999.0.0.1", "localhost.example.org", "1"]:
+        with subtests.test(host=host):
+            assert not is_loopback(host)
 
 
 HERE = ["127.0.0.1:6385", "127.0.0.1", "[::1]:6385", "192.0.2.1", "localhost", "LocalHost:80", "localhost.", ""]
@@ -72,17 +82,17 @@ FOREIGN = ["evil.example:6385", "evil.example", "localhost.evil.example", "127.0
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize("strategy", ["none", "noauth"])
-def test_names_that_others_let_lead_here_are_refused(database_url: str, strategy: str) -> None:
+def test_names_that_others_let_lead_here_are_refused(database_url: str, subtests: pytest.Subtests) -> None:
     """A page of such a name is, for its browser, a page of this service, whose answers it may read."""
-    with Service(database_url, api={"auth_strategy": strategy}) as service:
-        everything = [*PATHS, "/healthcheck/live", "/metrics", "/ui/", "/image/v2/images", "/no/such/path"]
-        for host in FOREIGN:
-            assert [status(service, path, "127.0.0.1", Host=host) for path in everything] == [403] * len(everything)
-        for host in HERE:
-            assert [status(service, path, "::1", Host=host) for path in PATHS] == [200] * len(PATHS)
-        answer = service.http.get("/placement/", headers={"Host": "evil.example"}, status=403)
-        assert "[api] allowed_hosts" in answer.json["errors"][0]["detail"]
+    for strategy in ["none", "noauth"]:
+        with subtests.test(strategy=strategy), Service(database_url, api={"auth_strategy": strategy}) as service:
+            everything = [*PATHS, "/healthcheck/live", "/metrics", "/ui/", "/image/v2/images", "/no/such/path"]
+            for host in FOREIGN:
+                assert [status(service, path, "127.0.0.1", Host=host) for path in everything] == [403] * len(everything)
+            for host in HERE:
+                assert [status(service, path, "::1", Host=host) for path in PATHS] == [200] * len(PATHS)
+            answer = service.http.get("/placement/", headers={"Host": "evil.example"}, status=403)
+            assert "[api] allowed_hosts" in answer.json["errors"][0]["detail"]
 
 
 @pytest.mark.sqlite_only

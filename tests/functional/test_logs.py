@@ -78,37 +78,39 @@ def test_a_row_that_violates_a_constraint_is_not_repeated(lines: io.StringIO, da
     assert "hunter2" not in lines.getvalue()
 
 
-@pytest.mark.parametrize("log_format", ["json", "console"])
-def test_lines_have_no_secrets(lines: io.StringIO, log_format: str) -> None:
-    logs.configure(load(overrides={"DEFAULT": {"log_format": log_format}}))
-    logging.getLogger().handlers[0].setStream(lines)  # type: ignore[attr-defined]
-    error = ValueError("cannot open https://u:hunter2@h/")
-    structlog.get_logger("ours").warning(
-        "tried", password="hunter2", nested=[{"auth_token": ("hunter2",)}], reason=error
-    )
-    logging.getLogger("theirs").warning("a url: %s", "https://u:hunter2@h/")
-    structlog.get_logger("ours").error("failed", path="/v1/lookup?agent_token=hunter2", exc_info=error)
-    assert "hunter2" not in lines.getvalue()
-    assert "cannot open https://u:******@h/" in lines.getvalue()
+def test_lines_have_no_secrets(lines: io.StringIO, subtests: pytest.Subtests) -> None:
+    for log_format in ["json", "console"]:
+        with subtests.test(log_format=log_format):
+            logs.configure(load(overrides={"DEFAULT": {"log_format": log_format}}))
+            logging.getLogger().handlers[0].setStream(lines)  # type: ignore[attr-defined]
+            error = ValueError("cannot open https://u:hunter2@h/")
+            structlog.get_logger("ours").warning(
+                "tried", password="hunter2", nested=[{"auth_token": ("hunter2",)}], reason=error
+            )
+            logging.getLogger("theirs").warning("a url: %s", "https://u:hunter2@h/")
+            structlog.get_logger("ours").error("failed", path="/v1/lookup?agent_token=hunter2", exc_info=error)
+            assert "hunter2" not in lines.getvalue()
+            assert "cannot open https://u:******@h/" in lines.getvalue()
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
+def test_secrets_in_query_strings_are_not_logged(
+    lines: io.StringIO, service: Service, subtests: pytest.Subtests
+) -> None:
+    for query in [
         "target=rescue&rescue_password=hunter2",
         "agent_token=hunter2&callback_url=http://192.0.2.1",
         "rescue%5Fpassword=hunter2",
         "callback_url=https%3A%2F%2Fuser%3Ahunter2%40192.0.2.1",
         "admin_pass=a%20hunter2&x=1",
         "configdrive=hunter2",
-    ],
-)
-def test_secrets_in_query_strings_are_not_logged(lines: io.StringIO, service: Service, query: str) -> None:
-    service.baremetal("PUT", f"/nodes/n1/states/provision?{query}", status="4*")
-    (line,) = [line for line in map(json.loads, lines.getvalue().splitlines()) if line["event"] == "request"]
-    assert line["path"].startswith("/v1/nodes/n1/states/provision?")
-    assert "=******" in line["path"]
-    assert "hunter2" not in lines.getvalue()
+    ]:
+        with subtests.test(query=query):
+            lines.seek(lines.truncate(0))
+            service.baremetal("PUT", f"/nodes/n1/states/provision?{query}", status="4*")
+            (line,) = [line for line in map(json.loads, lines.getvalue().splitlines()) if line["event"] == "request"]
+            assert line["path"].startswith("/v1/nodes/n1/states/provision?")
+            assert "=******" in line["path"]
+            assert "hunter2" not in lines.getvalue()
 
 
 def test_long_paths_are_cut(lines: io.StringIO, service: Service) -> None:

@@ -11,6 +11,7 @@ import pytest
 from baremetal_sched.baremetal.allocations import allocation_choice
 from tests.functional.placement.test_races import body, make, uuid_of
 from tests.interleaving import just_before
+from tests.restored import restored
 from tests.service import Service
 
 
@@ -77,37 +78,48 @@ def test_a_consumer_that_was_changed_meanwhile_is_read_again(service: Service, p
     assert service.placement("GET", path).json["allocations"][provider]["resources"] == {"VCPU": 1}
 
 
-@pytest.mark.parametrize("part", ["inventories", "traits", "aggregates"])
-def test_a_provider_that_was_changed_meanwhile_is_read_again(service: Service, provider: str, part: str) -> None:
-    content = {"inventories": {"DISK_GB": {"total": 1}}, "traits": ["HW_CPU_X86_VMX"], "aggregates": [uuid_of(9)]}
-    path = f"/resource_providers/{provider}"
-    change = "UPDATE resource_providers SET generation = generation + 1"
-    with just_before(service.database, "UPDATE resource_providers SET", change):
-        lost(service, "PUT", f"{path}/{part}", {"resource_provider_generation": 1, part: content[part]})
-    assert set(service.inventory(provider)) == {"VCPU"}
-    assert service.placement("GET", path).json["generation"] == 1
-
-
-@pytest.mark.parametrize("one", [True, False])
-def test_an_inventory_that_was_claimed_meanwhile_stays(service: Service, provider: str, one: bool) -> None:
-    path = f"/resource_providers/{provider}/inventories{'/VCPU' if one else ''}"
-    with just_before(service.database, "DELETE FROM inventories", "UPDATE inventories SET used = 1"):
-        lost(service, "DELETE", path)
-    assert set(service.inventory(provider)) == {"VCPU"}
-
-
-@pytest.mark.parametrize("in_maintenance", [False, True])
-def test_a_node_that_was_claimed_meanwhile_is_deleted_only_in_maintenance(
-    service: Service, in_maintenance: bool
+def test_a_provider_that_was_changed_meanwhile_is_read_again(
+    service: Service, provider: str, subtests: pytest.Subtests
 ) -> None:
-    uuid = service.add_node("n1")
-    if in_maintenance:
-        service.baremetal("PUT", f"/nodes/{uuid}/maintenance", {})
-    with just_before(service.database, "DELETE FROM inventories", "UPDATE inventories SET used = 1") as seen:
-        service.baremetal("DELETE", f"/nodes/{uuid}", status=204 if in_maintenance else 503)
-    assert len(seen) == (1 if in_maintenance else 2)
-    if not in_maintenance:
-        assert set(service.inventory(uuid)) == {"CUSTOM_GOLD"}
+    for part in ["inventories", "traits", "aggregates"]:
+        with subtests.test(part=part):
+            content = {
+                "inventories": {"DISK_GB": {"total": 1}},
+                "traits": ["HW_CPU_X86_VMX"],
+                "aggregates": [uuid_of(9)],
+            }
+            path = f"/resource_providers/{provider}"
+            change = "UPDATE resource_providers SET generation = generation + 1"
+            with just_before(service.database, "UPDATE resource_providers SET", change):
+                lost(service, "PUT", f"{path}/{part}", {"resource_provider_generation": 1, part: content[part]})
+            assert set(service.inventory(provider)) == {"VCPU"}
+            assert service.placement("GET", path).json["generation"] == 1
+
+
+def test_an_inventory_that_was_claimed_meanwhile_stays(
+    service: Service, provider: str, subtests: pytest.Subtests
+) -> None:
+    for one in [True, False]:
+        with subtests.test(one=one):
+            path = f"/resource_providers/{provider}/inventories{'/VCPU' if one else ''}"
+            with just_before(service.database, "DELETE FROM inventories", "UPDATE inventories SET used = 1"):
+                lost(service, "DELETE", path)
+            assert set(service.inventory(provider)) == {"VCPU"}
+
+
+def test_a_node_that_was_claimed_meanwhile_is_deleted_only_in_maintenance(
+    service: Service, subtests: pytest.Subtests
+) -> None:
+    for in_maintenance in [False, True]:
+        with subtests.test(in_maintenance=in_maintenance), restored(service):
+            uuid = service.add_node("n1")
+            if in_maintenance:
+                service.baremetal("PUT", f"/nodes/{uuid}/maintenance", {})
+            with just_before(service.database, "DELETE FROM inventories", "UPDATE inventories SET used = 1") as seen:
+                service.baremetal("DELETE", f"/nodes/{uuid}", status=204 if in_maintenance else 503)
+            assert len(seen) == (1 if in_maintenance else 2)
+            if not in_maintenance:
+                assert set(service.inventory(uuid)) == {"CUSTOM_GOLD"}
 
 
 def test_a_node_whose_traits_were_changed_meanwhile_is_not_allocated(service: Service) -> None:
@@ -158,19 +170,20 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize("table", ROWS)
-def test_a_row_that_was_changed_meanwhile_is_read_again(service: Service, table: str) -> None:
-    path, content = ROWS[table]
-    if table == "node_allocations":
-        service.add_node("n1")
-    row = service.baremetal("POST", path, content).json
-    field = "extra" if "extra" in row else "description"
-    value = {"a": 1} if field == "extra" else "other"
-    change = f"UPDATE {table} SET revision = revision + 1"
-    with just_before(service.database, f"UPDATE {table} SET", change) as seen:
-        service.patch_at(f"{path}/{row['uuid']}", ("add", f"/{field}", value), status=503)
-    assert len(seen) == 2
-    assert service.baremetal("GET", f"{path}/{row['uuid']}").json[field] == row[field]
+def test_a_row_that_was_changed_meanwhile_is_read_again(service: Service, subtests: pytest.Subtests) -> None:
+    for table in ROWS:
+        with subtests.test(table=table), restored(service):
+            path, content = ROWS[table]
+            if table == "node_allocations":
+                service.add_node("n1")
+            row = service.baremetal("POST", path, content).json
+            field = "extra" if "extra" in row else "description"
+            value = {"a": 1} if field == "extra" else "other"
+            change = f"UPDATE {table} SET revision = revision + 1"
+            with just_before(service.database, f"UPDATE {table} SET", change) as seen:
+                service.patch_at(f"{path}/{row['uuid']}", ("add", f"/{field}", value), status=503)
+            assert len(seen) == 2
+            assert service.baremetal("GET", f"{path}/{row['uuid']}").json[field] == row[field]
 
 
 def test_the_node_of_an_allocation_that_is_removed_may_go_meanwhile(service: Service) -> None:
@@ -195,20 +208,21 @@ def test_nodes_that_others_are_just_taking_are_no_reason_to_fail(
     assert service.baremetal("GET", "/allocations/mine").json["state"] == "active"
 
 
-@pytest.mark.parametrize("part", ["inventories", "inventories/VCPU", "traits", "aggregates", "reshaper"])
-def test_what_a_client_read_may_be_old_too(service: Service, provider: str, part: str) -> None:
-    shape = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 8}}}
-    content = {
-        "inventories": shape,
-        "inventories/VCPU": {"resource_provider_generation": 0, "total": 8},
-        "traits": {"resource_provider_generation": 0, "traits": ["HW_CPU_X86_VMX"]},
-        "aggregates": {"resource_provider_generation": 0, "aggregates": [uuid_of(9)]},
-        "reshaper": {"inventories": {provider: shape}, "allocations": {}},
-    }[part]
-    path = f"/resource_providers/{provider}"
-    if part == "reshaper":
-        lost(service, "POST", "/reshaper", content)
-    else:
-        lost(service, "PUT", f"{path}/{part}", content)
-    assert service.inventory(provider)["VCPU"]["total"] == 100
-    assert service.placement("GET", path).json["generation"] == 1
+def test_what_a_client_read_may_be_old_too(service: Service, provider: str, subtests: pytest.Subtests) -> None:
+    for part in ["inventories", "inventories/VCPU", "traits", "aggregates", "reshaper"]:
+        with subtests.test(part=part):
+            shape = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 8}}}
+            content = {
+                "inventories": shape,
+                "inventories/VCPU": {"resource_provider_generation": 0, "total": 8},
+                "traits": {"resource_provider_generation": 0, "traits": ["HW_CPU_X86_VMX"]},
+                "aggregates": {"resource_provider_generation": 0, "aggregates": [uuid_of(9)]},
+                "reshaper": {"inventories": {provider: shape}, "allocations": {}},
+            }[part]
+            path = f"/resource_providers/{provider}"
+            if part == "reshaper":
+                lost(service, "POST", "/reshaper", content)
+            else:
+                lost(service, "PUT", f"{path}/{part}", content)
+            assert service.inventory(provider)["VCPU"]["total"] == 100
+            assert service.placement("GET", path).json["generation"] == 1

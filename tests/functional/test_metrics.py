@@ -134,8 +134,8 @@ def test_capacity_that_takes_too_long_is_left_out(service: Service, monkeypatch:
     assert len(counted) == 4
 
 
-@pytest.mark.parametrize("url", ["sqlite:////nosuch/file.sqlite"])
-def test_without_a_database(url: str) -> None:
-    with Service(url) as service:
-        assert value(service, "database_up") == 0
-        assert value(service, "nodes_without_conductor") is None
+def test_without_a_database(subtests: pytest.Subtests) -> None:
+    for url in ["sqlite:////nosuch/file.sqlite"]:
+        with subtests.test(url=url), Service(url) as service:
+            assert value(service, "database_up") == 0
+            assert value(service, "nodes_without_conductor") is None

@@ -23,22 +23,23 @@ def scrape(service: Service, address: str | None = "192.0.2.1", **headers: str) 
     return status
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"])
-def test_this_machine_needs_no_credentials(secured: Service, address: str) -> None:
-    answer = secured.http.get(METRICS, extra_environ={"REMOTE_ADDR": address}, status=200)
-    assert "baremetal_sched_database_up 1.0" in answer.text
+def test_this_machine_needs_no_credentials(secured: Service, subtests: pytest.Subtests) -> None:
+    for address in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"]:
+        with subtests.test(address=address):
+            answer = secured.http.get(METRICS, extra_environ={"REMOTE_ADDR": address}, status=200)
+            assert "baremetal_sched_database_up 1.0" in answer.text
 
 
-@pytest.mark.parametrize("address", ["192.0.2.1", "10.0.0.1", "::ffff:192.0.2.1", "", "unix:", None])
-def test_others_do(secured: Service, address: str | None) -> None:
-    assert scrape(secured, address) == 401
+def test_others_do(secured: Service, subtests: pytest.Subtests) -> None:
+    for address in ["192.0.2.1", "10.0.0.1", "::ffff:192.0.2.1", "", "unix:", None]:
+        with subtests.test(address=address):
+            assert scrape(secured, address) == 401
 
 
-@pytest.mark.parametrize(
-    "header", ["Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "X-Real-IP", "Via"]
-)
-def test_a_proxy_on_this_machine_is_not_this_machine(secured: Service, header: str) -> None:
-    assert scrape(secured, "127.0.0.1", **{header: "x"}) == 401
+def test_a_proxy_on_this_machine_is_not_this_machine(secured: Service, subtests: pytest.Subtests) -> None:
+    for header in ["Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "X-Real-IP", "Via"]:
+        with subtests.test(header=header):
+            assert scrape(secured, "127.0.0.1", **{header: "x"}) == 401
 
 
 def test_a_proxy_that_is_trusted_says_who_asks(database_url: str) -> None:
@@ -49,9 +50,8 @@ def test_a_proxy_that_is_trusted_says_who_asks(database_url: str) -> None:
         assert scrape(service, "127.0.0.1", **{"X-Forwarded-For": "127.0.0.1"}) == 401
 
 
-@pytest.mark.parametrize(
-    ("roles", "system", "status"),
-    [
+def test_roles(secured: Service, subtests: pytest.Subtests) -> None:
+    for roles, system, status in [
         ("admin", False, 200),
         ("admin", True, 200),
         ("service", False, 200),
@@ -60,11 +60,10 @@ def test_a_proxy_that_is_trusted_says_who_asks(database_url: str) -> None:
         ("member,reader", False, 403),
         ("member", True, 403),
         ("", False, 403),
-    ],
-)
-def test_roles(secured: Service, roles: str, system: bool, status: int) -> None:
-    headers = {"X-Auth-Token": "u:p", "X-Roles": roles, **(SYSTEM if system else {})}
-    assert scrape(secured, **headers) == status
+    ]:
+        with subtests.test(roles=roles, system=system):
+            headers = {"X-Auth-Token": "u:p", "X-Roles": roles, **(SYSTEM if system else {})}
+            assert scrape(secured, **headers) == status
 
 
 def test_a_refusal_says_which_rule(secured: Service) -> None:
@@ -90,9 +89,10 @@ def test_an_operator_changes_the_rule(database_url: str, tmp_path: Any) -> None:
         assert scrape(service, **READER) == 200
 
 
-@pytest.mark.parametrize("path", ["/", "/healthcheck", "/healthcheck/live"])
-def test_anyone_may_know_whether_the_service_is_well(secured: Service, path: str) -> None:
-    secured.http.get(path, extra_environ={"REMOTE_ADDR": "192.0.2.1"}, status=200)
+def test_anyone_may_know_whether_the_service_is_well(secured: Service, subtests: pytest.Subtests) -> None:
+    for path in ["/", "/healthcheck", "/healthcheck/live"]:
+        with subtests.test(path=path):
+            secured.http.get(path, extra_environ={"REMOTE_ADDR": "192.0.2.1"}, status=200)
 
 
 def test_without_authentication_nobody_is_asked(service: Service) -> None:

@@ -27,16 +27,17 @@ def reasons(service: Service) -> dict[str, tuple[str, str]]:
     return {each["label"]: (each["reason"], each["remedy"]) for each in found}
 
 
-@pytest.mark.parametrize("state", AT_REST)
-def test_the_verbs_that_are_named_make_it_available(service: Service, uuid: str, state: str) -> None:
-    put_into(service, uuid, state, power_state="power on")
-    reason, remedy = reasons(service)["provision state"]
-    assert reason == f"Its provision state is '{state}', not 'available'."
-    for verb in re.findall("'([a-z]+)'", remedy):
-        do(service, verb)
-    assert service.node("n1")["provision_state"] == "available"
-    assert remedy.endswith(f" Possible now: {', '.join(state_machine.verbs_of(state))}.")
-    assert remedy.startswith("Nothing is wrong") == (state in ("active", "rescue"))
+def test_the_verbs_that_are_named_make_it_available(service: Service, uuid: str, subtests: pytest.Subtests) -> None:
+    for state in AT_REST:
+        with subtests.test(state=state):
+            put_into(service, uuid, state, power_state="power on")
+            reason, remedy = reasons(service)["provision state"]
+            assert reason == f"Its provision state is '{state}', not 'available'."
+            for verb in re.findall("'([a-z]+)'", remedy):
+                do(service, verb)
+            assert service.node("n1")["provision_state"] == "available"
+            assert remedy.endswith(f" Possible now: {', '.join(state_machine.verbs_of(state))}.")
+            assert remedy.startswith("Nothing is wrong") == (state in ("active", "rescue"))
 
 
 def test_while_an_operation_is_in_progress(service: Service, uuid: str) -> None:
@@ -48,23 +49,21 @@ def test_while_an_operation_is_in_progress(service: Service, uuid: str) -> None:
         assert reasons(service)["provision state"][1].startswith("Continue the operation with 'unhold'.")
 
 
-@pytest.mark.parametrize(
-    ("state", "flags", "unset"),
-    [
+def test_flags_that_are_in_the_way(service: Service, uuid: str, subtests: pytest.Subtests) -> None:
+    for state, flags, unset in [
         ("active", {"protected": True}, "protected"),
         ("active", {"protected": True, "retired": True}, "protected and retired"),
         ("manageable", {"retired": True}, "retired"),
-    ],
-)
-def test_flags_that_are_in_the_way(service: Service, uuid: str, state: str, flags: dict[str, bool], unset: str) -> None:
-    put_into(service, uuid, state, power_state="power on", **flags)
-    remedy = reasons(service)["provision state"][1]
-    assert remedy.startswith(f"Unset {unset} first. ")
-    for flag in flags:
-        service.patch("n1", ("add", f"/{flag}", False))
-    for verb in re.findall("'([a-z]+)'", remedy):
-        do(service, verb)
-    assert service.node("n1")["provision_state"] == "available"
+    ]:
+        with subtests.test(state=state, flags=flags):
+            put_into(service, uuid, state, power_state="power on", **flags)
+            remedy = reasons(service)["provision state"][1]
+            assert remedy.startswith(f"Unset {unset} first. ")
+            for flag in flags:
+                service.patch("n1", ("add", f"/{flag}", False))
+            for verb in re.findall("'([a-z]+)'", remedy):
+                do(service, verb)
+            assert service.node("n1")["provision_state"] == "available"
 
 
 def test_a_machine_in_use_has_no_fault(service: Service) -> None:

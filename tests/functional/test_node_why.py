@@ -17,6 +17,7 @@ from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.cli import main
 from baremetal_sched.db.models import Inventory
 from tests.functional.test_metrics import value
+from tests.restored import restored
 from tests.service import Service
 
 CONSUMER = "cccccccc-0000-4000-8000-000000000001"
@@ -84,9 +85,8 @@ def test_a_node_that_is_not_there(why: Why) -> None:
     assert why("nosuch") == (1, "", "Error: Node nosuch could not be found.\n")
 
 
-@pytest.mark.parametrize(
-    ("columns", "expected"),
-    [
+def test_reasons_agree_with_what_placement_offers(service: Service, subtests: pytest.Subtests) -> None:
+    for columns, expected in [
         ({"resource_class": None}, ["resource class"]),
         ({"power_state": None}, ["power state"]),
         ({"power_state": "error"}, ["power state"]),
@@ -95,16 +95,15 @@ def test_a_node_that_is_not_there(why: Why) -> None:
         ({"instance_uuid": CONSUMER}, ["instance"]),
         ({"maintenance": True, "power_state": None, "resource_class": None}, None),
         ({}, []),
-    ],
-)
-def test_reasons_agree_with_what_placement_offers(
-    service: Service, columns: dict[str, Any], expected: list[str] | None
-) -> None:
-    uuid = service.add_node("n1")
-    service.set_columns(uuid, **columns)
-    reasons, _ = labels(service, "n1")
-    assert sorted(reasons) == (["maintenance", "power state", "resource class"] if expected is None else expected)
-    assert bool(reasons) is not bool(service.candidates("resources=CUSTOM_GOLD:1"))
+    ]:
+        with subtests.test(columns=columns), restored(service):
+            uuid = service.add_node("n1")
+            service.set_columns(uuid, **columns)
+            reasons, _ = labels(service, "n1")
+            assert sorted(reasons) == (
+                ["maintenance", "power state", "resource class"] if expected is None else expected
+            )
+            assert bool(reasons) is not bool(service.candidates("resources=CUSTOM_GOLD:1"))
 
 
 def test_a_claim_is_a_reason(service: Service, why: Why) -> None:

@@ -10,6 +10,7 @@ from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.models import Inventory, NodeTrait, ProviderTrait, ResourceProvider, Trait
+from tests.restored import restored
 from tests.service import Service, fault
 
 UUID = "aaaaaaaa-0000-4000-8000-000000000001"
@@ -19,9 +20,8 @@ def offered(service: Service, uuid: str, resource_class: str = "CUSTOM_GOLD") ->
     return uuid in service.candidates(f"resources={resource_class}:1")
 
 
-@pytest.mark.parametrize(
-    "columns",
-    [
+def test_a_node_that_cannot_be_had_is_not_offered(service: Service, subtests: pytest.Subtests) -> None:
+    for columns in [
         {"provision_state": "cleaning"},
         {"provision_state": "active"},
         {"provision_state": "manageable"},
@@ -29,18 +29,17 @@ def offered(service: Service, uuid: str, resource_class: str = "CUSTOM_GOLD") ->
         {"power_state": "error"},
         {"maintenance": True},
         {"instance_uuid": UUID},
-    ],
-)
-def test_a_node_that_cannot_be_had_is_not_offered(service: Service, columns: dict) -> None:
-    uuid = service.add_node("n1")
-    assert offered(service, uuid)
-    before = {name: None if name == "instance_uuid" else False for name in columns}
-    before |= {"provision_state": "available", "power_state": "power on"}
-    service.set_columns(uuid, **columns)
-    assert not offered(service, uuid)
-    assert service.inventory(uuid)["CUSTOM_GOLD"]["reserved"] == 1
-    service.set_columns(uuid, **before)
-    assert offered(service, uuid)
+    ]:
+        with subtests.test(columns=columns), restored(service):
+            uuid = service.add_node("n1")
+            assert offered(service, uuid)
+            before = {name: None if name == "instance_uuid" else False for name in columns}
+            before |= {"provision_state": "available", "power_state": "power on"}
+            service.set_columns(uuid, **columns)
+            assert not offered(service, uuid)
+            assert service.inventory(uuid)["CUSTOM_GOLD"]["reserved"] == 1
+            service.set_columns(uuid, **before)
+            assert offered(service, uuid)
 
 
 def test_enrolled_nodes_have_a_provider_without_being_offered(service: Service) -> None:
@@ -72,18 +71,19 @@ def test_the_resource_class_of_an_allocated_node_stays(service: Service) -> None
     assert service.placement("GET", f"/resource_providers/{uuid}/usages").json["usages"] == {"CUSTOM_GOLD": 1}
 
 
-@pytest.mark.parametrize("claimed", [False, True])
-def test_the_resource_class_of_nodes_keeps_its_name(service: Service, claimed: bool) -> None:
+def test_the_resource_class_of_nodes_keeps_its_name(service: Service, subtests: pytest.Subtests) -> None:
     """It would be made anew with the next change of such a node, which a claim of the renamed one would refuse."""
-    uuid = service.add_node("n1")
-    if claimed:
-        service.claim(UUID, uuid, "CUSTOM_GOLD", status=204)
-    other = {"name": "CUSTOM_OTHER"}
-    refused = service.placement("PUT", "/resource_classes/CUSTOM_GOLD", other, version="1.6", status=409)
-    assert "resource_class" in refused.json["errors"][0]["detail"]
-    assert list(service.inventory(uuid)) == ["CUSTOM_GOLD"]
-    service.baremetal("PUT", f"/nodes/{uuid}/traits/CUSTOM_A", status=204)
-    assert service.provider_traits(uuid) == ["CUSTOM_A"]
+    for claimed in [False, True]:
+        with subtests.test(claimed=claimed), restored(service):
+            uuid = service.add_node("n1")
+            if claimed:
+                service.claim(UUID, uuid, "CUSTOM_GOLD", status=204)
+            other = {"name": "CUSTOM_OTHER"}
+            refused = service.placement("PUT", "/resource_classes/CUSTOM_GOLD", other, version="1.6", status=409)
+            assert "resource_class" in refused.json["errors"][0]["detail"]
+            assert list(service.inventory(uuid)) == ["CUSTOM_GOLD"]
+            service.baremetal("PUT", f"/nodes/{uuid}/traits/CUSTOM_A", status=204)
+            assert service.provider_traits(uuid) == ["CUSTOM_A"]
 
 
 def test_what_changes_nothing_for_scheduling_leaves_the_generation(service: Service) -> None:
