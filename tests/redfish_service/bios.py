@@ -32,6 +32,8 @@ class Bios:
     """``refuses`` is what the BIOS says, as it boots, of settings that it does not take; ``ignores``: it keeps what it
     has, and says nothing. ``says_when``: does it say in ``@Redfish.Settings`` when settings were applied, and what came
     of that? ``pending_shows_all``: does the settings resource show all attributes, and not only those that were set?
+    ``version`` is the ETag that a change has to name, None if it need not; ``tells_version``: does the settings
+    resource have it? ``stale_version`` is what ``@Redfish.Settings`` says instead.
     """
 
     def __init__(self) -> None:
@@ -39,12 +41,21 @@ class Bios:
         self.pending: dict[str, Any] = {}
         self.refuses = ""
         self.ignores = False
+        self.version: str | None = None
+        self.tells_version = True
+        self.stale_version: str | None = None
         self.says_when = True
         self.pending_shows_all = False
         self.apply_times: list[str] | None = ["OnReset"]
         self.has_registry = True
         self.applied_at: str | None = None
         self.messages: list[dict[str, Any]] = []
+
+    def misses(self, version: str | None) -> int | None:
+        """The status for a change that names this version; None if it is right."""
+        if self.version is None or version == self.version or (version == "*" and not self.tells_version):
+            return None
+        return 428 if version is None else 412
 
     def set(self, changes: dict[str, Any], apply_time: str | None) -> str | None:
         """Take changes; returns what is wrong with them."""
@@ -80,6 +91,8 @@ class Bios:
         settings: dict[str, Any] = {"SettingsObject": {"@odata.id": f"{path}/Settings"}}
         if self.apply_times is not None:
             settings["SupportedApplyTimes"] = self.apply_times
+        if self.stale_version is not None:
+            settings["ETag"] = self.stale_version
         if self.says_when and self.applied_at is not None:
             settings |= {"Time": self.applied_at, "Messages": self.messages}
         return {

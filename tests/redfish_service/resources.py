@@ -199,13 +199,19 @@ def _add_bios(application: Flask, controller: Controller) -> None:
     @application.get(f"{BIOS}/Settings")
     def settings() -> Any:
         with controller.lock:
-            return jsonify(controller.bios.settings_document(f"{BIOS}/Settings"))
+            answer = jsonify(controller.bios.settings_document(f"{BIOS}/Settings"))
+            if controller.bios.version is not None and controller.bios.tells_version:
+                answer.headers["ETag"] = controller.bios.version
+            return answer
 
     @application.patch(f"{BIOS}/Settings")
     def change_settings() -> Any:
         asked = request.get_json(silent=True) or {}
         apply_time = (asked.get("@Redfish.SettingsApplyTime") or {}).get("ApplyTime")
         with controller.lock:
+            missed = controller.bios.misses(request.headers.get("If-Match"))
+            if missed is not None:
+                return refuse(missed, "The version is not the current one.")
             wrong = controller.bios.set(asked.get("Attributes") or {}, apply_time)
         return refuse(400, wrong) if wrong else ("", 204)
 

@@ -38,6 +38,8 @@ class Device:
 
     def __init__(self, *media_types: Any, refuses: list[Exception] | None = None, looks: int | None = 0) -> None:
         self.media_types: Any = list(media_types)
+        self.json = {"MediaTypes": [kind.value for kind in media_types if kind is not None]}
+        self.identity = self.name = "Slot"
         self.inserted: Any = False
         self.image: Any = None
         self.journal: list[Any] = []
@@ -185,14 +187,10 @@ def test_a_controller_without_virtual_media(subtests: pytest.Subtests, controlle
             virtual_media.eject(MACHINE)
 
 
-def test_a_controller_without_a_device_of_the_type(subtests: pytest.Subtests, controller: Any) -> None:
-    for types in [[STICK], [], None]:
-        with subtests.test(types=types):
-            device = Device()
-            device.media_types = types
-            controller(Owner([device]))
-            with pytest.raises(ControllerError, match="has no virtual media device of the type 'cdrom'"):
-                insert()
+def test_a_controller_without_a_device_of_the_type(controller: Any) -> None:
+    controller(Owner([Device(STICK)]))
+    with pytest.raises(ControllerError, match="has no virtual media device of the type 'cdrom'"):
+        insert()
 
 
 def test_it_is_waited_for(controller: Any) -> None:

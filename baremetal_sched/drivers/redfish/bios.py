@@ -113,7 +113,7 @@ def _patched(machine: Machine, documents: Documents, bios: Bios, body: Mapping[s
     try:
         return documents.patch(str(bios.settings_path), body, bios.etag)
     except exceptions.HTTPError as error:
-        if error.status_code not in (400, 405, 409, 412, 422):
+        if error.status_code not in (400, 405, 409, 412, 422, 428):
             raise
         said = _shown("; ".join(tasks.said_in(error.extended_info)), machine, body["Attributes"])
         raise InvalidValue(message=f"The controller refuses the settings (HTTP {error.status_code}): {said}") from error

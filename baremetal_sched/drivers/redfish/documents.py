@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,11 +26,12 @@ LONGEST_TEXT = 255
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a request: its status, its document, and the path in its ``Location`` header."""
+    """The answer to a request: its status, its document, the path in its ``Location`` header, and its ``ETag``."""
 
     status: int
     document: Document
     location: str | None
+    etag: str | None = None
 
 
 class Documents:
@@ -77,9 +79,21 @@ class Documents:
                 yield found
 
     def patch(self, path: str, body: Document, etag: str | None = None) -> Answer:
-        """Change a resource. Raises sushy's errors."""
+        """Change a resource, whose version is ``etag``. Raises sushy's errors.
+
+        A controller that wants to see the current version (428), or another one than ``etag`` (412), is shown that of
+        the resource, once; any version if the resource has none.
+        """
         progress.note()
-        return _answer(self._connector.patch(path, data=dict(body), etag=etag))
+        try:
+            return _answer(self._connector.patch(path, data=dict(body), etag=etag))
+        except exceptions.HTTPError as error:
+            if error.status_code not in (HTTPStatus.PRECONDITION_FAILED, HTTPStatus.PRECONDITION_REQUIRED):
+                raise
+        current = self.ask(path)
+        version = current.etag or text(current.document.get("@odata.etag")) or "*"
+        progress.note()
+        return _answer(self._connector.patch(path, data=dict(body), headers={"If-Match": version}))
 
     def post(self, path: str, body: Document) -> Answer:
         """Call an action. Raises sushy's errors."""
@@ -153,4 +167,5 @@ def _answer(response: Any) -> Answer:
     except (ValueError, RecursionError):  # what requests raises for the former is one of its own, of connections
         raise ValueError("no JSON, or too deep") from None
     found = document if isinstance(document, dict) else {}
-    return Answer(response.status_code, found, _path(response.headers.get("Location")))
+    headers = response.headers
+    return Answer(response.status_code, found, _path(headers.get("Location")), text(headers.get("ETag")))

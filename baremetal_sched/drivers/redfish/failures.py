@@ -36,6 +36,8 @@ _SILENCES: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...]
     (ConnectionError, "it broke the connection off."),
     (http.client.IncompleteRead, "it broke its answer off."),
 )
+#: What sushy raises at JSON of another form than Redfish defines, such as a collection whose ``Members`` are null.
+NONSENSE = (TypeError, AttributeError, KeyError)
 _NO_JSON = "answered nonsense: no JSON, or JSON that is nested too deeply."
 #: Errors about connections whose texts are fit for people.
 _IN_WORDS = (OSError, http.client.HTTPException)

@@ -40,6 +40,10 @@ _ARCHITECTURES = {
     "MIPS32": "mips",
     "MIPS64": "mips64",
 }
+#: The same for controllers that name only a family of processors, by what servers of that family are today, or only
+#: the vendor.
+_FAMILIES = {"x86": "x86_64", "ARM": "aarch64", "IA-64": "ia64", "Power": "ppc64le"}
+_VENDORS = dict.fromkeys(("GenuineIntel", "AuthenticAMD", "HygonGenuine"), "x86_64")
 _BOOT_MODES = {"UEFI": "uefi", "Legacy": "bios"}
 
 #: Hooks that would fail without a part of the inventory that not all controllers report, with that part.
@@ -101,10 +105,19 @@ def _cpu(documents: Documents) -> dict[str, Any]:
 
 def _processor(document: Document) -> dict[str, Any]:
     return {
-        "architecture": _ARCHITECTURES.get(str(document.get("InstructionSet")), ""),
+        "architecture": _architecture(document),
         "model_name": text(document.get("Model")),
         "frequency": count(document.get("MaxSpeedMHz")) or None,
     }
+
+
+def _architecture(document: Document) -> str:
+    known = (
+        _ARCHITECTURES.get(str(document.get("InstructionSet"))),
+        _FAMILIES.get(str(document.get("ProcessorArchitecture"))),
+        _VENDORS.get(str(member(document, "ProcessorId", "VendorId")).strip()),
+    )
+    return next((name for name in known if name), "")
 
 
 def _memory_mb(system: Document) -> int | None:

@@ -17,6 +17,7 @@ from baremetal_sched.drivers.interfaces.hardware import (
 )
 from baremetal_sched.drivers.redfish import boot_settings, connection, virtual_media
 from baremetal_sched.drivers.redfish.driver_info import RedfishInterface, RedfishTarget
+from baremetal_sched.drivers.redfish.failures import NONSENSE
 from baremetal_sched.drivers.redfish.power import offered_reset
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.interface_types import VendorMethod
@@ -49,7 +50,7 @@ def _optional(found: Iterator[tuple[str, str, Any]]) -> Iterator[tuple[str, str,
         yield from found
     except (NoConnection, AccessError):
         raise
-    except SushyError:  # it has no such resources, or fails when it is asked for them
+    except (SushyError, *NONSENSE):  # it has no such resources, fails when it is asked for them, or answers nonsense
         return
 
 
@@ -60,10 +61,16 @@ def _chassis(system: System) -> Iterator[tuple[str, str, Any]]:
 
 
 def _drives(system: System) -> Iterator[tuple[str, str, Any]]:
-    for storage in system.storage.get_members():
-        for drive in storage.drives:
-            if drive.indicator_led:
-                yield "disk", f"{storage.identity}:{drive.identity}", drive
+    collection = system.storage
+    for name in collection.members_identities:
+        yield from _optional(_drives_of(collection, name))
+
+
+def _drives_of(collection: Any, name: str) -> Iterator[tuple[str, str, Any]]:
+    storage = collection.get_member(name)
+    for drive in storage.drives:
+        if drive.indicator_led:
+            yield "disk", f"{storage.identity}:{drive.identity}", drive
 
 
 class RedfishManagement(RedfishInterface, ManagementInterface):
@@ -93,7 +100,7 @@ class RedfishManagement(RedfishInterface, ManagementInterface):
         with connection.system(machine) as system:
             try:
                 found = system.ethernet_interfaces.get_members()
-            except MissingAttributeError:
+            except (MissingAttributeError, *NONSENSE):
                 return []
             enabled = (each for each in found if each.status is None or each.status.state in (None, State.ENABLED))
             return [each.mac_address.lower() for each in enabled if isinstance(each.mac_address, str)]

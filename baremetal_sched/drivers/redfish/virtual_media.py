@@ -1,7 +1,7 @@
 """Virtual media by Redfish: inserting and ejecting images, and booting from them."""
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,6 +13,7 @@ from baremetal_sched.drivers import boot_settings, progress, ramdisk
 from baremetal_sched.drivers.boot_settings import ImageUrl
 from baremetal_sched.drivers.interfaces.provisioning import BootInterface
 from baremetal_sched.drivers.redfish import connection, failures
+from baremetal_sched.drivers.redfish.documents import member
 from baremetal_sched.drivers.redfish.driver_info import RedfishTarget
 from baremetal_sched.drivers.redfish.hardware_type import DEPLOY_ISO, RESCUE_ISO
 from baremetal_sched.errors import InvalidValue
@@ -29,6 +30,8 @@ _MEDIA: dict[str, tuple[VirtualMediaType, ...]] = {
 }
 #: The types of devices by the names that clients of eject_vmedia use.
 NAMES = {"cd": CDROM, "dvd": CDROM, "usb": "disk", "usbstick": "disk", "floppy": "floppy"}
+#: The types of devices by words in their ids and names.
+_WORDS = {"cd": CDROM, "dvd": CDROM, "usb": "disk", "floppy": "floppy"}
 #: The transfer protocols for images that are not on a web server.
 _PROTOCOLS = {"nfs": "NFS", "cifs": "CIFS", "smb": "CIFS"}
 #: The schemes of images that a client inserts.
@@ -65,7 +68,7 @@ def insert(machine: Machine, device_type: str, image: ImageUrl) -> None:
     """
     target = RedfishTarget.of(machine)
     with connection.system(machine) as system:
-        devices = [device for device in _devices(system, target) if _takes(device, device_type)]
+        devices = _fitting(_devices(system, target), device_type)
         if not devices:
             raise failures.refused(target, f"has no virtual media device of the type '{device_type}'.")
         for device in devices:
@@ -147,11 +150,11 @@ def eject(machine: Machine, device_types: Collection[str] = ()) -> None:
     with connection.system(machine) as system:
         found = _all_devices(system)
         for name in device_types:
-            if not any(_takes(device, name) for device in found):
+            if not _fitting(found, name):
                 raise failures.refused(target, f"has no virtual media device of the type '{name}'.")
-        for device in found:
-            if not device_types or any(_takes(device, name) for name in device_types):
-                _eject(device)
+        fitting = [device for name in device_types for device in _fitting(found, name)]
+        for device in fitting if device_types else found:
+            _eject(device)
 
 
 def _eject(device: VirtualMedia) -> None:
@@ -169,8 +172,21 @@ def _eject(device: VirtualMedia) -> None:
             raise
 
 
-def _takes(device: VirtualMedia, device_type: str) -> bool:
-    return any(kind in (device.media_types or ()) for kind in _MEDIA[device_type])
+def _fitting(devices: Sequence[VirtualMedia], device_type: str) -> list[VirtualMedia]:
+    """Return the devices of this type.
+
+    Some controllers list no media types: then a device whose id or name says the type, or for a disc, one that says
+    nothing of any type.
+    """
+    listed = [device for device in devices if any(kind in (device.media_types or ()) for kind in _MEDIA[device_type])]
+    silent = [device for device in devices if not member(device.json, "MediaTypes")]
+    named = [device for device in silent if device_type in _types_in_names(device)]
+    return listed or named or [each for each in silent if device_type == CDROM and not _types_in_names(each)]
+
+
+def _types_in_names(device: VirtualMedia) -> set[str]:
+    said = f"{device.identity} {device.name}".lower()
+    return {device_type for word, device_type in _WORDS.items() if word in said}
 
 
 def _devices(system: System, target: RedfishTarget) -> list[VirtualMedia]:
@@ -196,7 +212,7 @@ def _members(owner: Any) -> Iterator[VirtualMedia]:
     try:
         collection = owner.virtual_media
         names = collection.members_identities[:_MOST_DEVICES]
-    except (exceptions.MissingAttributeError, exceptions.ResourceNotFoundError):
+    except (exceptions.MissingAttributeError, exceptions.ResourceNotFoundError, *failures.NONSENSE):
         return
     for name in names:
         try:

@@ -104,11 +104,14 @@ def test_which_ports_are_added_and_kept(database_url: str, add: str, keep: str, 
 
 
 def test_an_agent_that_does_not_say_where_it_booted_from(database_url: str) -> None:
+    """Ports keep what they have; new ones have the default."""
     with inspecting(database_url) as service:
+        service.patch_at(f"/ports/{ports(service)[OLD]['uuid']}", ("replace", "/pxe_enabled", False))
         report(service, {**INVENTORY, "boot": None})
-        assert {address: port["pxe_enabled"] for address, port in ports(service).items()} == dict.fromkeys(
-            (OLD, BOOTED, ACTIVE, DARK), False
-        )
+        assert {address: port["pxe_enabled"] for address, port in ports(service).items()} == {
+            OLD: False,
+            **dict.fromkeys((BOOTED, ACTIVE, DARK), True),
+        }
 
 
 def test_pxe_enabled_may_be_left_alone(database_url: str) -> None:

@@ -14,7 +14,8 @@ from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-#: Interfaces by name, as in the inventory, with ``pxe_enabled``: whether the machine booted from it.
+#: Interfaces by name, as in the inventory, with ``pxe_enabled``: whether the machine booted from it; None if that is
+#: not known.
 Interfaces = dict[str, dict[str, Any]]
 
 #: Keys of the plugin data: all interfaces with a MAC address, the interfaces that get ports, and their addresses.
@@ -67,7 +68,8 @@ def _with_addresses(subject: Subject, boot_mac: str | None) -> Interfaces:
         if isinstance(ipv6_address, str):
             # The zone in fe80::1%eth0 has a meaning only for the agent.
             ipv6_address = ipv6_address.partition("%")[0]
-        found[name] = {**interface, "pxe_enabled": mac == boot_mac, "ipv6_address": ipv6_address}
+        booted = None if boot_mac is None else mac == boot_mac
+        found[name] = {**interface, "pxe_enabled": booted, "ipv6_address": ipv6_address}
     return found
 
 
@@ -124,7 +126,7 @@ def _add(subject: Subject) -> None:
         address, client_id = mac_of(interface), interface.get("client_id")
         if address not in subject.addresses:
             extra = {_CLIENT_ID: client_id} if client_id else {}
-            subject.add_port(address, pxe_enabled=interface["pxe_enabled"], extra=extra)
+            subject.add_port(address, pxe_enabled=interface["pxe_enabled"] is not False, extra=extra)
 
 
 def _remove(subject: Subject, keep: str) -> None:
@@ -141,9 +143,10 @@ def _remove(subject: Subject, keep: str) -> None:
 
 def _update(subject: Subject, update_pxe_enabled: bool) -> None:
     found = {mac_of(interface): interface for interface in subject.plugin_data[ALL].values()}
+    is_known = any(interface["pxe_enabled"] is not None for interface in found.values())
     for address, uuid in subject.addresses.items():
         port, interface = subject.ports[uuid], found.get(address, {})
-        if update_pxe_enabled:
+        if update_pxe_enabled and is_known:
             port["pxe_enabled"] = bool(interface.get("pxe_enabled"))
         if interface.get("client_id"):
             port["extra"][_CLIENT_ID] = interface["client_id"]
