@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from baremetal_sched.drivers.ipmi.driver_info import IpmiTarget
+from baremetal_sched.drivers.ipmi.driver_info import CIPHER_SUITE, IpmiTarget
 from baremetal_sched.drivers.ipmi.process import Ended
 from baremetal_sched.errors import SchedulerError
 from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable
@@ -11,8 +11,8 @@ from baremetal_sched.masking import MASK, mask_text
 
 #: Lines that it prints for successful sessions, too.
 _CHATTER = re.compile(
-    r"Loading IANA PEN|Using best available cipher|Running Get VSO|Invalid completion code received|Discovered IPMB|"
-    r"RAW R(EQ|SP)|^[0-9a-f ]*$"
+    r"Loading IANA PEN|Unable to Get Channel Cipher Suites|Using best available cipher|Running Get VSO|"
+    r"Invalid completion code received|Discovered IPMB|RAW R(EQ|SP)|^[0-9a-f ]*$"
 )
 _LONGEST = 300
 
@@ -28,8 +28,11 @@ _REFUSED = re.compile(
     r"Activate Session (error|com)|Privilege Level to|privilege level exceeds|insufficient privilege",
     re.IGNORECASE,
 )
+#: Also the statuses of an answer to the request for a session that name an algorithm: 04h to 07h, 10h and 11h.
 _CIPHER_SUITE = re.compile(
-    r"Unsupported cipher suite|no matching cipher suite|: invalid role|is not what we requested", re.IGNORECASE
+    r"Unsupported cipher suite|no matching (cipher suite|authentication algorithm|integrity payload)|"
+    r"invalid (authentication|integrity|confidentiality) algorithm|: invalid role|is not what we requested",
+    re.IGNORECASE,
 )
 #: The controller is busy, or just starting.
 _BUSY = re.compile(
@@ -47,10 +50,10 @@ class Complaint:
     """Why a command failed at a controller.
 
     ``passes``: a retry may succeed. ``was_begun``: the command may have been carried out. ``is_about_cipher_suite``:
-    another cipher suite may be accepted.
+    another cipher suite may be accepted. ``suite`` is the one that was used, None if ipmitool chose it.
     """
 
-    def __init__(self, ended: Ended, target: IpmiTarget, retryable: Sequence[str]) -> None:
+    def __init__(self, ended: Ended, target: IpmiTarget, retryable: Sequence[str], suite: str | None) -> None:
         said = ended.errors if ended.errors.strip() else ended.output
         named = any(text in said for text in retryable if text)
         refused = bool(_REFUSED.search(said)) and "no response from RAKP 1" not in said
@@ -65,10 +68,12 @@ class Complaint:
             or (_FINAL.search(said) and not _BUSY.search(said))
         )
         self.error = _error(ended, target, _shown(said, target), unanswered=unanswered, refused=refused)
+        if self.is_about_cipher_suite and not refused:
+            self.error = _lacks_cipher_suite(target, suite or target.cipher_suite, _shown(said, target))
 
 
 def _error(ended: Ended, target: IpmiTarget, shown: str, *, unanswered: bool, refused: bool) -> SchedulerError:
-    where = target.address if target.port == 623 else f"{target.address} port {target.port}"
+    where = _where(target)
     if ended.was_late:
         return MachineUnreachable(address=where, reason=f"ipmitool did not end in time. {shown}".strip())
     if refused:
@@ -80,6 +85,16 @@ def _error(ended: Ended, target: IpmiTarget, shown: str, *, unanswered: bool, re
         return ControllerError(address=where, reason="answers without end.")
     said = shown or f"ipmitool ended with status {ended.status}."
     return ControllerError(address=where, reason=f"refuses a command: {said}")
+
+
+def _lacks_cipher_suite(target: IpmiTarget, suite: str | None, shown: str) -> SchedulerError:
+    named = f"cipher suite {suite}" if suite else "the cipher suite that ipmitool has chosen"
+    reason = f"does not accept {named}. Set driver_info/{CIPHER_SUITE} to one that it has. It says: {shown}"
+    return ControllerError(address=_where(target), reason=reason)
+
+
+def _where(target: IpmiTarget) -> str:
+    return target.address if target.port == 623 else f"{target.address} port {target.port}"
 
 
 def _shown(said: str, target: IpmiTarget) -> str:

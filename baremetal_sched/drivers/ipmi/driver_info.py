@@ -70,6 +70,7 @@ class IpmiTarget:
     options: tuple[str, ...]
     password: str = field(repr=False)
     kg_key: bytes = field(repr=False)
+    cipher_suite: str | None
     chooses_cipher_suite: bool
     forces_boot_device: bool
     disables_boot_timeout: bool
@@ -96,6 +97,7 @@ class IpmiTarget:
             options=(*options, *_bridging(info)),
             password=_text(info, PASSWORD, longest_password) or "",
             kg_key=_kg_key(info),
+            cipher_suite=None if cipher_suite is None else str(cipher_suite),
             chooses_cipher_suite=cipher_suite is None and protocol == "2.0",
             forces_boot_device=_flag(info, FORCE_BOOT_DEVICE, default=False),
             disables_boot_timeout=_flag(info, DISABLE_BOOT_TIMEOUT, machine.settings.ipmi.disable_boot_timeout),

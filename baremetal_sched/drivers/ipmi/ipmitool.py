@@ -69,7 +69,7 @@ def run(
         ended = _run_once(machine, target, command, suite, deadline)
         if ended.status == 0 and not ended.printed_too_much:
             return ended.output
-        complaint = Complaint(ended, target, options.additional_retryable_ipmi_errors)
+        complaint = Complaint(ended, target, options.additional_retryable_ipmi_errors, suite)
         if complaint.is_about_cipher_suite and suites:
             suite = suites.pop()
             continue
