@@ -1,7 +1,9 @@
 """Looks at both originals for what contradicts, is in flight, or has no place here. Writes nothing."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from sqlalchemy import and_, func, or_, select
 
@@ -257,9 +259,39 @@ class Survey:
                 "node_tags",
                 f"{tagged} nodes have tags, which Ironic's API does not show either; they are left out",
             )
+        for rule in self.ironic.all("inspection_rules") if "inspection_rules" in self.ironic.tables else ():
+            if compared := _compares_fields(rule["conditions"]):
+                self._add(
+                    FindingKind.NOTE,
+                    rule["uuid"],
+                    f"this inspection rule compares fields ({', '.join(compared)}) as numbers here, and as text in "
+                    "Ironic, where 9 is more than 10",
+                    "Look whether it still does what it should; force_strings compares as Ironic does.",
+                )
         unused = _unused_consumers(self.placement)
         if unused:
             self._add(FindingKind.NOTE, "consumers", f"{unused} consumers without allocations are left out")
+
+
+#: Operators that compare the order of values.
+_ORDERS = ("lt", "gt")
+
+
+def _compares_fields(conditions: str | None) -> list[str]:
+    """Return the operators by which a rule's conditions compare the order of fields that are not forced to be text."""
+    return [
+        each["op"]
+        for each in (json.loads(conditions) if conditions else None) or ()
+        if each["op"].removeprefix("!").strip() in _ORDERS
+        and _has_field(each["args"])
+        and not (isinstance(each["args"], dict) and each["args"].get("force_strings"))
+    ]
+
+
+def _has_field(value: Any) -> bool:
+    if isinstance(value, dict | list):
+        return any(map(_has_field, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, str) and "{" in value
 
 
 def _unused_consumers(placement: SourceDatabase) -> int:

@@ -223,3 +223,25 @@ def test_what_changes_meanwhile_is_in_motion(target: Target, monkeypatch: pytest
 
 def _changed(before: dict[int, int]) -> dict[int, int]:
     return {next(iter(before)): -1}
+
+
+def test_rules_that_compare_numbers_as_text_are_named(target: Target) -> None:
+    """Ironic fills fields in as text; a rule that says so itself does the same here."""
+    memory = "{inventory[memory][physical_mb]}"
+    conditions = [
+        {"op": "gt", "args": {"values": [memory, "9000"]}},
+        {"op": "!lt", "args": [[memory, 9000]]},
+        {"op": "gt", "args": {"values": [memory, "9000"], "force_strings": True}},
+        {"op": "eq", "args": {"values": [memory, "9000"]}},
+        {"op": "lt", "args": {"values": [1, 2]}},
+    ]
+    for number in (1, 2):
+        compared = conditions if number == 1 else conditions[2:]
+        name = name_of("rule", number)
+        target.cloud.ironic.add(
+            "inspection_rules", uuid=name, priority=1, phase="main", actions=[], conditions=compared
+        )
+    found = [finding for finding in target.run().remarks if "inspection rule" in finding.text]
+    assert [finding.subject for finding in found] == [name_of("rule", 1)]
+    assert "compares fields (gt, !lt) as numbers here, and as text in Ironic" in str(found[0])
+    assert "force_strings" in str(found[0])

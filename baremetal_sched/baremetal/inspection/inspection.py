@@ -14,7 +14,7 @@ from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.inspection import inspection_rules
 from baremetal_sched.baremetal.inspection.hooks import registry
 from baremetal_sched.baremetal.inspection.rules import engine
-from baremetal_sched.baremetal.inspection.rules.actions import set_capability
+from baremetal_sched.baremetal.inspection.rules.actions import capabilities_of, set_capability
 from baremetal_sched.baremetal.inspection.rules.limits import Budget
 from baremetal_sched.baremetal.inspection.rules.subject import ApiCall, Subject
 from baremetal_sched.baremetal.inspection.schemas import PHASES
@@ -193,7 +193,7 @@ def _subject(session: Session, node: Node, own: Sequence[Port], finding: Machine
 def _adopt_properties(subject: Subject, finding: MachineFinding) -> None:
     properties = subject.node["properties"]
     properties.update(deepcopy(finding.properties))
-    known = {each.partition(":")[0] for each in str(properties.get("capabilities") or "").split(",")}
+    known = {each.partition(":")[0] for each in capabilities_of(properties)}
     for name, value in finding.capabilities.items():
         if name not in known:
             set_capability(subject, name, value)

@@ -11,7 +11,7 @@ from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.holds import guards
 from baremetal_sched.baremetal.network import portgroups
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.baremetal.schemas.network import PORT_UPDATE
+from baremetal_sched.baremetal.schemas.network import PORT_UPDATE, link_complaint
 from baremetal_sched.baremetal.visibility import UNRESTRICTED, Access, Visibility
 from baremetal_sched.db.models import Node, Port, Portgroup
 from baremetal_sched.documents import patch
@@ -102,6 +102,8 @@ def update(
     before = document_of(port, node, old_group)
     after = FIELDS.patched(before, operations, PORT_UPDATE)
     changed = FIELDS.changes(before, after)
+    if complaint := link_complaint(changed.get("local_link_connection") or {}):
+        raise InvalidValue(message=f"Schema error for patch: 'local_link_connection': {complaint}")
     _check(after)
     target = None
     if "node_uuid" in changed:

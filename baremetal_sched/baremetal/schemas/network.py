@@ -1,8 +1,9 @@
 """Bodies of requests about ports, portgroups, volumes and events."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, validate, validates_schema
+from marshmallow import Schema, ValidationError, fields, validate, validates, validates_schema
 
 from baremetal_sched.baremetal.identifiers import canonical_switch_id, is_logical_name
 from baremetal_sched.documents.schema import (
@@ -119,18 +120,22 @@ class LocalLink(JsonObject):
             raise ValidationError(f"{link['network_type']!r} is not one of {list(_NETWORK_TYPES)}")
         if len(set(VTEP) & set(link)) == 1:
             raise ValidationError(f"{' and '.join(VTEP)} go together")
-        unmanaged = link.get("network_type") == "unmanaged"
-        if link and not unmanaged and not any(form <= set(link) for form in _LINK_FORMS):
-            raise ValidationError(
-                f"a link with {', '.join(sorted(link))} has neither port_id and switch_id, nor port_id and hostname, "
-                f"nor port_id and {' and '.join(VTEP)}; and its network_type is not 'unmanaged'"
-            )
         if "switch_id" in link:
             switch_id = canonical_switch_id(link["switch_id"])
             if switch_id is None:
                 raise ValidationError(f"Invalid switch_id: {link['switch_id']}")
             link["switch_id"] = switch_id
         return link
+
+
+def link_complaint(link: Mapping[str, Any]) -> str | None:
+    """Return why a client may not set this link, if it is not whole. Inspections store also the parts of one."""
+    if not link or link.get("network_type") == "unmanaged" or any(form <= set(link) for form in _LINK_FORMS):
+        return None
+    return (
+        f"a link with {', '.join(sorted(link))} has neither port_id and switch_id, nor port_id and hostname, "
+        f"nor port_id and {' and '.join(VTEP)}; and its network_type is not 'unmanaged'"
+    )
 
 
 class _Port(StrictSchema):
@@ -157,6 +162,11 @@ class _PortCreate(_Port):
     node_uuid = Uuid()
     node_ident = Text(longest=255)
 
+    @validates("local_link_connection")
+    def check_link(self, link: dict[str, Any], **kwargs: Any) -> None:
+        if complaint := link_complaint(link):
+            raise ValidationError(complaint)
+
     @validates_schema
     def check_node(self, data: dict[str, Any], **kwargs: Any) -> None:
         if ("node_uuid" in data) == ("node_ident" in data):
@@ -164,7 +174,7 @@ class _PortCreate(_Port):
 
 
 class _PortUpdate(_Port):
-    """A port as a PATCH leaves it."""
+    """A port as a PATCH leaves it. A new link is to be checked for its completeness, too."""
 
     node_uuid = Uuid(required=True)
 

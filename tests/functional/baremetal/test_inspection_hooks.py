@@ -236,13 +236,13 @@ SWITCH, PORT, SYSTEM = [1, "04112233aabbcc"], [2, "05657468312f31"], [5, "737731
             {"switch_id": "11:22:33:aa:bb:cc", "port_id": "aa:bb:cc:dd:ee:ff"},
         ),
         ([SWITCH, [2, "0401c0000209"]], {"switch_id": "11:22:33:aa:bb:cc", "port_id": "192.0.2.9"}),
-        ([PORT, SYSTEM], {}),  # no half of a link
-        ([[1, "05746578"], PORT], {}),  # a switch that is no MAC address
+        ([PORT, SYSTEM], {"port_id": "eth1/1", "switch_info": "sw1"}),  # half of a link
+        ([[1, "05746578"], PORT], {"port_id": "eth1/1"}),  # a switch that is no MAC address
         ([SWITCH, PORT, [5, "zz"]], {}),
         ([SWITCH, PORT, [5, "ff"]], {}),
         ([SWITCH, PORT, [5, "00"]], {}),
         ([[1, "0411"], PORT], {}),
-        ([SWITCH, [2, ""]], {}),
+        ([SWITCH, [2, ""]], {"switch_id": "11:22:33:aa:bb:cc"}),
         ([SWITCH, [2, "0401c0"]], {}),
         ([SWITCH, PORT, "x"], {}),
         ([SWITCH, PORT, [5, 5]], {}),

@@ -21,8 +21,11 @@ log = structlog.get_logger(__name__)
 
 
 def set_architecture(subject: Subject, settings: Settings) -> None:
-    """``architecture``: Set ``cpu_arch``."""
-    architecture = _part(subject, "cpu").get("architecture")
+    """``architecture``: Set ``cpu_arch``, unless the agent says that it does not know it."""
+    architecture = _part(subject, "cpu").get("architecture", "")
+    if architecture is None:
+        log.warning("the architecture of the CPU is unknown", node=subject.read_only.get("uuid"))
+        return
     if not isinstance(architecture, str) or not architecture:
         raise HookFailed(message="The inventory does not say the architecture of the CPU.")
     subject.node["properties"]["cpu_arch"] = architecture
@@ -36,8 +39,12 @@ def set_cpus(subject: Subject, settings: Settings) -> None:
 
 
 def set_memory(subject: Subject, settings: Settings) -> None:
-    """``memory``: Set ``memory_mb``."""
-    memory = _part(subject, "memory").get("physical_mb")
+    """``memory``: Set ``memory_mb``, unless the agent says that it does not know it: it has no dmidecode, or that
+    tells it nothing."""
+    memory = _part(subject, "memory").get("physical_mb", "")
+    if memory is None:
+        log.warning("the size of the memory is unknown", node=subject.read_only.get("uuid"))
+        return
     if not _is_count(memory):
         raise HookFailed(message="The inventory does not say how much memory there is.")
     subject.node["properties"]["memory_mb"] = memory

@@ -93,7 +93,7 @@ def set_links(subject: Subject, settings: Settings) -> None:
         except ValueError as error:
             log.warning("ignored malformed LLDP data of a switch", interface=name, reason=str(error))
             continue
-        if "port_id" in link and ("switch_id" in link or "hostname" in link):
+        if link:
             subject.port(uuid)["local_link_connection"] = link
 
 

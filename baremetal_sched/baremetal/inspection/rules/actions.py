@@ -16,7 +16,6 @@ log = structlog.get_logger(__name__)
 
 #: A call may keep a conductor busy for a while, but not for ever.
 _CALL_LIMITS = (("timeout", 0.1, 60), ("retries", 0, 10), ("backoff_factor", 0, 10))
-_CAPABILITIES = ["properties", "capabilities"]
 _LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 
 
@@ -102,13 +101,20 @@ def _unset_capability(subject: Subject, name: Any) -> None:
     _put_capabilities(subject, _capabilities(subject, name))
 
 
+def capabilities_of(properties: dict[str, Any]) -> list[str]:
+    """Return the capabilities in a node's ``properties`` as ``name:value``. They may also be an object there."""
+    found = values.get(properties, ["capabilities"]) or ""
+    if isinstance(found, Mapping):
+        return [f"{name}:{value}" for name, value in found.items()]
+    return [item for item in str(found).split(",") if item]
+
+
 def _capabilities(subject: Subject, but: Any) -> list[str]:
-    present = str(values.get(subject.node, _CAPABILITIES) or "")
-    return [item for item in present.split(",") if item and not item.startswith(f"{but}:")]
+    return [item for item in capabilities_of(subject.node["properties"]) if not item.startswith(f"{but}:")]
 
 
 def _put_capabilities(subject: Subject, capabilities: list[str]) -> None:
-    _set(subject.node, "/".join(_CAPABILITIES), ",".join(capabilities))
+    _set(subject.node, "properties/capabilities", ",".join(capabilities))
 
 
 def _plugin_path(path: Any) -> list[str]:

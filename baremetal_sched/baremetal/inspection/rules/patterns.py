@@ -33,9 +33,13 @@ def _compile(regex: str) -> None:
 
 
 def matches(regex: Any, text: str) -> bool:
-    """Return whether all of the text matches. Raises RuleFailed if the regular expression is invalid or takes
-    too long."""
-    return _MATCHER.ask("fullmatch", _text(regex), text)
+    """Return whether the text matches from its beginning, and the expression's last alternative to its end, as in
+    Ironic, for which rules have been written: ``Dell|HPE`` also matches "Dell Inc.".
+
+    Raises RuleFailed if the regular expression is invalid or takes too long.
+    """
+    regex = _text(regex)
+    return _MATCHER.ask("match", regex if regex.endswith("$") else f"{regex}$", text)
 
 
 def contains(regex: Any, text: str) -> bool:
