@@ -6,8 +6,9 @@ lowers the limit.
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 PACKAGE = "baremetal_sched"
@@ -62,12 +63,17 @@ class Module:
         """Return the number of its lines."""
         return len(self.text.splitlines())
 
-    def imported(self) -> Iterator[tuple[str, str]]:
-        """Yield each name that is imported from the package, with the dotted name of what it stands for."""
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == PACKAGE:
-                for alias in node.names:
-                    yield alias.asname or alias.name, f"{node.module}.{alias.name}"
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All nodes of the tree."""
+        return [*ast.walk(self.tree)]
+
+    @cached_property
+    def imported(self) -> list[tuple[str, str]]:
+        """Each name that is imported from the package, with the dotted name of what it stands for."""
+        found = [node for node in self.nodes if isinstance(node, ast.ImportFrom)]
+        own = [node for node in found if (node.module or "").split(".")[0] == PACKAGE]
+        return [(alias.asname or alias.name, f"{node.module}.{alias.name}") for node in own for alias in node.names]
 
 
 def read(root: Path = ROOT) -> dict[str, Module]:
@@ -82,7 +88,7 @@ def read(root: Path = ROOT) -> dict[str, Module]:
 
 def figures(modules: Mapping[str, Module]) -> dict[str, int]:
     """Return the figures that ``LIMITS`` limits, and the number of docstrings."""
-    nodes = [node for module in modules.values() for node in ast.walk(module.tree)]
+    nodes = [node for module in modules.values() for node in module.nodes]
     documented = sum(ast.get_docstring(node) is not None for node in nodes if isinstance(node, Definition | ast.Module))
     classes = Counter(n.name for n in nodes if isinstance(n, ast.ClassDef) and not n.name.startswith("_"))
     return {
@@ -108,7 +114,7 @@ def _is_short(module: Module) -> bool:
 
 def circles(modules: Mapping[str, Module]) -> list[set[str]]:
     """Return the sets of modules that import each other, whether at the start, later or for types only."""
-    needs = {name: {_module_of(modules, what) for _, what in m.imported()} - {name} for name, m in modules.items()}
+    needs = {name: {_module_of(modules, what) for _, what in m.imported} - {name} for name, m in modules.items()}
     reached: dict[str, set[str]] = {}
     for start in needs:
         seen: set[str] = set()
@@ -139,7 +145,7 @@ def rooms(modules: Mapping[str, Module], module: str, view: str) -> set[str]:
         if (place, name) in seen or definition is None:
             continue
         seen.add((place, name))
-        known = dict(modules[place].imported())
+        known = dict(modules[place].imported)
         for node in ast.walk(definition):
             if isinstance(node, ast.Name) and node.id in known:
                 what = known[node.id]
