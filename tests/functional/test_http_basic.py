@@ -179,7 +179,7 @@ def test_too_many_failures_are_429(closed: Service, subtests: pytest.Subtests) -
             mine = f"192.0.2.{number}"
             assert get(closed, LISTS[api], basic("bob", "bob"), address=mine).status_int == 200
             for failure in range(FAILURES):
-                assert get(closed, LISTS[api], basic("ann", f"wrong {failure}"), address=mine).status_int == 401
+                assert get(closed, LISTS[api], basic("ann", f"{mine} {failure}"), address=mine).status_int == 401
             accept = {"Accept": "application/json"}
             answer = get(closed, LISTS[api], basic("ann", "nna") | accept, address=mine)
             code, message = error_of(api, answer)
