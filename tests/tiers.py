@@ -17,9 +17,24 @@ MARKS = {"first": "not slow and not ci", "ci": "not slow"}
 _RANKS = {"first": 0, "ci": 1, "slow": 2}
 _ROOT = Path(__file__).parent.parent
 
+#: Folders of the second tier, with the files that are in the first: the main path and the refusals of each resource, the
+#: search against brute force, the projection, claims, waiting and holds, and the journey of a node.
+_SECOND = {
+    "tests/database/": "availability built_once candidate_properties transaction",
+    "tests/functional/": "audit database_errors forwarding health hostile_input logs node_why projection smoke",
+    "tests/functional/compute/": "booting extra_specs flavors keypairs servers user_data",
+    "tests/functional/image/": "api records",
+    "tests/functional/placement/": "allocations candidates candidates_trees codes edge providers reshaper resources",
+    "tests/functional/scheduling/": "capacity claims handover holds node_availability node_explanations requests",
+    "tests/functional/tenants/": "isolation roles",
+    "tests/functional/ui/": "fleet holds node waiting",
+}
+
 #: The tier of folders and files; the longest one that a path begins with counts. A mark puts a test into a later one.
 _TIERS = {
     "tests/": "first",
+    **dict.fromkeys(_SECOND, "ci"),
+    **{f"{folder}test_{name}.py": "first" for folder, names in _SECOND.items() for name in names.split()},
     "tests/agents/": "slow",
     "tests/clients/": "slow",
     "tests/clients/osc/test_guide.py": "ci",
@@ -32,8 +47,11 @@ _TIERS = {
     "tests/fault/test_journal.py": "first",
     "tests/fault/test_lifetimes.py": "first",
     "tests/fault/test_waiting_journal.py": "first",
+    "tests/functional/baremetal/": "first",
+    "tests/functional/conductor/": "first",
     "tests/functional/fuzz/": "slow",
     "tests/functional/fuzz/test_every_route.py": "ci",
+    "tests/functional/redfish/": "first",
 }
 #: Tests of the second tier in slow files.
 _IN_CI = (
