@@ -17,7 +17,7 @@ MARKS = {"first": "not slow and not ci", "ci": "not slow"}
 _RANKS = {"first": 0, "ci": 1, "slow": 2}
 _ROOT = Path(__file__).parent.parent
 
-#: Folders of the second tier, with the files that are in the first: the main path and the refusals of each resource, the
+#: Folders of the second tier, with the files that are in the first: main path and refusals of each resource, the
 #: search against brute force, the projection, claims, waiting and holds, and the journey of a node.
 _SECOND = {
     "tests/database/": "availability built_once candidate_properties transaction",
