@@ -214,7 +214,7 @@ def fitting_hosts(context: Context, wanted: HostRequest, most: int) -> list[Fitt
 
 def _roots_of_candidates(context: Context, request: CandidateRequest, most: int) -> set[int]:
     """The roots of the first candidates."""
-    options = search.Options(seconds=context.settings.scheduling.explain_time_limit or None)
+    options = search.Options(seconds=context.settings.scheduling.explain_time_limit or None, unknown_traits=True)
     limited = replace(request, limit=_CANDIDATES)
     roots: set[int] = set()
     # The first ones may all be candidates that the asker must not see.

@@ -4,7 +4,7 @@ Only the last value of a repeated parameter is checked against a schema. The err
 its test suite depend on them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -30,6 +30,12 @@ class TraitConditions:
     def names(self) -> set[str]:
         """Return all mentioned traits."""
         return self.forbidden.union(*self.required)
+
+    def among(self, known: Container[str]) -> "TraitConditions":
+        """Return the same conditions if only ``known`` traits exist. Where all that are accepted are unknown, they
+        stay."""
+        required = [frozenset(filter(known.__contains__, names)) or names for names in self.required]
+        return TraitConditions(required, {name for name in self.forbidden if name in known})
 
     def contradictions(self) -> set[str]:
         """Return the traits that are both required and forbidden, so that no provider matches."""

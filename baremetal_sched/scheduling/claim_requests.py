@@ -81,7 +81,7 @@ def any_candidate(context: BootContext, request: Request) -> Claim | None:
     if not isinstance(request, HostRequest) or request.project is not None or request.served:
         return None
     session, seconds = context.session, context.settings.placement.candidates_time_limit or None
-    options = search.Options(breadth_first=True, seconds=seconds)
+    options = search.Options(breadth_first=True, seconds=seconds, unknown_traits=True)
     try:
         with closing(search.find(selecting(session), request.parsed(_CANDIDATES), request.version, options)) as found:
             candidates = list(islice(found, _CANDIDATES))

@@ -194,7 +194,8 @@ def hosts(
 
 def _trees(session: Session, wanted: HostRequest, settings: Settings) -> Iterator[dict[int, Found]]:
     """Yield the first candidate of each tree by the id of its root: first for a few trees, then for more."""
-    options = search.Options(breadth_first=True, seconds=settings.placement.candidates_time_limit or None)
+    seconds = settings.placement.candidates_time_limit or None
+    options = search.Options(breadth_first=True, seconds=seconds, unknown_traits=True)
     seen: set[int] = set()
     for limit in _LIMITS:
         with closing(search.find(selecting(session), wanted.parsed(limit), wanted.version, options)) as found:

@@ -23,12 +23,14 @@ from baremetal_sched.settings import Settings
 @dataclass(frozen=True)
 class Options:
     """How to search. ``maximum``: how many candidates are made at most, whatever the request's limit. ``randomize``:
-    return a random choice of these, in random order. ``seconds``: how long a search may take."""
+    return a random choice of these, in random order. ``seconds``: how long a search may take. ``unknown_traits``: as in
+    ``resolve``."""
 
     maximum: int | None = None
     randomize: bool = False
     breadth_first: bool = False
     seconds: float | None = None
+    unknown_traits: bool = False
 
     @classmethod
     def of(cls, settings: Settings) -> "Options":
@@ -105,7 +107,7 @@ def _find(
                 yield first
                 yield from found
                 return
-    resolved = resolve(connection, request, version)
+    resolved = resolve(connection, request, version, unknown_traits=options.unknown_traits)
     if resolved is None or (remembered is not None and remembered.asks_like(resolved)):
         return
     yield from _found(connection, resolved, request, options, time_limit)

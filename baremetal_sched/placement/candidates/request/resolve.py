@@ -1,7 +1,7 @@
 """A request as ids of the database, by one statement."""
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import count
 from typing import Any
@@ -61,13 +61,19 @@ class Ids:
             self.few[kind].add(row_id)
 
 
-def resolve(connection: Connection, request: CandidateRequest, version: int) -> ResolvedRequest | None:
+def resolve(
+    connection: Connection, request: CandidateRequest, version: int, *, unknown_traits: bool = False
+) -> ResolvedRequest | None:
     """The request by ids; None if nothing can fit: an unknown aggregate or tree, an amount beyond every inventory.
 
-    Raises UnknownClassInQuery and TraitNotFound for unknown classes and traits, in whatever group they are.
+    Raises UnknownClassInQuery and TraitNotFound for unknown classes and traits, in whatever group they are. With
+    ``unknown_traits`` a trait that does not exist is one that no provider has: TraitNotFound is raised only if all that
+    are accepted are unknown.
     """
-    resources, traits = _mentioned(request)
     ids = look_up(connection, request)
+    if unknown_traits:
+        request = _without_unknown(request, ids)
+    resources, traits = _mentioned(request)
     for name in resources:
         if name not in ids.classes:
             raise UnknownClassInQuery(resource_class=name)
@@ -75,6 +81,15 @@ def resolve(connection: Connection, request: CandidateRequest, version: int) -> 
     if unknown:
         raise TraitNotFound(traits=", ".join(unknown))
     return _resolved(request, ids, version)
+
+
+def _without_unknown(request: CandidateRequest, ids: Ids) -> CandidateRequest:
+    """Return the request without unknown traits that are forbidden, or accepted beside a known one."""
+    _, traits = _mentioned(request)
+    if traits <= ids.traits.keys():
+        return request
+    groups = {name: replace(group, traits=group.traits.among(ids.traits)) for name, group in request.groups.items()}
+    return replace(request, groups=groups, root_required=request.root_required.among(ids.traits))
 
 
 def recall(connection: Connection, request: CandidateRequest, version: int) -> ResolvedRequest | None:
