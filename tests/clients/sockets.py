@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.waiting import PATIENCE
+
 
 @dataclass
 class Received:
@@ -27,7 +29,7 @@ class Received:
 class Wire:
     """A connection to the service; with ``tls``, once the handshake is done."""
 
-    def __init__(self, url: str, seconds: float = 10, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, url: str, seconds: float = PATIENCE, tls: ssl.SSLContext | None = None) -> None:
         parts = urlsplit(url)
         assert parts.hostname is not None
         self.socket = socket.create_connection((parts.hostname, parts.port), timeout=seconds)
@@ -86,7 +88,7 @@ class Wire:
 
 
 @contextmanager
-def wire(url: str, seconds: float = 10, tls: ssl.SSLContext | None = None) -> Iterator[Wire]:
+def wire(url: str, seconds: float = PATIENCE, tls: ssl.SSLContext | None = None) -> Iterator[Wire]:
     """A connection that is closed at the end."""
     opened = Wire(url, seconds, tls)
     try:

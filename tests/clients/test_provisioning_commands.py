@@ -202,6 +202,7 @@ def test_refusals(site: Site) -> None:
     assert (alone.returncode, alone.stdout) == (1, "")
 
 
+@pytest.mark.slow
 def test_cycle_is_quick(site: Site) -> None:
     """With fake hardware that takes no time, a machine is enrolled, deployed and available again in five seconds. The
     best of three counts: somebody else may be busy on this computer."""

@@ -17,7 +17,7 @@ import requests
 from tests.clients.sockets import Wire, exchange, wire, wires
 from tests.clients.test_start import DEFAULT_FILE
 from tests.processes import GUNICORN, OPEN, Client, Program, Values, conductor, free_port, program, serve
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE, wait_until
 
 NODE = json.dumps({"driver": "fake-hardware"})
 HALF_A_HEADER = "POST /baremetal/v1/nodes HTTP/1.1\r\nHost: localhost\r\nContent-Ty"
@@ -39,7 +39,7 @@ def gunicorn(folder: Path, *options: str, settings: Values | None = None) -> Ite
 def is_live(url: str) -> bool:
     """Whether ``/healthcheck/live`` is answered."""
     try:
-        with requests.get(f"{url}/healthcheck/live", timeout=5) as response:
+        with requests.get(f"{url}/healthcheck/live", timeout=PATIENCE) as response:
             return response.status_code == 200
     except requests.RequestException:
         return False

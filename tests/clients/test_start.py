@@ -22,7 +22,7 @@ from baremetal_sched.db import schema
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.settings import load
 from tests.processes import BAREMETAL_SCHED, GUNICORN, OPEN, Client, free_port, program, run, serve
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE, START, wait_until
 
 DEFAULT_FILE = "baremetal-sched.sqlite"
 
@@ -156,25 +156,24 @@ def test_refused(tmp_path: Path, options: tuple[str, ...], words: str) -> None:
 
 
 def test_help_is_there_at_once(tmp_path: Path) -> None:
-    """For any command and its subcommands it imports no library of the service, and takes less than 0.4 s."""
+    """For any command and its subcommands it imports no library of the service."""
     script = """
-import resource, sys
+import sys
 sys.argv = ["baremetal-sched", *sys.argv[1:], "--help"]
 from baremetal_sched.cli import main
 try:
     main()
 finally:
-    used = resource.getrusage(resource.RUSAGE_SELF)
     slow = {"sqlalchemy", "oslo_config", "structlog", "gunicorn", "flask", "rich", "yaml"}
-    print(used.ru_utime + used.ru_stime, *sorted(slow.intersection(sys.modules)))
+    print(len(sys.modules), *sorted(slow.intersection(sys.modules)))
 """
     for arguments in ([], *([name] for name in cli.list_commands(click.Context(cli))), ["db", "upgrade"]):
         command = (sys.executable, "-c", script, *arguments)
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
-        *text, (seconds, *slow) = (line.split() for line in done.stdout.splitlines())
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=START)
+        *text, (modules, *slow) = (line.split() for line in done.stdout.splitlines())
         assert text[0][0] == "Usage:"
         assert not slow, arguments
-        assert float(seconds) < 0.4, arguments
+        assert int(modules) < 400, arguments
 
 
 def test_port_in_use_is_refused(tmp_path: Path) -> None:
@@ -226,7 +225,7 @@ def test_terminal(tmp_path: Path, number: signal.Signals) -> None:
         wait_for_conductor(client)
         os.killpg(running.process.pid, number)
         if number == signal.SIGINT:
-            assert running.process.wait(15) == 0
+            assert running.process.wait(PATIENCE) == 0
         else:
             # Whether to go on is a matter of taste (nohup), but if so then with the conductor, which signs off later.
             time.sleep(1)
@@ -242,7 +241,7 @@ def test_conductor_dies(tmp_path: Path) -> None:
         pid = running.process.pid
         conductor = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0]  # the first that it started
         os.kill(int(conductor), signal.SIGKILL)
-        assert running.process.wait(5) != 0
+        assert running.process.wait(PATIENCE) != 0
         running.assert_group_gone()
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 _BEGIN = ("work begins", "step begins")
 #: How long it may take a process to notice that it had been suspended, in seconds.
-_WAKING = 5
+_WAKING = 30
 
 
 @dataclass

@@ -26,12 +26,11 @@ from tests.conftest import SERVERS as CONFIGURED
 from tests.databases import make_empty
 from tests.fault.journal import Journal
 from tests.fault.servers import SERVERS, Server, server
-from tests.fault.site import GROUPS, Site
+from tests.fault.site import GROUPS, SECONDS, Site
 from tests.fault.tenants import Tenant
 from tests.processes import run
-from tests.waiting import wait_until
+from tests.waiting import START, wait_until
 
-SECONDS = float(os.environ.get("FAULT_SECONDS", "0"))
 NODES = int(os.environ.get("FAULT_NODES", "30"))
 #: What a tenant waits between two requests.
 PAUSE = 0.05
@@ -89,7 +88,7 @@ def test_nothing_is_stuck_doubled_or_lost(site: Site, tmp_path: Path) -> None:
             print(f"{datetime.now(UTC):%H:%M:%S} {name}", flush=True)
             happen()
             happened[name] += 1
-    wait_until(lambda: site.scalar(UNSETTLED) == 0, "all work to be done", seconds=site.heartbeat_timeout * 3)
+    wait_until(lambda: site.scalar(UNSETTLED) == 0, "all work to be done", seconds=START)
     settle(site, tenants)
     journal = Journal(site.all_lives)
     report(site, tenants, journal, happened)
@@ -109,7 +108,7 @@ def settle(site: Site, tenants: list[Tenant]) -> None:
     """Every node can still be made available; what was written is looked for."""
     with ThreadPoolExecutor(len(tenants)) as threads:
         list(threads.map(lambda tenant: tenant.check_writes(site.url), tenants))
-        list(threads.map(lambda tenant: tenant.go_home(site.url, 20 + NODES * 0.3), tenants))
+        list(threads.map(lambda tenant: tenant.go_home(site.url, START + NODES), tenants))
 
 
 def report(site: Site, tenants: list[Tenant], journal: Journal, happened: Counter[str]) -> None:

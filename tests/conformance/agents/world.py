@@ -3,8 +3,8 @@
 import base64
 import gzip
 import json
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
@@ -14,6 +14,7 @@ from pycdlib import PyCdlib
 
 from tests.emulators import Emulator, ImageServer
 from tests.emulators.stub_agent import StubAgent
+from tests.waiting import wait_until
 
 VERSION = "1.115"
 _PATIENCE = 120
@@ -148,9 +149,8 @@ class World:
         body = {"callback_url": address, "agent_token": self._token, "agent_version": "13.0.0"}
         answer = self.call("POST", f"/heartbeat/{before['uuid']}", body)
         assert answer.status_code == 202, answer.text
-        deadline = time.monotonic() + 5
-        while _last_heartbeat(self.node()) == _last_heartbeat(before) and time.monotonic() < deadline:
-            time.sleep(0.3)
+        with suppress(AssertionError):  # one that is not acted on is not noted
+            wait_until(lambda: _last_heartbeat(self.node()) != _last_heartbeat(before), "the heartbeat", seconds=20)
         self.settle()
 
     def work(self, name: str) -> dict[str, Any]:
@@ -191,14 +191,15 @@ class World:
 
     def settle(self) -> dict[str, Any]:
         """Wait until nothing is being done to the node; returns it."""
-        deadline = time.monotonic() + _PATIENCE
-        while True:
+
+        def settled() -> dict[str, Any] | None:
             node = self.node()
             busy = node["reservation"] or node["target_power_state"] or node["provision_state"].endswith("ing")
-            if not busy:
-                return node
-            assert time.monotonic() < deadline, node
-            time.sleep(0.3)
+            return None if busy else node
+
+        node = wait_until(settled, "the node to settle", seconds=_PATIENCE)
+        assert node is not None
+        return node
 
     def look(self, name: str) -> dict[str, Any]:
         """Note what the node and the machine are, once nothing is being done."""
