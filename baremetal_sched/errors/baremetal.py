@@ -259,7 +259,8 @@ class InspectionRuleNotFound(NotFoundError):
 
 
 class AgentNotKnown(NotFoundError):
-    """The caller may not be an agent at all, so the message reveals nothing."""
+    """The caller may not be an agent at all, so the message reveals nothing. ``reason``, and ``nodes`` (UUIDs) that it
+    is about, are for the log."""
 
     template = "Resource could not be found."
 

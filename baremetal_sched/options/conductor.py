@@ -19,7 +19,8 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         cfg.ListOpt(
             "permitted_image_formats",
             default=["raw", "gpt", "qcow2", "iso"],
-            help="Formats of images that agents write, as they find them in the image itself.",
+            help="Formats of images that agents write, as they find them in the image itself. An image that says "
+            "of itself that it has another one is refused when its node is validated.",
         ),
         cfg.BoolOpt(
             "disable_deep_image_inspection",

@@ -2,11 +2,13 @@
 
 import hmac
 import secrets
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+import structlog
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
@@ -22,6 +24,8 @@ from baremetal_sched.errors.baremetal import AgentNotKnown, MachineNotKnown
 from baremetal_sched.machines import agent_info, states
 from baremetal_sched.machines.machine import set_internal
 from baremetal_sched.settings import Settings
+
+log = structlog.get_logger(__name__)
 
 #: Provision states in which an agent may be running.
 LOOKUP_STATES = frozenset(
@@ -44,6 +48,8 @@ STATUSES = ("start", "end", "error")
 _INVALID_TOKEN = "Invalid or missing agent token received."  # noqa: S105 - what is said of one
 _TOKEN = "agent_secret_token"  # noqa: S105 - its name
 _LONGEST_URL = 255
+#: The most nodes, and addresses, that a line of the log names.
+_MOST_NAMED = 20
 #: Facts of a heartbeat that are stored besides its time and the address.
 _KEPT = ("agent_version", "agent_verify_ca", "agent_status", "agent_status_message")
 
@@ -60,6 +66,18 @@ class Heartbeat:
     agent_status_message: str | None = None
 
 
+@contextmanager
+def logged(event: str, node: str | None, addresses: Collection[str] = ()) -> Iterator[None]:
+    """Log why an agent is refused, which its answer does not say, as anyone may have sent the request."""
+    try:
+        yield
+    except (AgentNotKnown, InvalidValue) as error:
+        about = {"node": node, "addresses": list(addresses)[:_MOST_NAMED], "nodes": error.details.get("nodes", [])}
+        reason = error.details.get("reason") or str(error)
+        log.warning(event, reason=reason, **{name: value for name, value in about.items() if value})
+        raise
+
+
 def look_up(session: Session, node_uuid: str | None, addresses: Collection[str], settings: Settings) -> Node:
     """Return the node whose UUID or port addresses the agent knows, with its row locked.
 
@@ -68,8 +86,13 @@ def look_up(session: Session, node_uuid: str | None, addresses: Collection[str],
     ids = _ids(session, Node.uuid == node_uuid) if node_uuid else _ids_by_ports(session, addresses)
     node = _only(session, ids)
     if settings.api.restrict_lookup and node.provision_state not in LOOKUP_STATES | _more_states(node, settings):
-        raise AgentNotKnown
+        raise _not_expected(node)
     return node
+
+
+def _not_expected(node: Node) -> AgentNotKnown:
+    reason = f"the node is in provision state '{node.provision_state}', in which no agent is expected"
+    return AgentNotKnown(reason=reason, nodes=[node.uuid])
 
 
 def _more_states(node: Node, settings: Settings) -> frozenset[str]:
@@ -88,8 +111,15 @@ def _ids_by_ports(session: Session, addresses: Iterable[str]) -> set[int]:
 def _only(session: Session, ids: Collection[int]) -> Node:
     node = session.get(Node, next(iter(ids)), with_for_update=True) if len(ids) == 1 else None
     if node is None:
-        raise AgentNotKnown
+        raise _not_one(session, ids)
     return node
+
+
+def _not_one(session: Session, ids: Collection[int]) -> AgentNotKnown:
+    uuids = list(session.scalars(select(Node.uuid).where(Node.id.in_(ids)).order_by(Node.uuid).limit(_MOST_NAMED)))
+    if not uuids:
+        return AgentNotKnown(reason="no node is known by this UUID and these addresses together")
+    return AgentNotKnown(reason="its addresses belong to several nodes", nodes=uuids)
 
 
 def give_token(node: Node, settings: Settings) -> str:
@@ -264,14 +294,14 @@ def find_inspected(
         known.append(_ids(session, Node.uuid == node_uuid))
     by_ports = _ids_by_ports(session, addresses) if addresses else set()
     if len(by_ports) > 1:
-        raise AgentNotKnown
+        raise _not_one(session, by_ports)
     by_bmc = _ids_by_bmc(session, bmc_addresses) if bmc_addresses else set()
     known += [ids for ids in (by_ports, by_bmc) if ids]
     if not known:
         raise MachineNotKnown
     node = _only(session, set.intersection(*known))
     if node.provision_state != states.INSPECTWAIT:
-        raise AgentNotKnown
+        raise _not_expected(node)
     return node
 
 

@@ -13,7 +13,7 @@ from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import SchedulerError
-from baremetal_sched.errors.baremetal import AgentNotKnown, NoConductors
+from baremetal_sched.errors.baremetal import AgentNotKnown, MachineNotKnown, NoConductors
 from baremetal_sched.machines import states
 from baremetal_sched.settings import Settings
 
@@ -37,11 +37,12 @@ def enrol(session: Session, addresses: Iterable[str], membership: Membership, se
     enrolled.
     """
     if not settings.auto_discovery.enabled:
-        raise AgentNotKnown
+        raise MachineNotKnown(reason="no node that waits for an inspection has any of its addresses")
     uuid = str(uuid_module.uuid5(_MACHINES, " ".join(sorted(set(addresses)))))
     known = session.scalars(select(Node).where(Node.uuid == uuid).with_for_update()).first()
     if known is not None and known.provision_state != states.ENROLL:
-        raise AgentNotKnown
+        reason = f"its machine was discovered before, and the node is in provision state '{known.provision_state}'"
+        raise AgentNotKnown(reason=reason, nodes=[uuid])
     return known or _create(session, uuid, membership, settings)
 
 

@@ -27,6 +27,8 @@ _LABEL = r"(?!-)[a-z0-9-]{1,63}(?<!-)"
 _NOT_PROXIED = re.compile(rf"\.?{_LABEL}(\.{_LABEL})*(:[0-9]{{1,5}})?", re.IGNORECASE)
 _LONGEST_HOST = 260
 
+#: Formats that agents tell from the content of an image.
+_DETECTED = frozenset({"raw", "gpt", "qcow2", "iso", "vmdk", "vhd", "vhdx", "vdi", "qed", "luks"})
 _DISK_LABELS = ("gpt", "msdos")
 _EPHEMERAL_FORMAT = "ext4"
 _MOST_SPACE = 2**40
@@ -165,7 +167,15 @@ def _require_md5(machine: Machine, name: str) -> None:
 
 
 def _described(machine: Machine) -> dict[str, str | None]:
-    return {name: _text(machine, f"image_{name}") for name in ("disk_format", "container_format")}
+    """Return the formats. Raises InvalidValue for one that the agent would find in the image, and not write."""
+    found = {name: _text(machine, f"image_{name}") for name in ("disk_format", "container_format")}
+    name, permitted = found["disk_format"], machine.settings.conductor.permitted_image_formats
+    if name in _DETECTED and name not in permitted:
+        raise InvalidValue(
+            message=f"instance_info/image_disk_format is {name}, but [conductor] permitted_image_formats has only "
+            f"{', '.join(permitted)}. Convert the image, or add {name} to the option."
+        )
+    return found
 
 
 def _text(machine: Machine, name: str) -> str | None:

@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
 
+import structlog
 from flask import Request
 from keystonemiddleware.auth_token import AuthProtocol, BaseAuthProtocol
 
@@ -22,6 +23,8 @@ from baremetal_sched.settings import Settings
 from baremetal_sched.web.authentication.identity import BoundedIdentity
 from baremetal_sched.web.authentication.strategy import Strategy
 from baremetal_sched.web.caller import Caller
+
+log = structlog.get_logger(__name__)
 
 #: Maximum number of cached tokens; beyond it, the oldest are removed.
 MOST = 4096
@@ -81,6 +84,7 @@ class Keystone(Strategy):
         url = keystone_settings.auth_url(settings)
         self.challenge = f'Keystone uri="{url}"' if url else "Keystone"
         self._checks = _Checks(settings)
+        self._service_roles = frozenset(settings.keystone_authtoken.service_token_roles)
 
     def authenticate(self, http: Request) -> Caller:
         request = _TokenRequest(http)
@@ -88,8 +92,22 @@ class Keystone(Strategy):
             raise NotAuthenticated
         self._checks.process_request(request)
         if not (request.user_token_valid and request.service_token_valid):
+            self._log_missing_role(request)
             raise NotAuthenticated
         return _caller(request.token_auth.user, request.token_auth.service)
+
+    def _log_missing_role(self, request: "_TokenRequest") -> None:
+        """Log that a service has none of the roles that its token needs: its operator sees only 401."""
+        service = None if request.token_auth is None else request.token_auth.service
+        if request.service_token_valid or service is None or self._service_roles & set(service.role_names or ()):
+            return
+        log.warning(
+            "a service token was refused: its user has none of the roles in [keystone_authtoken] service_token_roles",
+            user_id=service.user_id,
+            project_id=service.project_id,
+            roles=sorted(service.role_names or ()),
+            service_token_roles=sorted(self._service_roles),
+        )
 
 
 class _TokenRequest:

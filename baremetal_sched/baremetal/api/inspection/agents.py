@@ -41,7 +41,8 @@ def look_up(call: BaremetalCall, session: Session) -> Response:
     node_uuid, addresses = query.uuid("node_uuid"), _macs(query.items("addresses") or ())
     if not node_uuid and not addresses:
         raise InvalidValue(message="At least one of 'addresses' and 'node_uuid' parameters is required")
-    node = agents.look_up(session, node_uuid, addresses, call.settings)
+    with agents.logged("the lookup of an agent was refused", node_uuid, addresses):
+        node = agents.look_up(session, node_uuid, addresses, call.settings)
     return json_response(_told(call, session, node))
 
 
@@ -53,7 +54,8 @@ def beat(call: BaremetalCall, session: Session, ident: str) -> Response:
         if call.version < since and heartbeat.get(name) is not None:
             raise InvalidValue(message=f'Field "{name}" not recognised before microversion 1.{since}')
     node = nodes.find_for_change(session, call.node_uuid(session, ident))
-    agents.beat(session, node, Heartbeat(**heartbeat), call.membership(session), call.settings)
+    with agents.logged("the heartbeat of an agent was refused", node.uuid):
+        agents.beat(session, node, Heartbeat(**heartbeat), call.membership(session), call.settings)
     return empty_response(202)
 
 
@@ -73,13 +75,15 @@ def continue_inspection(call: BaremetalCall, session: Session) -> Response:
         raise InvalidValue(message="No lookup information provided")
     membership = call.membership(session)
     proceed: Callable[..., None] = provision.resume
-    try:
-        node = agents.find_inspected(session, node_uuid, addresses, bmc_addresses)
-        if not call.caller.unrestricted:
-            agents.require_token(node, token)
-    except MachineNotKnown:
-        node = discovery.enrol(session, addresses or bmc_addresses, membership, call.settings)
-        proceed = discovery.examine
+    known_by = [*addresses, *bmc_addresses]
+    with agents.logged("the inspection report of an agent was refused", node_uuid, known_by):
+        try:
+            node = agents.find_inspected(session, node_uuid, addresses, bmc_addresses)
+            if not call.caller.unrestricted:
+                agents.require_token(node, token)
+        except MachineNotKnown:
+            node = discovery.enrol(session, addresses or bmc_addresses, membership, call.settings)
+            proceed = discovery.examine
     agents.note_report(node, call.settings)
     answer: dict[str, Any] = {"uuid": node.uuid}
     if call.version >= CONTINUE_SINCE:
