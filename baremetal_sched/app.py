@@ -7,7 +7,6 @@ from typing import Any
 
 import structlog
 from flask import Flask
-from oslo_middleware import cors
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 import baremetal_sched.compute.hosts.node_changes  # noqa: F401 - it follows nodes
@@ -21,6 +20,7 @@ from baremetal_sched.compute.api.edge import ComputeApi
 from baremetal_sched.db import limits
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.image.api.edge import ImageApi
+from baremetal_sched.options.service import CORS as CORS_OPTIONS
 from baremetal_sched.placement.api.edge import PlacementApi
 from baremetal_sched.scheduling import handover
 from baremetal_sched.scheduling.api.edge import SchedulingApi
@@ -103,7 +103,7 @@ def with_middleware(wsgi: WSGI, settings: Settings) -> WSGI:
     # Within the proxy's headers, as its Host counts, and within CORS, so that pages that may read see the refusal.
     wsgi = refusing_cross_site(wsgi, settings.cors.allowed_origin or ())
     if settings.cors.allowed_origin:
-        wsgi = cors.CORS(wsgi, settings)
+        wsgi = _with_cors(wsgi, settings)
     if settings.oslo_middleware.enable_proxy_headers_parsing:
         wsgi = behind_proxy(wsgi)
     if auth_settings.is_open(settings):
@@ -112,6 +112,15 @@ def with_middleware(wsgi: WSGI, settings: Settings) -> WSGI:
     if auth_settings.is_open(settings) and not settings.api.insecure:
         wsgi = on_loopback_only(wsgi)
     return wsgi
+
+
+def _with_cors(wsgi: WSGI, settings: Settings) -> WSGI:
+    from oslo_config.cfg import ConfigOpts
+    from oslo_middleware.cors import CORS  # imports WebOb and much more, which only CORS needs
+
+    middleware = CORS(wsgi, ConfigOpts())
+    middleware.add_origin(**{option.dest: settings.cors[option.dest] for option in CORS_OPTIONS})
+    return middleware
 
 
 def _rooted(app: Flask) -> WSGI:

@@ -4,7 +4,9 @@ Options of gunicorn's command line (``--bind``, ``--workers``, ``--threads``, â€
 """
 
 import math
+import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -41,21 +43,55 @@ control_socket_disable = True
 logger_class = "baremetal_sched.server.threads.Logger"
 proc_name = "baremetal-sched"
 
+#: Files of the code that workers share, and when each was changed.
+_shared: dict[Path, int] = {}
+
 
 def on_starting(arbiter: Any) -> None:
-    """Check the settings once, before any worker does. Raises SystemExit if they are not valid."""
+    """Check the settings once, before any worker does, and import the code that workers share.
+
+    Each worker makes its application itself, so that a reload reads the settings again. Raises SystemExit if they are
+    not valid.
+    """
     try:
         _follow_settings(arbiter)
     except cfg.Error as error:
         arbiter.log.error("Invalid settings: %s", error)
         raise SystemExit(1) from None
     arbiter.log.setup(arbiter.cfg)
+    if not arbiter.cfg.reload:  # which is for code that changes
+        _share_code()
 
 
 def on_reload(arbiter: Any) -> None:
-    """Apply changed settings; workers report invalid ones."""
+    """Apply changed settings and code; workers report settings that are not valid."""
     with suppress(cfg.Error):
         _follow_settings(arbiter)
+    if any(_time(file) != then for file, then in _shared.items()):
+        _shared.clear()
+        for name in _modules():  # new workers import the code themselves
+            del sys.modules[name]
+
+
+def _share_code() -> None:
+    """Import the application, which takes workers longer than all else. There are no threads and listeners yet."""
+    from baremetal_sched.app import settle
+
+    settle()
+    files = (getattr(sys.modules[name], "__file__", None) for name in _modules())
+    _shared.update({Path(file): _time(Path(file)) for file in files if file})
+
+
+def _modules() -> list[str]:
+    return [name for name in sys.modules if name.partition(".")[0] == __name__.partition(".")[0]]
+
+
+def _time(file: Path) -> int:
+    """Return when the file was changed; 0 if it is gone."""
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _follow_settings(arbiter: Any) -> None:

@@ -4,7 +4,7 @@ Values come from INI files (``--config-file``, or else ``default_files``), then 
 (``OS_<GROUP>__<OPTION>``, oslo.config's own driver), then from the command line. There is no global: code that
 needs an option receives the settings.
 
-``[oslo_policy]`` and ``[cors]`` are defined by the libraries oslo.policy and oslo.middleware.
+``[oslo_policy]`` is defined by the library oslo.policy, and ``[cors]`` as by oslo.middleware.
 """
 
 import os
@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from oslo_config import cfg
-from oslo_middleware import cors
 from oslo_policy import opts as policy_opts
 
 from baremetal_sched import auth_settings, config_names, keystone_settings
 from baremetal_sched.options import OPTIONS
+from baremetal_sched.options.service import CORS
 
 #: The settings as the code reads them: ``settings.api.max_limit``.
 Settings = cfg.ConfigOpts
@@ -30,7 +30,7 @@ _HAS_SCOPE = any(option.dest == "enforce_scope" for option in _POLICY_LIBRARY)
 ALL_OPTIONS: dict[str, list[cfg.Opt]] = {
     **OPTIONS,
     "oslo_policy": [*_POLICY_LIBRARY, *([] if _HAS_SCOPE else auth_settings.POLICY)],
-    "cors": cors.CORS_OPTS,
+    "cors": CORS,
 }
 #: Where the guides put the settings.
 DEFAULT_FILE = Path("/etc/baremetal-sched/baremetal-sched.conf")
@@ -57,7 +57,7 @@ def load(config_files: Iterable[str] = (), overrides: Mapping[str, Mapping[str, 
     policy_opts.set_defaults(settings)
     if not _HAS_SCOPE:
         settings.register_opts(auth_settings.POLICY, "oslo_policy")
-    settings.register_opts(cors.CORS_OPTS, "cors")
+    settings.register_opts(CORS, "cors")
     files = list(config_files)
     try:
         settings(args=[], project="baremetal-sched", default_config_files=files, default_config_dirs=[])

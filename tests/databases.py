@@ -19,7 +19,7 @@ from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.engine import database_url
 from baremetal_sched.db.models import Base, Conductor, ConductorHardwareType, ConductorInterface, table_of
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.placement.names import STANDARD_CLASSES, STANDARD_TRAITS, sync_standard_names
+from baremetal_sched.placement.names import STANDARD_CLASSES, standard_traits, sync_standard_names
 from baremetal_sched.settings import load
 from tests import applications
 
@@ -282,4 +282,4 @@ def _delete_rows(connection: Connection) -> bool:
     for table, count in (("resource_classes", custom_classes), ("traits", custom_traits)):
         if count:
             connection.execute(text(f"DELETE FROM {table} WHERE {_CUSTOM}"))
-    return [traits - custom_traits, classes - custom_classes] == [len(STANDARD_TRAITS), len(STANDARD_CLASSES)]
+    return [traits - custom_traits, classes - custom_classes] == [len(standard_traits()), len(STANDARD_CLASSES)]

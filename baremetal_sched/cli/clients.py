@@ -31,9 +31,12 @@ class ClientLogin:
     cacert: Path | None = None
 
 
-def announce(url: str, login: ClientLogin) -> None:
-    """Print that the service is ready, with settings for clients to paste."""
-    click.echo(f"baremetal-sched is ready at {url}\n\n{client_environment(url, login)}\n\n{clouds_yaml(url, login)}")
+def announce(url: str, login: ClientLogin, pages: str | None = None) -> None:
+    """Print that the service is ready, the address of its pages if it has any, and settings for clients to paste."""
+    click.echo(f"baremetal-sched is ready at {url}")
+    if pages is not None:
+        click.echo(f"Pages: {pages}")
+    click.echo(f"\n{client_environment(url, login)}\n\n{clouds_yaml(url, login)}")
     if login.remark:
         click.echo(login.remark)
     sys.stdout.flush()

@@ -8,9 +8,9 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NoReturn
 
-import click
 import structlog
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
@@ -18,6 +18,7 @@ from gunicorn.errors import HaltServer
 
 from baremetal_sched import gunicorn_config, logs
 from baremetal_sched.app import create_app, settle
+from baremetal_sched.auth_settings import is_open
 from baremetal_sched.cli import access
 from baremetal_sched.cli.clients import announce, url_for_clients
 from baremetal_sched.cli.db import prepare
@@ -26,12 +27,14 @@ from baremetal_sched.db import schema
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import SchemaTooNew
 from baremetal_sched.settings import Settings
+from baremetal_sched.ui import access as ui
 from baremetal_sched.web.listener import is_loopback
 
 log = structlog.get_logger(__name__)
 
-#: Seconds to wait for the embedded conductor before "ready"; longer only if another one of the same name seems to run.
-_START_SECONDS = 10
+#: Seconds to wait for the embedded conductor before "ready". It takes long on a busy machine, and two heartbeat
+#: intervals longer if another one of the same name seems to run.
+_START_SECONDS = 300
 
 #: Seconds that the embedded conductor may take to stop, in addition to ``graceful_shutdown_timeout``.
 CONDUCTOR_STOP_SECONDS = 10
@@ -39,10 +42,10 @@ CONDUCTOR_STOP_SECONDS = 10
 
 @dataclass(frozen=True)
 class Listening:
-    """Where the API is served, and by how many processes and threads."""
+    """Where the API is served, and by how many processes and threads. ``listener`` listens on ``host``."""
 
+    listener: socket.socket
     host: str
-    port: int
     workers: int
     threads: int
     tls_cert: str | None = None
@@ -59,15 +62,19 @@ def run(settings: Settings, where: Listening, *, with_conductor: bool) -> None:
     gunicorn_config.warn_of_few_threads(where.threads, settings)
     if with_conductor:
         process.check_registration(settings)
+    settle()
+    child = _Child(settings, where.listener) if with_conductor else None
     _prepare_database(settings)
-    listener = _listen(where.host, where.port)
     login = replace(access.prepare_login(settings), cacert=secured.cacert if secured else None)
     if secured is None and not is_loopback(where.host):
         access.warn_of_clear_text(settings)
-    url = url_for_clients("https" if secured else "http", where.host, listener.getsockname()[1])
-    child = _Child(settings) if with_conductor else None
+    url = url_for_clients("https" if secured else "http", where.host, where.listener.getsockname()[1])
+    shows_pages = ui.why_off(settings) is None and (is_loopback(where.host) or not is_open(settings))
     options = {"workers": where.workers, "threads": where.threads, **(secured.options() if secured else {})}
-    _Server(settings, listener, options, child, lambda: announce(url, login)).run()
+    if child is not None:
+        child.begin()
+    announcement = partial(announce, url, login, f"{url}/ui/" if shows_pages else None)
+    _Server(settings, where.listener, options, child, announcement).run()
 
 
 def _prepare_database(settings: Settings) -> None:
@@ -81,35 +88,37 @@ def _prepare_database(settings: Settings) -> None:
     opened.dispose()
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    """Open the listening socket. This happens before anything is started, so that a port in use is reported at once."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except OSError as error:
-        raise click.ClickException(f"Cannot listen on {host}:{port}: {error.strerror}.") from None
-    listener.listen(512)
-    listener.set_inheritable(True)
-    return listener
-
-
 class _Child:
-    """The embedded conductor: a forked process that stops when its parent does."""
+    """The embedded conductor: a forked process that stops when its parent does.
 
-    def __init__(self, settings: Settings) -> None:
+    It is forked when all code has been imported, so that it shares this, and before there are threads and connections.
+    The listener is open already; the conductor closes its copy.
+    """
+
+    def __init__(self, settings: Settings, listener: socket.socket) -> None:
         parent = os.getpid()
         self._stop_seconds = settings.graceful_shutdown_timeout + CONDUCTOR_STOP_SECONDS
+        # The conductor waits for a byte, or for the end of its parent.
+        go, self._go = os.pipe()
         # The conductor closes its end once it is registered; if it fails, the system does.
         self._start, start = os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
+            os.close(self._go)
+            listener.close()
+            if not os.read(go, 1):
+                os._exit(1)
             _be_the_conductor(settings, parent, lambda: os.close(start))
+        os.close(go)
         os.close(start)
 
+    def begin(self) -> None:
+        """Let the conductor begin: the database is ready."""
+        os.write(self._go, b"\0")
+        os.close(self._go)
+
     def await_start(self) -> None:
-        """Wait until nodes can be enrolled, or for ``_START_SECONDS``."""
+        """Wait until nodes can be enrolled, or the conductor has ended, or for ``_START_SECONDS``."""
         select.select([self._start], [], [], _START_SECONDS)
         os.close(self._start)
 

@@ -1,5 +1,7 @@
 """``baremetal-sched serve``: the API and a conductor in one process tree, ready within one command."""
 
+import socket
+import sys
 from typing import Any
 
 import click
@@ -69,7 +71,10 @@ def serve(
     On an address that is not loopback, callers have to log in. By default, a file of users with one administrator is
     created, and the password is printed.
     """
-    from baremetal_sched.cli import embedded
+    if sys.stderr.isatty():
+        click.echo("baremetal-sched is starting. Ctrl-C stops it.", err=True)
+    listener = _listen(host, port)
+    from baremetal_sched.cli import embedded  # takes seconds, so what is above comes first
 
     check_conductor(None, group)
     overrides: dict[str, dict[str, Any]] = {
@@ -77,5 +82,22 @@ def serve(
         "conductor": {"conductor_group": group},
     }
     settings = make_settings(config_files, database, debug, overrides)
-    where = embedded.Listening(host, port, workers, threads, tls_cert, tls_key)
+    where = embedded.Listening(listener, host, workers, threads, tls_cert, tls_key)
     embedded.run(settings, where, with_conductor=not without_conductor)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Open the listening socket. This comes before everything else, so that a port in use is reported at once.
+
+    Raises ClickException.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        raise click.ClickException(f"Cannot listen on {host}:{port}: {error.strerror}.") from None
+    listener.listen(512)
+    listener.set_inheritable(True)
+    return listener

@@ -1,15 +1,8 @@
 """Key pairs of users, and their fingerprints. Only the public key is kept."""
 
-import base64
-import binascii
-import hashlib
 import re
 from dataclasses import dataclass
 
-from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ed25519
 from sqlalchemy import delete, exists, select
 from sqlalchemy.orm import Session
 
@@ -18,43 +11,6 @@ from baremetal_sched.db.models import Keypair
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.types import Rows
 from baremetal_sched.errors.compute import InvalidKeypair, KeypairExists, KeypairMarkerNotFound, KeypairNotFound
-
-#: Comment of a public key that was made here.
-_COMMENT = "Generated-by-baremetal-sched"
-
-
-def fingerprint(public_key: str, key_type: str) -> str:
-    """Return the fingerprint of a public key, as Nova shows it: pairs of digits separated by colons.
-
-    MD5 of an ``ssh`` key, SHA-1 of an ``x509`` certificate in PEM. Raises InvalidKeypair if it is not one.
-    """
-    try:
-        digest = _certificate_digest(public_key) if key_type == "x509" else _ssh_digest(public_key)
-    except (ValueError, IndexError, UnsupportedAlgorithm, binascii.Error):
-        wanted = "a certificate in PEM" if key_type == "x509" else "a public key in OpenSSH's format"
-        raise InvalidKeypair(reason=f"failed to generate fingerprint: public_key has to be {wanted}.") from None
-    return digest.hex(":")
-
-
-def generate() -> tuple[str, str]:
-    """Return a new pair of Ed25519 keys in OpenSSH's format: the private one and the public one."""
-    key = ed25519.Ed25519PrivateKey.generate()
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
-    )
-    public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
-    return private.decode(), f"{public.decode()} {_COMMENT}"
-
-
-def _ssh_digest(public_key: str) -> bytes:
-    text = public_key.strip()
-    serialization.load_ssh_public_key(text.encode())
-    return hashlib.md5(base64.b64decode(text.split()[1]), usedforsecurity=False).digest()
-
-
-def _certificate_digest(public_key: str) -> bytes:
-    return x509.load_pem_x509_certificate(public_key.encode()).fingerprint(hashes.SHA1())  # noqa: S303 - as clients show it
-
 
 SSH, X509 = "ssh", "x509"
 
@@ -86,11 +42,15 @@ class NewKeypair:
 
 def imported(name: str, public_key: str, key_type: str = SSH) -> NewKeypair:
     """Return a pair whose public key is given. Raises InvalidKeypair if it is not a public key."""
+    from baremetal_sched.compute.public_keys import fingerprint  # imports cryptography, which few requests need
+
     return NewKeypair(name, key_type, public_key, fingerprint(public_key, key_type))
 
 
 def generated(name: str, key_type: str = SSH) -> NewKeypair:
     """Return a pair that is made here. Raises InvalidKeypair for a type other than ``ssh``."""
+    from baremetal_sched.compute.public_keys import fingerprint, generate  # see above
+
     if key_type != SSH:
         raise InvalidKeypair(reason=f"a pair of type {key_type} cannot be generated here. Give its public_key.")
     private, public = generate()

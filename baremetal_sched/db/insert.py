@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, Table, insert
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db import compiled
@@ -35,6 +35,8 @@ def _insert(table: Table, dialect: str, *, returning: bool = False) -> Query:
         case "sqlite":
             statement: Query = sqlite.insert(table).on_conflict_do_nothing()
         case "postgresql":
+            from sqlalchemy.dialects import postgresql  # where it is in use, it has been imported; elsewhere it is dear
+
             statement = postgresql.insert(table).on_conflict_do_nothing()
         case _:
             statement = insert(table).prefix_with("IGNORE")

@@ -11,12 +11,14 @@ import stat
 import threading
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
-from cryptography.fernet import Fernet, InvalidToken
 
 from baremetal_sched.watched_file import WatchedFile
+
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet
 
 log = structlog.get_logger(__name__)
 
@@ -33,7 +35,7 @@ class CannotDecrypt(Exception):
 
 class _Key(NamedTuple):
     id: str
-    fernet: Fernet
+    fernet: "Fernet"
 
 
 class Keyring:
@@ -70,6 +72,8 @@ class Keyring:
 
     def decrypt(self, key_id: str, ciphertext: str) -> str:
         """Return the text. Raises CannotDecrypt."""
+        from cryptography.fernet import InvalidToken  # without secrets to decrypt cryptography is not needed
+
         fernet = next((key.fernet for key in self._keys if key.id == key_id), None)
         try:
             if fernet is None:
@@ -103,6 +107,8 @@ def keyring_of(path: str | None) -> Keyring:
 
 def generate_key() -> str:
     """Return a new key, as a line of the file."""
+    from cryptography.fernet import Fernet  # see ``decrypt``
+
     return Fernet.generate_key().decode()
 
 
@@ -117,6 +123,8 @@ def _require_private(status: os.stat_result) -> None:
 
 
 def _parse(content: str) -> tuple[_Key, ...]:
+    from cryptography.fernet import Fernet  # see ``decrypt``
+
     found: dict[str, tuple[int, _Key]] = {}
     for number, line in enumerate(content.splitlines(), start=1):
         text = line.strip()

@@ -2,35 +2,45 @@
 
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from alembic.config import Config
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
 from baremetal_sched.errors import InvalidValue, SchemaTooNew
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
 
 #: Directory of the migrations: in an installed package, or beside it in a checkout.
 _PLACES = (Path(__file__).parents[1] / "migrations", Path(__file__).parents[2] / "migrations")
 
 
-def alembic_config(connection: Connection | None = None) -> Config:
+def _place() -> Path:
+    return next(place for place in _PLACES if (place / "env.py").exists())
+
+
+def alembic_config(connection: Connection | None = None) -> "Config":
     """Return Alembic's configuration with our migrations and, to run them, the connection."""
-    place = next(place for place in _PLACES if (place / "env.py").exists())
+    from alembic.config import Config  # only migrations need Alembic, which is dear: no process of the API imports it
+
     config = Config()
-    config.set_main_option("script_location", str(place))
+    config.set_main_option("script_location", str(_place()))
     config.attributes["connection"] = connection
     return config
 
 
 @cache
-def _scripts() -> ScriptDirectory:
+def _scripts() -> "ScriptDirectory":
+    from alembic.script import ScriptDirectory  # see ``alembic_config``
+
     return ScriptDirectory.from_config(alembic_config())
 
 
 @cache
 def chain() -> tuple[str, ...]:
-    """Return all revisions, the oldest first."""
-    return tuple(script.revision for script in _scripts().walk_revisions())[::-1]
+    """Return all revisions, the oldest first: the numbers with which the names of the migrations' files begin."""
+    return tuple(sorted(path.name.split("_")[0] for path in (_place() / "versions").glob("[0-9]*_*.py")))
 
 
 def head() -> str:

@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from alembic import command
-from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, inspect
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -120,7 +118,10 @@ def is_missing(engine: Engine) -> bool:
 
 
 def _revision(connection: Connection) -> str | None:
-    return MigrationContext.configure(connection).get_current_revision()
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    found: str | None = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+    return found
 
 
 def _read_state(engine: Engine) -> SchemaStatus:
@@ -177,6 +178,8 @@ def _needs_stop(found: str, target: str | None) -> bool:
 
 
 def _migrate(connection: Connection, found: str | None, target: str | None) -> None:
+    from alembic import command  # see ``alembic_config``
+
     config = alembic_config(connection)
     config.attributes["target"] = target
     run: Callable[..., Any] = command.upgrade if revisions.age(target) > revisions.age(found) else command.downgrade

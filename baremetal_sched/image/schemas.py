@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-import jsonschema
-from jsonschema.exceptions import best_match
-
+from baremetal_sched.documents.json_schema import JsonSchema
 from baremetal_sched.errors.image import ImageChangeForbidden, InvalidImage
 from baremetal_sched.image.access import MEMBER_STATUSES, VISIBILITIES
 
@@ -92,7 +90,7 @@ IMAGE: dict[str, Any] = {
     ],
 }
 
-_VALIDATOR = jsonschema.Draft202012Validator({"type": "object", **IMAGE})
+_VALIDATOR = JsonSchema({"type": "object", **IMAGE})
 
 
 def collection(name: str, item: Mapping[str, Any], links: list[dict[str, str]]) -> dict[str, Any]:
@@ -123,7 +121,7 @@ def is_reserved(name: str) -> bool:
 
 def require_valid(document: Mapping[str, Any]) -> None:
     """Raise InvalidImage if fields or properties of an image have values that they cannot have."""
-    error = best_match(_VALIDATOR.iter_errors(document))
+    error = _VALIDATOR.error(document)
     if error is not None:
         raise InvalidImage(message=f"Provided object does not match schema 'image': {error.message[:1000]}")
     for name in ("min_disk", "min_ram"):

@@ -6,11 +6,9 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
-
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.sealing import readable
+from baremetal_sched.documents.json_schema import JsonSchema
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import UnsupportedByDriver
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES
@@ -222,7 +220,7 @@ def set_internal(node: Node, **values: Any) -> None:
 
 def check_raid_config(config: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
     """Raise InvalidValue unless ``config`` is what ``schema``, a RAID interface's, describes."""
-    error = best_match(Draft202012Validator(schema).iter_errors(config))
+    error = JsonSchema(schema).error(config)
     if error is not None:
         raise InvalidValue(message=f"RAID config validation error: {error.message}")
     roots = [disk for disk in config.get("logical_disks", ()) if disk.get("is_root_volume")]

@@ -79,7 +79,7 @@ def _is_own(name: str) -> bool:
     return name.startswith("CUSTOM_") or name not in _STANDARD
 
 
-_STANDARD = frozenset({*names.STANDARD_CLASSES, *names.STANDARD_TRAITS})
+_STANDARD = frozenset({*names.STANDARD_CLASSES, *names.standard_traits()})
 
 
 def _row(table: Table, column: str, source: Mapping[str, Any]) -> Row:

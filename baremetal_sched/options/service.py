@@ -171,3 +171,17 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         ),
     ],
 }
+
+#: Group ``[cors]``, as oslo.middleware has it, which is imported only where CORS is on.
+CORS = [
+    cfg.ListOpt("allowed_origin", help="Origins whose pages may call the APIs."),
+    cfg.BoolOpt("allow_credentials", default=True, help="Pages may send credentials."),
+    cfg.ListOpt("expose_headers", default=[], help="Headers of answers that pages may read."),
+    cfg.IntOpt("max_age", default=3600, help="Seconds for which browsers remember the answer to a preflight request."),
+    cfg.ListOpt(
+        "allow_methods",
+        default=["OPTIONS", "GET", "HEAD", "POST", "PUT", "DELETE", "TRACE", "PATCH"],
+        help="Methods that pages may use.",
+    ),
+    cfg.ListOpt("allow_headers", default=[], help="Headers that pages may send."),
+]

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from functools import cache
 
 import os_resource_classes
-import os_traits
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -22,7 +22,14 @@ NAME_LENGTH = 255
 _CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]+")
 
 STANDARD_CLASSES = tuple(os_resource_classes.STANDARDS)
-STANDARD_TRAITS = frozenset(os_traits.get_traits())
+
+
+@cache
+def standard_traits() -> frozenset[str]:
+    """Return the names of all standard traits."""
+    import os_traits  # imports a module for each group of traits
+
+    return frozenset(os_traits.get_traits())
 
 
 def is_custom(name: str) -> bool:
@@ -33,7 +40,7 @@ def is_custom(name: str) -> bool:
 def sync_standard_names(session: Session) -> None:
     """Insert the standard traits and resource classes of the installed libraries that the database lacks."""
     _insert(session, ResourceClass, STANDARD_CLASSES, ids_of(session, ResourceClass, STANDARD_CLASSES))
-    _insert(session, Trait, sorted(STANDARD_TRAITS), ids_of(session, Trait, STANDARD_TRAITS))
+    _insert(session, Trait, sorted(standard_traits()), ids_of(session, Trait, standard_traits()))
 
 
 def ids_of(reader: Reader, model: Named, names: Collection[str]) -> dict[str, int]:

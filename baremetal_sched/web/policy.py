@@ -2,11 +2,11 @@
 
 import re
 import time
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from oslo_policy import policy
+from oslo_policy import _checks, policy
 
 from baremetal_sched.errors import NotAllowed, SchedulerError, WrongScope
 from baremetal_sched.settings import Settings
@@ -22,6 +22,34 @@ ALWAYS_EVALUATED = frozenset({"show_password", "show_instance_secrets"})
 #: from then on, are looked at that often; oslo.policy takes longer over one rule than the database over one row.
 _SECONDS = 1.0
 _MOST = 10_000
+
+
+#: What stands before the colon in the checks of our rules; oslo.policy knows these itself.
+_KNOWN = frozenset(
+    (
+        *("role", "rule", "system_scope", "project_id", "project_name", "project_domain_id", "user_id"),
+        *("is_admin", "is_admin_project", "is_public_api"),
+    )
+)
+
+
+class _OtherChecks(dict[str, Callable[..., Any]]):
+    """Checks of other packages by what stands before the colon, which are looked for only if a rule needs one.
+
+    oslo.policy would look for them in all installed packages before it reads its first rule, and import them: among
+    them its own ``http:``, and with it Requests.
+    """
+
+    def __contains__(self, kind: object) -> bool:
+        if kind in _KNOWN or str(kind).startswith("'"):
+            return False
+        _checks.extension_checks = None
+        self.update(_checks.get_extensions())
+        return super().__contains__(kind)
+
+
+if _checks.extension_checks is None:
+    _checks.extension_checks = _OtherChecks()
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,7 @@ def play(sqlite_url: str, monkeypatch: pytest.MonkeyPatch, lie: Lie) -> Result:
             return lie(method, path, super().send(method, path, body, headers))
 
     @contextmanager
-    def running(port: int) -> Iterator[SimpleNamespace]:
+    def running(port: int, say: Callable[[str], None]) -> Iterator[SimpleNamespace]:
         yield SimpleNamespace(url="http://demo.invalid", start=lambda: None, complaints=lambda: "It hurts.")
 
     monkeypatch.setattr(service, "running", running)

@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import sqlite3
@@ -17,6 +18,7 @@ from typing import Any
 
 import pytest
 
+import baremetal_sched
 from baremetal_sched import gunicorn_config
 from tests.certificates import make_certificate
 from tests.clients.sockets import exchange, wire
@@ -25,7 +27,8 @@ from tests.clients.test_start import DEFAULT_FILE
 from tests.processes import GUNICORN, OPEN, Client, Values, conductor, environment, free_port, program, run, serve
 from tests.waiting import PATIENCE, wait_until
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
 
 
 def settings_of(folder: Path) -> Values:
@@ -235,6 +238,22 @@ def test_a_reload_breaks_no_request(tmp_path: Path) -> None:
 
         without_a_failure(url, reload)
         assert running.log.count("Booting worker") == 4
+
+
+def test_a_reload_reads_the_code_that_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers share the code that was imported before they were forked; a reload imports what is there then."""
+    package = tmp_path / "code" / "baremetal_sched"
+    shutil.copytree(Path(baremetal_sched.__file__).parent, package)
+    shutil.copytree(ROOT / "migrations", package / "migrations")
+    monkeypatch.setenv("PYTHONPATH", str(package.parent))
+    with gunicorn(tmp_path) as (running, url), Client(url) as client:
+        before = client.placement("GET", "/").text
+        edited = package / "placement" / "api" / "root.py"
+        assert '"CURRENT"' in edited.read_text()
+        edited.write_text(edited.read_text().replace('"CURRENT"', '"EDITED"'))
+        running.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: "EDITED" in client.placement("GET", "/").text, "workers with the new code")
+    assert "CURRENT" in before
 
 
 def test_workers_that_have_served_enough_are_replaced(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_passwords_in_clear_are_warned_of(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--tls-cert", "server.pem", "--tls-key", "missing.key"), "missing.key cannot be read"),
+        (("--tls-cert", "server.pem", "--tls-key", "missing.key"), "File 'missing.key' does not exist"),
         (("--tls-cert", "server.pem", "--tls-key", "other.key"), "other.key does not belong to the certificate"),
         (("--tls-cert", "server.key", "--tls-key", "server.key"), "server.key has no certificate in PEM"),
         (("--tls-cert", "server.pem"), "--tls-cert and --tls-key must be given together"),

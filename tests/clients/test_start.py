@@ -1,6 +1,7 @@
 """How the service starts, refuses to start, and stops."""
 
 import os
+import pty
 import re
 import resource
 import signal
@@ -21,7 +22,7 @@ from baremetal_sched.cli import cli
 from baremetal_sched.db import schema
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.settings import load
-from tests.processes import BAREMETAL_SCHED, GUNICORN, OPEN, Client, free_port, program, run, serve
+from tests.processes import BAREMETAL_SCHED, GUNICORN, OPEN, Client, environment, free_port, program, run, serve
 from tests.waiting import PATIENCE, START, wait_until
 
 DEFAULT_FILE = "baremetal-sched.sqlite"
@@ -64,8 +65,10 @@ def test_start_in_an_empty_folder(tmp_path: Path) -> None:
         assert (tmp_path / DEFAULT_FILE).exists()
         assert client.healthcheck().json()["ready"] is True
 
-        first, *rest = program.output.splitlines()
+        first, second, *rest = program.output.splitlines()
         assert first == f"baremetal-sched is ready at {url}"
+        assert second == f"Pages: {url}/ui/"
+        assert requests.get(second.removeprefix("Pages: "), timeout=PATIENCE).status_code == 200
         exports = dict(re.findall(r"^ +export (\w+)=(\S+)$", program.output, re.MULTILINE))
         assert exports == {
             "OS_AUTH_TYPE": "none",
@@ -177,11 +180,55 @@ finally:
 
 
 def test_port_in_use_is_refused(tmp_path: Path) -> None:
-    """A port that somebody has is refused with its number and the reason."""
+    """A port in use is refused with its number and the reason, before a database is made."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = run(tmp_path, "serve", "--port", str(port))
     assert_refused(done, f"Cannot listen on 127.0.0.1:{port}", "in use")
+    assert not list(tmp_path.glob("*.sqlite"))
+
+
+def test_on_a_terminal_it_talks_to_people(tmp_path: Path) -> None:
+    """It says at once that it starts, and its log lines are no JSON; elsewhere every line is."""
+    ours, its = pty.openpty()
+    command = (*BAREMETAL_SCHED, "serve", "--port", "0")
+    with (
+        os.fdopen(ours, "rb", buffering=0) as terminal,
+        subprocess.Popen(command, cwd=tmp_path, env=environment(), stdout=its, stderr=its) as process,
+    ):
+        os.close(its)
+        shown = ""
+        while "ready at" not in shown or "conductor registered" not in shown:
+            shown += terminal.read(4096).decode()  # fails if it has ended
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+    assert shown.startswith("baremetal-sched is starting")
+    assert '{"' not in shown
+
+
+def test_the_conductor_does_not_listen(tmp_path: Path) -> None:
+    """It is forked when the port is open already, and closes its copy."""
+    with serve(tmp_path) as (running, url):
+        listening = next(
+            fields[9]
+            for fields in map(str.split, Path("/proc/net/tcp").read_text().splitlines())
+            if fields[1] == f"0100007F:{int(url.rpartition(':')[2]):04X}" and fields[3] == "0A"
+        )
+        pid = running.process.pid
+        holders = {process: sockets(process) for process in (pid, *children(pid))}
+        conductor = children(pid)[0]
+        assert f"socket:[{listening}]" in holders[pid]
+        assert f"socket:[{listening}]" not in holders[conductor]
+
+
+def children(pid: int) -> list[int]:
+    """The processes that it started, the first one first."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def sockets(pid: int) -> set[str]:
+    """What the open files of a process are."""
+    return {str(file.readlink()) for file in Path(f"/proc/{pid}/fd").iterdir()}
 
 
 def assert_refused(done: subprocess.CompletedProcess[str], *words: str) -> None:

@@ -223,6 +223,12 @@ def test_a_change_that_was_announced_and_not_made_is_taken_back(engine: Engine) 
     schema.require_served(engine)
 
 
+def test_revisions_are_known_without_alembic() -> None:
+    """By the names of their files, so that no process of the API imports it."""
+    script = ScriptDirectory.from_config(revisions.alembic_config())
+    assert revisions.chain() == tuple(each.revision for each in script.walk_revisions())[::-1]
+
+
 def test_what_a_migration_says_of_older_releases() -> None:
     for revision in revisions.chain():
         assert revisions.age(revisions.served_since(revision)) <= revisions.age(revision)

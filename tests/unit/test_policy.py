@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from oslo_policy import policy as oslo
+from oslo_policy._external import HttpCheck
 
 from baremetal_sched.errors import NotAllowed, WrongScope
 from baremetal_sched.settings import load
@@ -76,3 +77,12 @@ def test_a_changed_file_counts_within_a_second(clock: list[float], tmp_path: Pat
     file.write_text('"get": "!"  # no longer\n')
     clock[0] += 1
     assert not rules.allows(READER, "get", {"owner": "p1"})
+
+
+def test_an_operators_rule_may_ask_a_server(tmp_path: Path) -> None:
+    """Checks of other packages are found when a rule names one."""
+    file = tmp_path / "policy.yaml"
+    file.write_text('"get": "http://127.0.0.1:1/%(owner)s"')
+    rules = make(file)
+    rules._enforcer.load_rules()
+    assert isinstance(rules._enforcer.rules["get"], HttpCheck)

@@ -7,7 +7,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from baremetal_sched.compute import keypairs
+from baremetal_sched.compute import keypairs, public_keys
 from baremetal_sched.errors.compute import InvalidKeypair
 
 ED25519 = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE5vHVSmuTxJ5ivDGgnJgnwnFhR9v4GSuIRFFbBVKqm9"
@@ -35,13 +35,13 @@ def certificate() -> str:
 def test_fingerprint_of_a_key(subtests: pytest.Subtests) -> None:
     for text in [ED25519, f"{ED25519} me@here", f"  {ED25519} me\n"]:
         with subtests.test(text=text):
-            assert keypairs.fingerprint(text, "ssh") == FINGERPRINT
+            assert public_keys.fingerprint(text, "ssh") == FINGERPRINT
 
 
 def test_fingerprint_of_a_certificate() -> None:
     """SHA-1 of its DER: twenty pairs of digits."""
     pem = certificate()
-    found = keypairs.fingerprint(pem, "x509")
+    found = public_keys.fingerprint(pem, "x509")
     der = x509.load_pem_x509_certificate(pem.encode())
     assert bytes.fromhex(found.replace(":", "")) == der.fingerprint(hashes.SHA1())
     assert found.count(":") == 19
@@ -52,7 +52,7 @@ def test_what_is_not_a_public_key(subtests: pytest.Subtests) -> None:
         with subtests.test(text=text):
             for kind in ("ssh", "x509"):
                 with pytest.raises(InvalidKeypair, match="public_key has to be"):
-                    keypairs.fingerprint(text, kind)
+                    public_keys.fingerprint(text, kind)
 
 
 def test_generated_pairs_differ_and_fit() -> None:

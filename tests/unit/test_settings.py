@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 from oslo_config import cfg
+from oslo_middleware.cors import CORS_OPTS
 
 from baremetal_sched import auth_settings, settings
+from baremetal_sched.options.service import CORS
 
 
 def test_overrides_beat_the_environment_which_beats_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,3 +205,9 @@ def test_the_name_that_ironic_has_for_the_strategy_is_understood_in_the_environm
     monkeypatch.setenv("OS_DEFAULT__AUTH_STRATEGY", "magic")
     with pytest.raises(cfg.Error, match=r"^\[api\] auth_strategy: Valid values are"):
         settings.load()
+
+
+def test_options_of_cors_are_those_of_the_library() -> None:
+    """It is not imported for them."""
+    own, its = ([(option.dest, type(option), option.default) for option in some] for some in (CORS, CORS_OPTS))
+    assert own == its

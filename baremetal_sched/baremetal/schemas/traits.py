@@ -7,7 +7,7 @@ from typing import Any
 from marshmallow import ValidationError, fields
 
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.placement.names import NAME_LENGTH, STANDARD_TRAITS, is_custom
+from baremetal_sched.placement.names import NAME_LENGTH, is_custom, standard_traits
 
 _CUSTOM = "CUSTOM_"
 _NOT_ALLOWED = re.compile(r"[^A-Z0-9_]+")
@@ -26,7 +26,7 @@ _USAGE = (
 def is_trait(name: str) -> bool:
     """Return whether ``name`` is a trait: one of os-traits, or ``CUSTOM_`` and then ``A-Z 0-9 _``; at most 255
     characters."""
-    return name in STANDARD_TRAITS or is_custom(name)
+    return name in standard_traits() or is_custom(name)
 
 
 def complaint(name: str) -> str:
@@ -48,11 +48,11 @@ def proposals(name: str) -> list[str]:
     plain = _NOT_ALLOWED.sub("_", name.strip().upper()).strip("_")
     if plain in ("", _CUSTOM.rstrip("_")):
         return []
-    if plain in STANDARD_TRAITS:
+    if plain in standard_traits():
         return [plain]
     custom = plain if plain.startswith(_CUSTOM) else _CUSTOM + plain
-    alike = get_close_matches(plain, sorted(STANDARD_TRAITS), _MOST - 1, _ALIKE)
-    ending = sorted(trait for trait in STANDARD_TRAITS if trait.endswith(f"_{plain}") and trait not in alike)
+    alike = get_close_matches(plain, sorted(standard_traits()), _MOST - 1, _ALIKE)
+    ending = sorted(trait for trait in standard_traits() if trait.endswith(f"_{plain}") and trait not in alike)
     found = [*alike, *([custom] if is_custom(custom) and len(custom) <= NAME_LENGTH else []), *ending]
     return found[:_MOST]
 

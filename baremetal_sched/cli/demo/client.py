@@ -15,7 +15,8 @@ from baremetal_sched.baremetal.provider.projection import resource_class_of
 BAREMETAL_VERSION = "1.115"
 PLACEMENT_VERSION = "1.39"
 
-_TIMEOUT_SECONDS = 30
+#: Longer than any request may take: a busy machine is no failure.
+_TIMEOUT_SECONDS = 120
 
 
 class DemoFailed(Exception):

@@ -28,7 +28,7 @@ def _play(show: Show, port: int, keep: bool) -> bool:
         "Every step is a real HTTP request; every answer is compared with what the fleet's file says."
     )
     try:
-        with service.running(port) as running:
+        with service.running(port, show.plain) as running:
             started = time.monotonic()
             with show.busy("Starting the service ..."):
                 running.start()

@@ -29,7 +29,10 @@ CONDUCTORS = {
 _READY = re.compile(r"^baremetal-sched is ready at (\S+)\n", re.MULTILINE)
 _HARMLESS = re.compile(r'"level": "(info|debug)"')
 _SETTING = re.compile(r"OS_\w*__\w+", re.IGNORECASE)
-_START_SECONDS = 30
+#: Seconds for which a start may take, while its processes live, and between two lines that say so.
+_START_SECONDS = 300
+_SAID_EVERY = 10
+_PAUSE = 0.1
 _STOP_SECONDS = 15
 _LINES_SHOWN = 15
 
@@ -62,6 +65,8 @@ class Service:
 
     folder: Path
     port: int = 0
+    #: Is told, every ten seconds, what is waited for.
+    say: Callable[[str], None] = print
     url: str = ""
     processes: list[Process] = field(default_factory=list)
 
@@ -78,11 +83,33 @@ class Service:
         api = self._run(
             "serve", ("serve", "--port", str(self.port), "--group", group, "--database", database), settings
         )
-        self.url = _wait_for(lambda: _READY.search(api.output.read_text(encoding="utf-8")), self, "serve")[1]
+        self.url = self._await(lambda: _READY.search(api.output.read_text(encoding="utf-8")), "serve")[1]
         for host, group in others:
             self._run(host, ("conductor", "--host", host, "--group", group, "--database", database))
         client = DemoClient(self.url)
-        _wait_for(lambda: _alive(client) == set(CONDUCTORS), self, "the conductors")
+        self._await(lambda: _alive(client) == set(CONDUCTORS), "the conductors")
+
+    def _await(self, condition: Callable[[], T | None], what: str) -> T:
+        """Wait until ``condition`` returns a true value, and return it.
+
+        Raises DemoFailed if a process has ended, or after ``_START_SECONDS``.
+        """
+        began = time.monotonic()
+        said = 0
+        while not (found := condition()):
+            self.require_alive()
+            waited = time.monotonic() - began
+            if waited >= _START_SECONDS:
+                log = self.processes[0].log_end()
+                raise DemoFailed(
+                    f"Waited {_START_SECONDS} seconds for {what}, which had not ended. The machine may be too busy. "
+                    f"The end of the log of serve:\n{log}"
+                )
+            if waited >= said + _SAID_EVERY:
+                said = int(waited)
+                self.say(f"Waiting for {what} to start, for {said} seconds now. A busy machine takes longer.")
+            time.sleep(_PAUSE)
+        return found
 
     def _run(self, name: str, arguments: tuple[str, ...], settings: dict[str, str] | None = None) -> Process:
         output, log = self.folder / f"{name}.out", self.folder / f"{name}.log"
@@ -121,31 +148,21 @@ class Service:
 
 
 @contextmanager
-def running(port: int = 0) -> Iterator[Service]:
+def running(port: int = 0, say: Callable[[str], None] = print) -> Iterator[Service]:
     """Yield the service, to be started with ``start``; on exit, stop it and remove its folder.
+
+    ``say`` prints what is waited for.
 
     The processes stay in this process group, so that signals to the whole group (Ctrl-C, ``timeout``) reach them,
     too.
     """
     with tempfile.TemporaryDirectory(prefix="baremetal-sched-demo-") as folder:
-        service = Service(Path(folder).resolve(), port)
+        service = Service(Path(folder).resolve(), port, say)
         try:
             yield service
         finally:
             with _undisturbed():
                 service.stop()
-
-
-def _wait_for(condition: Callable[[], T | None], service: Service, what: str) -> T:
-    """Wait until ``condition`` returns a true value, and return it. Raises DemoFailed on a time-out."""
-    until = time.monotonic() + _START_SECONDS
-    while not (found := condition()):
-        service.require_alive()
-        if time.monotonic() > until:
-            log = service.processes[0].log_end()
-            raise DemoFailed(f"Waited {_START_SECONDS} seconds for {what}. The end of the log of serve:\n{log}")
-        time.sleep(0.1)
-    return found
 
 
 def _environment() -> dict[str, str]:

@@ -13,7 +13,8 @@ from baremetal_sched.cli.demo.show import Show
 #: Node fields that are compared with the fleet's file.
 _SEEN = ("resource_class", "conductor_group", "maintenance", "maintenance_reason", "traits")
 
-_PATIENCE = 60
+#: Seconds that the conductors may take for a step of all nodes; on a busy machine they take long.
+_PATIENCE = 300
 
 _GENERAL, _GPU, _STORAGE = "baremetal-general", "baremetal-gpu", "baremetal-storage"
 _CUDA_7 = ("HW_GPU_CUDA_COMPUTE_CAPABILITY_V7_0", "HW_GPU_CUDA_COMPUTE_CAPABILITY_V7_2")

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 import os_resource_classes as orc
-import os_traits
 
 
 @dataclass
@@ -37,9 +36,9 @@ def pinning(vcpus: int, extra_specs: Mapping[str, str], image_properties: Mappin
         conditions.resources[orc.PCPU] = vcpus + emulator
     match _setting("cpu_thread_policy", extra_specs, image_properties):
         case "require":
-            conditions.required.add(os_traits.HW_CPU_HYPERTHREADING)
+            conditions.required.add("HW_CPU_HYPERTHREADING")
         case "isolate":
-            conditions.forbidden.add(os_traits.HW_CPU_HYPERTHREADING)
+            conditions.forbidden.add("HW_CPU_HYPERTHREADING")
     return conditions
 
 
@@ -49,17 +48,13 @@ def devices(extra_specs: Mapping[str, str], image_properties: Mapping[str, str])
     labels = filter(None, (label.strip() for label in extra_specs.get("hw:pmem", "").split(",")))
     conditions.resources = dict(Counter(orc.normalize_name(f"PMEM_NAMESPACE_{label}") for label in labels))
     if version := _setting("tpm_version", extra_specs, image_properties):
-        conditions.required.add(
-            os_traits.COMPUTE_SECURITY_TPM_1_2 if version == "1.2" else os_traits.COMPUTE_SECURITY_TPM_2_0
-        )
+        conditions.required.add("COMPUTE_SECURITY_TPM_1_2" if version == "1.2" else "COMPUTE_SECURITY_TPM_2_0")
         model = _setting("tpm_model", extra_specs, image_properties)
-        conditions.required.add(
-            os_traits.COMPUTE_SECURITY_TPM_CRB if model == "tpm-crb" else os_traits.COMPUTE_SECURITY_TPM_TIS
-        )
+        conditions.required.add("COMPUTE_SECURITY_TPM_CRB" if model == "tpm-crb" else "COMPUTE_SECURITY_TPM_TIS")
     if _setting("pci_numa_affinity_policy", extra_specs, image_properties) == "socket":
-        conditions.required.add(os_traits.COMPUTE_SOCKET_PCI_NUMA_AFFINITY)
+        conditions.required.add("COMPUTE_SOCKET_PCI_NUMA_AFFINITY")
     if (extra_specs.get("os:secure_boot") or image_properties.get("os_secure_boot")) == "required":
-        conditions.required.add(os_traits.COMPUTE_SECURITY_UEFI_SECURE_BOOT)
+        conditions.required.add("COMPUTE_SECURITY_UEFI_SECURE_BOOT")
     return conditions
 
 

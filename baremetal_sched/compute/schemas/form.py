@@ -4,15 +4,17 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from ipaddress import ip_address
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import jsonschema_rs
-from jsonschema.exceptions import ValidationError, best_match
 
+from baremetal_sched.documents.json_schema import JsonSchema
 from baremetal_sched.documents.schema import canonical_uuid, shown
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.masking import mask
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
 
 #: The largest integer that a column holds.
 LARGEST_INTEGER = 2**31 - 1
@@ -121,27 +123,20 @@ class Form:
 
     def __init__(self, schema: dict[str, Any]) -> None:
         self.schema = schema
+        self._explaining = JsonSchema(schema, FORMATS)
 
     def check(self, document: Any) -> None:
         """Raise InvalidValue if the document does not fit the schema; the message names the member."""
         if self._quick.is_valid(document):
             return
-        error = best_match(self._explaining.iter_errors(document))
-        raise InvalidValue(message=_message(error))
+        raise InvalidValue(message=_message(self._explaining.error(document)))
 
     @cached_property
     def _quick(self) -> Any:
         return jsonschema_rs.Draft202012Validator(self.schema, formats=dict(FORMATS), validate_formats=True)
 
-    @cached_property
-    def _explaining(self) -> Any:
-        formats = jsonschema.FormatChecker(formats=())
-        for name, check in FORMATS.items():
-            formats.checks(name)(check)
-        return jsonschema.Draft202012Validator(self.schema, format_checker=formats)
 
-
-def _message(error: ValidationError | None) -> str:
+def _message(error: "ValidationError | None") -> str:
     if error is None:
         # To Python a dollar in a pattern matches before a newline at the end as well.
         return "Invalid input: a text ends in a newline, which it must not."

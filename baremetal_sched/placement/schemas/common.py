@@ -10,10 +10,10 @@ import uuid
 from functools import lru_cache
 from typing import Any
 
-import jsonschema
 import jsonschema_rs
 import orjson
-from jsonschema.exceptions import best_match
+
+from baremetal_sched.documents.json_schema import JsonSchema
 
 CLASS_NAME = "^[A-Z0-9_]+$"
 UUID_KEY = "^[0-9a-fA-F-]{36}$"
@@ -46,12 +46,7 @@ _STRICT_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9
 #: Maximum number of characters of a UUID in any notation.
 _LONGEST = 64
 
-#: In bodies a UUID may lack dashes or have braces; in query strings it may not.
-BODY_FORMATS = jsonschema.FormatChecker(formats=())
-QUERY_FORMATS = jsonschema.FormatChecker(formats=())
 
-
-@BODY_FORMATS.checks("uuid")
 def is_tolerant_uuid(value: object) -> bool:
     """Return whether the value is a UUID, ignoring dashes, braces and letter case, that the database can store as it
     is."""
@@ -66,11 +61,14 @@ def is_tolerant_uuid(value: object) -> bool:
         return False
 
 
-@QUERY_FORMATS.checks("uuid")
 def is_strict_uuid(value: object) -> bool:
     """Return whether the value is a UUID in the usual form."""
     return not isinstance(value, str) or _STRICT_UUID.fullmatch(value) is not None
 
+
+#: In bodies a UUID may lack dashes or have braces; in query strings it may not.
+_BODY_FORMATS = {"uuid": is_tolerant_uuid}
+_QUERY_FORMATS = {"uuid": is_strict_uuid}
 
 #: The end of a text. In patterns a dollar also matches before a trailing newline.
 _END = r"\Z"
@@ -81,11 +79,11 @@ def validation_error(document: Any, schema: dict[str, Any], *, query: bool = Fal
     written = orjson.dumps(schema)
     if _is_fine(document, written, query):
         return None
-    error = best_match(_validator(written.replace(b"$", orjson.dumps(_END)[1:-1]), query).iter_errors(document))
+    error = _schema(written.replace(b"$", orjson.dumps(_END)[1:-1]), query).error(document)
     if error is None:
         return None
     # Messages show the patterns as clients know them; if only a newline is wrong, the dollars are put back.
-    known = best_match(_validator(written, query).iter_errors(document))
+    known = _schema(written, query).error(document)
     return str(known) if known is not None else str(error).replace(repr(_END)[1:-1], "$")
 
 
@@ -99,11 +97,10 @@ def _is_fine(document: Any, schema: bytes, query: bool) -> bool:
 
 @lru_cache(maxsize=512)
 def _quick_validator(schema: bytes, query: bool) -> jsonschema_rs.Draft202012Validator:
-    formats = {"uuid": is_strict_uuid if query else is_tolerant_uuid}
+    formats = _QUERY_FORMATS if query else _BODY_FORMATS
     return jsonschema_rs.Draft202012Validator(orjson.loads(schema), formats=formats, validate_formats=True)
 
 
 @lru_cache(maxsize=512)
-def _validator(schema: bytes, query: bool) -> Any:
-    formats = QUERY_FORMATS if query else BODY_FORMATS
-    return jsonschema.Draft202012Validator(orjson.loads(schema), format_checker=formats)
+def _schema(schema: bytes, query: bool) -> JsonSchema:
+    return JsonSchema(orjson.loads(schema), _QUERY_FORMATS if query else _BODY_FORMATS)

@@ -3,14 +3,19 @@
 from collections.abc import Callable
 
 from baremetal_sched.settings import Settings
-from baremetal_sched.web.authentication.http_basic import HttpBasic
 from baremetal_sched.web.authentication.strategy import NoAuth2, NoAuthentication, Strategy
 
 __all__ = ["Strategy", "make"]
 
 
+def _http_basic(settings: Settings) -> Strategy:
+    from baremetal_sched.web.authentication.http_basic import HttpBasic  # imports what others do not need
+
+    return HttpBasic(settings)
+
+
 def _keystone(settings: Settings) -> Strategy:
-    from baremetal_sched.web.authentication.keystone import Keystone  # imports much that others do not need
+    from baremetal_sched.web.authentication.keystone import Keystone  # see above
 
     return Keystone(settings)
 
@@ -21,7 +26,7 @@ _STRATEGIES: dict[str, Callable[[Settings], Strategy]] = {
     "noauth": NoAuthentication,
     "keystone": _keystone,
     "noauth2": NoAuth2,
-    "http_basic": HttpBasic,
+    "http_basic": _http_basic,
 }
 
 

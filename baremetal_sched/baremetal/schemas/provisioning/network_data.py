@@ -3,10 +3,9 @@
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Interface
 from typing import Any
 
-from jsonschema import Draft202012Validator, FormatChecker
-from jsonschema.exceptions import best_match
 from marshmallow import ValidationError
 
+from baremetal_sched.documents.json_schema import JsonSchema
 from baremetal_sched.documents.schema import JsonObject
 
 _LINK_TYPES = ("bridge", "dvs", "hw_veb", "hyperv", "ovs", "phy", "tap", "vhostuser", "vif")
@@ -14,28 +13,25 @@ _BOND_MODES = (*("802.3ad", "balance-rr", "active-backup", "balance-xor", "broad
 _TEXT: dict[str, Any] = {"type": "string"}
 _MAC: dict[str, Any] = {"type": "string", "pattern": r"^([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}\Z"}
 
-_formats = FormatChecker(formats=())
 
-
-@_formats.checks("ipv4", raises=ValueError)
 def _is_ipv4(text: object) -> bool:
     return bool(IPv4Address(text))
 
 
-@_formats.checks("ipv4-mask", raises=ValueError)
 def _is_ipv4_mask(text: object) -> bool:
     # Python accepts a host mask, such as 0.0.0.255, which is not a netmask.
     return str(IPv4Network(f"0.0.0.0/{text}").netmask) == text
 
 
-@_formats.checks("ipv6", raises=ValueError)
 def _is_ipv6(text: object) -> bool:
     return bool(IPv6Address(text))
 
 
-@_formats.checks("ipv6-host", raises=ValueError)
 def _is_ipv6_host(text: object) -> bool:
     return bool(IPv6Interface(text))
+
+
+_FORMATS = {"ipv4": _is_ipv4, "ipv4-mask": _is_ipv4_mask, "ipv6": _is_ipv6, "ipv6-host": _is_ipv6_host}
 
 
 def _objects(required: tuple[str, ...], properties: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -100,12 +96,12 @@ _SERVICES = _objects(
         "address": {"type": "string", "anyOf": [{"format": "ipv4"}, {"format": "ipv6-host"}]},
     },
 )
-_VALIDATOR = Draft202012Validator(
+_SCHEMA = JsonSchema(
     {
         "required": ["links", "networks", "services"],
         "properties": {"links": _LINKS, "networks": _NETWORKS, "services": _SERVICES},
     },
-    format_checker=_formats,
+    _FORMATS,
 )
 
 
@@ -114,7 +110,7 @@ class NetworkData(JsonObject):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
         document = super()._deserialize(value, attr, data, **kwargs)
-        error = best_match(_VALIDATOR.iter_errors(document)) if document else None
+        error = _SCHEMA.error(document) if document else None
         if error is not None:
             place = "".join(f"/{part}" for part in error.absolute_path)
             # The message begins with what is there.

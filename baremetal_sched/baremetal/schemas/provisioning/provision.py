@@ -1,14 +1,15 @@
 """Bodies of requests for a provision state."""
 
 from collections.abc import Mapping
-from typing import Any
-
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError, best_match
+from typing import TYPE_CHECKING, Any
 
 from baremetal_sched.baremetal.schemas.provisioning.runbooks import CLEAN_STEP, DEPLOY_STEP, MOST_STEPS
+from baremetal_sched.documents.json_schema import JsonSchema
 from baremetal_sched.documents.schema import decode_base64, parse_flag, shown
 from baremetal_sched.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
 
 #: Every key of the body.
 KEYS = (
@@ -16,10 +17,10 @@ KEYS = (
     *("rescue_password", "disable_ramdisk", "runbook"),
 )
 
-_CLEAN_STEPS = Draft202012Validator(CLEAN_STEP.json_schema())
-_DEPLOY_STEPS = Draft202012Validator(DEPLOY_STEP.json_schema())
+_CLEAN_STEPS = JsonSchema(CLEAN_STEP.json_schema())
+_DEPLOY_STEPS = JsonSchema(DEPLOY_STEP.json_schema())
 
-_CONFIGDRIVE = Draft202012Validator(
+_CONFIGDRIVE = JsonSchema(
     {
         "type": "object",
         "properties": {
@@ -50,7 +51,7 @@ def check_steps(name: str, steps: Any) -> None:
     """Raise InvalidValue unless ``steps`` are valid. ``name`` is clean_steps, deploy_steps or service_steps."""
     if isinstance(steps, list) and len(steps) > MOST_STEPS:
         raise InvalidValue(message=f"Invalid {name}: {len(steps)} steps are too many: {MOST_STEPS} are allowed")
-    error = best_match((_DEPLOY_STEPS if name == "deploy_steps" else _CLEAN_STEPS).iter_errors(steps))
+    error = (_DEPLOY_STEPS if name == "deploy_steps" else _CLEAN_STEPS).error(steps)
     if error is not None:
         raise InvalidValue(message=f"Invalid {name}{_complaint(error)}")
 
@@ -63,12 +64,12 @@ def check_configdrive(configdrive: str | Mapping[str, Any]) -> None:
                 message="Invalid configdrive format: it is neither a JSON, nor a URL, nor a base64 string"
             )
         return
-    error = best_match(_CONFIGDRIVE.iter_errors(configdrive))
+    error = _CONFIGDRIVE.error(configdrive)
     if error is not None:
         raise InvalidValue(message=f"Invalid configdrive format{_complaint(error)}")
 
 
-def _complaint(error: ValidationError) -> str:
+def _complaint(error: "ValidationError") -> str:
     """Where and what is wrong, without the value, which may be large and secret."""
     place = "".join(f"/{part}" for part in error.absolute_path)
     instance = shown(error.instance)
