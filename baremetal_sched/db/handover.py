@@ -10,13 +10,22 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
 
 #: Name of the notes among the options of a connection, which has them for one transaction.
 _NOTES = "handover_notes"
 
-#: The number of attempts of a transaction that hand over. If all of them fail, the transaction commits without: a
+#: The number of attempts of a transaction that hand over. If all of them lose races, the transaction commits without: a
 #: periodic task then gives away what it freed.
-MOST_ATTEMPTS = 3
+_MOST_ATTEMPTS = 3
+
+
+class MachineLocked(StaleDataError):
+    """Another transaction has locked the row of a machine (a node's UUID) that is to be handed over."""
+
+    def __init__(self, node: str) -> None:
+        super().__init__("a machine is being changed by another transaction")
+        self.node = node
 
 
 @dataclass
@@ -26,6 +35,12 @@ class HandoverNotes:
     providers: set[int] = field(default_factory=set)
     nodes: set[str] = field(default_factory=set)
     waiting: list[str] = field(default_factory=list)
+    #: Providers (ids) for whose machines nobody waited when the transaction read them.
+    unwanted: set[int] = field(default_factory=set)
+
+    def is_wanted(self) -> bool:
+        """Return whether it is to be found out who waits for what was freed."""
+        return bool(self.nodes or self.providers - self.unwanted)
 
 
 class Handover(Protocol):
@@ -36,6 +51,15 @@ class Handover(Protocol):
 
     def serve(self, session: Session, machines: Sequence[Any]) -> None:
         """Give each machine to the first claim that it fits, in the transaction of the session."""
+
+    def lock(self, connection: Connection, nodes: Collection[str]) -> None:
+        """Lock these machines in the order of locks, waiting for those who have locked them."""
+
+    def look_after(self, notes: HandoverNotes, deadline: float | None) -> None:
+        """Look once more whether anybody waits for what a transaction has freed, after its commit.
+
+        A claim that began to wait meanwhile saw nothing free, and was not seen. It ends and fails like ``look_again``.
+        """
 
     def look_again(self, waiting: Collection[str], deadline: float | None) -> None:
         """Look for machines for claims that have just begun to wait, in transactions of their own.
@@ -52,3 +76,40 @@ def notes_of(connection: Connection) -> HandoverNotes:
         notes = HandoverNotes()
         connection.execution_options(**{_NOTES: notes})
     return notes
+
+
+class Attempts:
+    """The attempts of a transaction: whether they hand over, and which machines they lock before all else.
+
+    ``most``: the number after which the transaction is given up.
+    """
+
+    def __init__(self, handover: Handover | None, most: int) -> None:
+        self._handover = handover
+        self._most = most
+        self._begun = self._blocked = 0
+        self._nodes: set[str] = set()
+        #: Whether machines are being locked.
+        self.is_locking = False
+        #: Whether nothing is handed over because a machine could not be locked.
+        self.given_up = False
+
+    def begin(self, connection: Connection) -> None:
+        """Begin another: first lock the machines that were locked by others before."""
+        self._begun += 1
+        if self._nodes and self.hands_over and self._handover is not None:
+            self.is_locking = True
+            self._handover.lock(connection, self._nodes)
+            self.is_locking = False
+
+    @property
+    def hands_over(self) -> bool:
+        """Return whether the attempt that has begun hands over what it frees."""
+        is_last = self._begun >= self._most > 1
+        return not self.given_up and not is_last and self._begun - self._blocked <= _MOST_ATTEMPTS
+
+    def lock_first(self, node: str) -> None:
+        """Lock this machine first in the next attempt, which is one more."""
+        if node not in self._nodes:
+            self._nodes.add(node)
+            self._blocked += 1

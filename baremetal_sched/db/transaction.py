@@ -16,7 +16,7 @@ from baremetal_sched.db import first_error
 from baremetal_sched.db.deadline import until
 from baremetal_sched.db.engine import WRITES, make_engine
 from baremetal_sched.db.faults import COMMIT_UNKNOWN, TRANSIENT, Fault, classify, unavailable
-from baremetal_sched.db.handover import MOST_ATTEMPTS, Handover, HandoverNotes, notes_of
+from baremetal_sched.db.handover import Attempts, Handover, HandoverNotes, MachineLocked, notes_of
 from baremetal_sched.db.limits import NONE, Limits
 from baremetal_sched.db.schema_guard import SchemaGuard
 from baremetal_sched.db.sizes import check_flush
@@ -153,30 +153,46 @@ class Database:
         work: Callable[[_Reader], T],
         deadline: float | None,
     ) -> T:
-        attempts, notes = 0, HandoverNotes()
+        started, notes = time.monotonic(), HandoverNotes()
+        attempts = Attempts(self.handover, self.attempts)
 
         def served(writer: _Reader) -> T:
-            nonlocal attempts, notes
-            attempts += 1
-            result = work(writer)
-            notes = notes_of(connection_of(writer))
-            if attempts <= MOST_ATTEMPTS:
-                self._hand_over(writer, notes)
+            nonlocal notes
+            attempts.begin(connection_of(writer))
+            try:
+                result = work(writer)
+                notes = notes_of(connection_of(writer))
+                if attempts.hands_over:
+                    self._hand_over(writer, notes)
+            except MachineLocked as error:
+                attempts.lock_first(error.node)
+                raise
             return result
 
+        if deadline is None and self.limits.transaction is not None:
+            deadline = started + self.limits.transaction
         try:
-            result = self._run(opened, served, deadline, commit=True)
+            try:
+                result = self._run(opened, served, deadline, commit=True)
+            except LockTimeout:
+                if not attempts.is_locking:
+                    raise
+                attempts.given_up = True
+                result = self._run(opened, served, deadline, commit=True)
         except (DatabaseFull, DatabaseReadOnly, DatabaseDenied) as error:
             self.writes.failed(error)
             raise
         self.writes.succeeded()
-        if notes.waiting and self.handover is not None:
-            self.handover.look_again(notes.waiting, deadline)
+        if self.handover is not None:
+            if (notes.providers or notes.nodes) and not attempts.given_up:
+                self.handover.look_after(notes, deadline)
+            if notes.waiting:
+                self.handover.look_again(notes.waiting, deadline)
         return result
 
     def _hand_over(self, writer: Writer, notes: HandoverNotes) -> None:
         """Give what the transaction has freed to claims that wait for it, before it commits."""
-        if self.handover is None or not (notes.providers or notes.nodes):
+        if self.handover is None or not notes.is_wanted():
             return
         connection = connection_of(writer)
         machines = self.handover.wanted(connection, notes)

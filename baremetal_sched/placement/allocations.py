@@ -10,6 +10,7 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.insert import insert_if_missing
 from baremetal_sched.db.models import Allocation, Consumer, ProviderTrait, ResourceClass, ResourceProvider, Trait
 from baremetal_sched.db.results import new_id, rows_changed
@@ -26,7 +27,7 @@ from baremetal_sched.placement import indivisible, single_claim, stock
 from baremetal_sched.placement.consumers import FIRST, PLACEMENT, RESERVED, ConsumerWrite, Taken, Unset, take_reserved
 from baremetal_sched.placement.indivisible import Trees
 from baremetal_sched.placement.stock import InventoryLookup
-from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, PROVIDERS, is_open
+from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, PROVIDERS, first_waiting, is_open
 
 _ROOT = PROVIDERS.alias("root")
 
@@ -82,7 +83,9 @@ _HOLDINGS = select(
     type_coerce(PROVIDERS.c.indivisible, Integer).label("indivisible"),
 ).join_from(ALLOCATIONS, PROVIDERS, PROVIDERS.c.id == ALLOCATIONS.c.provider_id)
 _HELD = _HOLDINGS.where(ALLOCATIONS.c.consumer_id.in_(bindparam("consumers", expanding=True)))
-_HELD_BY_ONE = _HOLDINGS.where(ALLOCATIONS.c.consumer_id == bindparam("consumer"))
+_HELD_BY_ONE = _HOLDINGS.add_columns(
+    first_waiting(PROVIDERS.c.root_id).label("first_waiting"),
+).where(ALLOCATIONS.c.consumer_id == bindparam("consumer"))
 _FREE = delete(ALLOCATIONS).where(ALLOCATIONS.c.consumer_id.in_(bindparam("consumers", expanding=True)))
 _FREE_ONE = delete(ALLOCATIONS).where(ALLOCATIONS.c.consumer_id == bindparam("consumer"))
 _FORGET = delete(CONSUMERS).where(CONSUMERS.c.id == bindparam("consumer"))
@@ -307,10 +310,11 @@ def _release(connection: Connection, consumer_uuid: str, is_own: Callable[[Any],
     found = compiled.run(connection, _CONSUMER, {"uuid": consumer_uuid}).first()
     consumer = found.id if found is not None and is_own(found) else None
     trees = Trees()
-    holdings = () if consumer is None else compiled.run(connection, _HELD_BY_ONE, {"consumer": consumer})
-    held = _held(holdings, trees).get(consumer) if consumer is not None else None
+    holdings = [] if consumer is None else compiled.run(connection, _HELD_BY_ONE, {"consumer": consumer}).all()
+    held = _held((row[:-1] for row in holdings), trees).get(consumer) if consumer is not None else None
     if not held:
         raise NoAllocations(consumer=consumer_uuid)
+    notes_of(connection).unwanted.update(row.provider_id for row in holdings if row.first_waiting is None)
     trees.confirm(connection)
     stock.move(connection, {key: -amount for key, amount in held.items()})
     compiled.change(connection, _FREE_ONE, {"consumer": consumer})

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, or_
+from sqlalchemy import ColumnElement, literal, or_, select
 
 from baremetal_sched.db import models
 from baremetal_sched.db.clock import epoch, row_epoch
@@ -26,3 +26,24 @@ def is_open(row: Any, now: type[epoch] = row_epoch) -> ColumnElement[bool]:
     A claim needs the time when it has the row's lock; what only reads, when the statement started.
     """
     return or_(row.c.closes_at.is_(None), row.c.closes_at > now())
+
+
+_ROOT = PROVIDERS.alias("waited_root")
+_WAITED_CLASS = CLASSES.alias("waited_class")
+
+
+def first_waiting(root: ColumnElement[int]) -> Any:
+    """SQL: a claim (its id) that waits for machines of the class of this one, known by the id of its root provider.
+
+    (SELECT w.id FROM pending_claims w WHERE w.state = 'waiting' AND w.resource_class = (SELECT c.name FROM
+    resource_classes c JOIN resource_providers r ON r.mirrored_class_id = c.id WHERE r.id = <root>) LIMIT 1)
+    """
+    joined = _ROOT.join(_WAITED_CLASS, _WAITED_CLASS.c.id == _ROOT.c.mirrored_class_id)
+    name = select(_WAITED_CLASS.c.name).select_from(joined).where(_ROOT.c.id == root)
+    return _first_of(name.correlate_except(_ROOT, _WAITED_CLASS).scalar_subquery())
+
+
+def _first_of(class_name: Any) -> Any:
+    # An EXISTS would become a join, which reads all that wait.
+    waiting = PENDING_CLAIMS.c.state == literal("waiting"), PENDING_CLAIMS.c.resource_class == class_name
+    return select(PENDING_CLAIMS.c.id).where(*waiting).limit(1).correlate_except(PENDING_CLAIMS).scalar_subquery()

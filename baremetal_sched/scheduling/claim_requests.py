@@ -19,6 +19,7 @@ from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.compute.hosts import host_choice
 from baremetal_sched.compute.hosts.booting import BootContext
 from baremetal_sched.compute.hosts.host_choice import Claim, Host, HostRequest
+from baremetal_sched.db.handover import MachineLocked
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import selecting
 from baremetal_sched.errors.baremetal import SuitableNodesLocked
@@ -127,10 +128,10 @@ def _unit(node: Node) -> Claim:
 def lock_free(session: Session, uuid: str) -> Node | None:
     """Return the node, its row and the inventory of its own class locked; None if it is not free.
 
-    Raises StaleDataError if another transaction is changing it.
+    Raises MachineLocked if another transaction is changing it.
     """
     free = host_choice.free_nodes(Node.uuid == uuid).with_only_columns(Node)
     node: Node | None = session.scalars(free.with_for_update(of=(Node, INVENTORIES), skip_locked=True)).first()
     if node is None and session.execute(free.with_only_columns(Node.id)).first() is not None:
-        raise StaleDataError("the machine is being changed by another transaction")
+        raise MachineLocked(uuid)
     return node

@@ -14,11 +14,12 @@ from sqlalchemy.orm.exc import StaleDataError
 from baremetal_sched.baremetal.allocations.allocation_choice import Wanted
 from baremetal_sched.compute.hosts.host_choice import HostRequest
 from baremetal_sched.db import compiled
+from baremetal_sched.db.handover import MachineLocked
 from baremetal_sched.db.models import Node, table_of
 from baremetal_sched.db.sql_functions import string_agg
 from baremetal_sched.placement.candidates.request.resolve import names_places
 from baremetal_sched.placement.query_values import TraitConditions
-from baremetal_sched.placement.tables import PROVIDER_TRAITS, PROVIDERS, TRAITS
+from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_TRAITS, PROVIDERS, TRAITS
 from baremetal_sched.placement.traits import is_scheduler_trait
 from baremetal_sched.scheduling.claim_requests import Request
 
@@ -127,12 +128,28 @@ def _traits_asked(query: str, version: int) -> TraitConditions | None:
 def lock(connection: Connection, provider: int) -> FreeMachine | None:
     """Return the machine of a root provider (an id), the row of its node locked; None if a conductor works on it.
 
-    Raises StaleDataError if another transaction is changing it.
+    Raises MachineLocked if another transaction is changing it, StaleDataError if it was deleted meanwhile.
     """
     row = compiled.run(connection, _LOCK, {"provider": provider}).first()
     if row is None:
-        raise StaleDataError("a machine is being changed by another transaction")
+        uuid = connection.scalar(select(PROVIDERS.c.uuid).where(PROVIDERS.c.id == provider))
+        raise StaleDataError("a machine was deleted meanwhile") if uuid is None else MachineLocked(uuid)
     return _machine(row) if row.reservation is None else None
+
+
+def lock_all(connection: Connection, nodes: Collection[str]) -> None:
+    """Lock the machines with these UUIDs, their providers and inventories, waiting for those who have locked them.
+
+    One row after the other: with several in a statement, a database would choose the order.
+    """
+    found = connection.execute(select(_NODES.c.id, _NODES.c.uuid).where(_NODES.c.uuid.in_(nodes)))
+    uuids = [uuid for _, uuid in sorted(tuple(row) for row in found)]
+    for uuid in uuids:
+        connection.execute(select(_NODES.c.id).where(_NODES.c.uuid == uuid).with_for_update())
+    for uuid in uuids:
+        provider = connection.scalar(select(PROVIDERS.c.id).where(PROVIDERS.c.uuid == uuid).with_for_update())
+        inventories = select(INVENTORIES.c.resource_class_id).where(INVENTORIES.c.provider_id == provider)
+        connection.execute(inventories.order_by(INVENTORIES.c.resource_class_id).with_for_update())
 
 
 def find(connection: Connection, node: str) -> FreeMachine | None:

@@ -4,8 +4,8 @@ Whatever frees a machine notes it in its transaction (``db.handover``); at the e
 given to the first claim, by priority and time, that it fits. It is kept back for nobody whom it does not fit. What no
 transaction frees, and what was not handed over, ``sweep`` gives away.
 
-Locks are taken in the order node, provider, inventory, pending claim, server or allocation, consumer. A node that
-another transaction has locked is not waited for: the whole transaction is repeated.
+Locks are taken in the order node, provider, inventory, pending claim, server or allocation, consumer. If another
+transaction has locked a freed machine, the whole transaction is repeated, with that machine locked first.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -95,7 +95,7 @@ class Chance:
 def chances(connection: Connection, machines: Mapping[int, str], most: int) -> list[Chance]:
     """Return who may get the machines, given as ids of providers with the names of their classes.
 
-    At most ``most`` entries of a queue are looked at. The rows of the nodes are locked. Raises StaleDataError.
+    At most ``most`` entries of a queue are looked at. The rows of the nodes are locked. Raises MachineLocked.
     """
     found: list[Chance] = []
     for provider, class_name in machines.items():
@@ -282,6 +282,24 @@ class ClaimHandover:
     def serve(self, session: Session, machines: Sequence[Chance]) -> None:
         """Give each machine to the first claim that it fits."""
         Desk(session, self._settings).serve(machines, self._most)
+
+    def lock(self, connection: Connection, nodes: Collection[str]) -> None:
+        """Lock these machines, waiting for those who have locked them."""
+        free_machines.lock_all(connection, nodes)
+
+    def look_after(self, notes: HandoverNotes, deadline: float | None) -> None:
+        """Hand over what a transaction has freed, after its commit, to who began to wait meanwhile."""
+        try:
+            machines = self._database.select(partial(pending_claims.wanted, notes=notes), deadline=deadline)
+            if machines:
+                self._database.write(partial(self._serve, machines=machines), deadline=deadline)
+        except SchedulerError as error:
+            log.info("what was freed is left to the sweep", reason=str(error))
+        except Exception:  # what freed it is committed: its request has succeeded
+            log.exception("cannot look for those who wait again")
+
+    def _serve(self, session: Session, machines: Mapping[int, str]) -> None:
+        Desk(session, self._settings).serve(chances(session.connection(), machines, self._most), self._most)
 
     def look_again(self, waiting: Collection[str], deadline: float | None) -> None:
         """Look for machines for claims that have just begun to wait, until ``deadline``. Failures are left to the
