@@ -67,6 +67,7 @@ ON_SERVERS = (
     "tests/functional/scheduling/test_explanations.py",
     "tests/functional/scheduling/test_handover.py",
     "tests/functional/scheduling/test_hold_intervals.py",
+    "tests/functional/scheduling/test_newcomers.py",
     "tests/functional/scheduling/test_planned_holds.py",
     "tests/functional/scheduling/test_uuids_of_requests.py",
     "tests/functional/test_concurrency.py",

@@ -28,6 +28,17 @@ class MachineLocked(StaleDataError):
         self.node = node
 
 
+class WaitedFor(Exception):
+    """A machine is free for which somebody waits: it is handed over before a newcomer gets it.
+
+    ``machines``: ids of providers. The transaction is run again afterwards.
+    """
+
+    def __init__(self, machines: Collection[int]) -> None:
+        super().__init__("a machine is waited for")
+        self.machines = frozenset(machines)
+
+
 @dataclass
 class HandoverNotes:
     """What a transaction may have freed: providers (ids) and nodes (UUIDs); and claims (UUIDs) that it left waiting."""
@@ -37,6 +48,10 @@ class HandoverNotes:
     waiting: list[str] = field(default_factory=list)
     #: Providers (ids) for whose machines nobody waited when the transaction read them.
     unwanted: set[int] = field(default_factory=set)
+    #: Providers (ids) whose machines were offered to those who wait a moment ago: newcomers may have what is left.
+    offered: frozenset[int] = frozenset()
+    #: Whether the transaction gives machines to those who wait.
+    gives: bool = False
 
     def is_wanted(self) -> bool:
         """Return whether it is to be found out who waits for what was freed."""
@@ -51,6 +66,9 @@ class Handover(Protocol):
 
     def serve(self, session: Session, machines: Sequence[Any]) -> None:
         """Give each machine to the first claim that it fits, in the transaction of the session."""
+
+    def offer(self, machines: Collection[int], deadline: float | None) -> None:
+        """Give free machines (ids of providers) to those who wait, in a transaction of its own."""
 
     def lock(self, connection: Connection, nodes: Collection[str]) -> None:
         """Lock these machines in the order of locks, waiting for those who have locked them."""
@@ -89,6 +107,8 @@ class Attempts:
         self._most = most
         self._begun = self._blocked = 0
         self._nodes: set[str] = set()
+        #: Machines (ids of providers) that have been offered to those who wait.
+        self.offered: frozenset[int] = frozenset()
         #: Whether machines are being locked.
         self.is_locking = False
         #: Whether nothing is handed over because a machine could not be locked.
@@ -97,6 +117,7 @@ class Attempts:
     def begin(self, connection: Connection) -> None:
         """Begin another: first lock the machines that were locked by others before."""
         self._begun += 1
+        notes_of(connection).offered = self.offered
         if self._nodes and self.hands_over and self._handover is not None:
             self.is_locking = True
             self._handover.lock(connection, self._nodes)

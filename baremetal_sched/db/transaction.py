@@ -16,7 +16,7 @@ from baremetal_sched.db import first_error
 from baremetal_sched.db.deadline import until
 from baremetal_sched.db.engine import WRITES, make_engine
 from baremetal_sched.db.faults import COMMIT_UNKNOWN, TRANSIENT, Fault, classify, unavailable
-from baremetal_sched.db.handover import Attempts, Handover, HandoverNotes, MachineLocked, notes_of
+from baremetal_sched.db.handover import Attempts, Handover, HandoverNotes, MachineLocked, WaitedFor, notes_of
 from baremetal_sched.db.limits import NONE, Limits
 from baremetal_sched.db.schema_guard import SchemaGuard
 from baremetal_sched.db.sizes import check_flush
@@ -172,13 +172,7 @@ class Database:
         if deadline is None and self.limits.transaction is not None:
             deadline = started + self.limits.transaction
         try:
-            try:
-                result = self._run(opened, served, deadline, commit=True)
-            except LockTimeout:
-                if not attempts.is_locking:
-                    raise
-                attempts.given_up = True
-                result = self._run(opened, served, deadline, commit=True)
+            result = self._run_surely(opened, served, deadline, attempts)
         except (DatabaseFull, DatabaseReadOnly, DatabaseDenied) as error:
             self.writes.failed(error)
             raise
@@ -189,6 +183,27 @@ class Database:
             if notes.waiting:
                 self.handover.look_again(notes.waiting, deadline)
         return result
+
+    def _run_surely(
+        self,
+        opened: Callable[[], AbstractContextManager[_Reader]],
+        work: Callable[[_Reader], T],
+        deadline: float | None,
+        attempts: Attempts,
+    ) -> T:
+        """Run the work; again after machines that it wants were offered to those who wait for them, and again if others
+        keep locked what it would hand over."""
+        while True:
+            try:
+                return self._run(opened, work, deadline, commit=True)
+            except LockTimeout:
+                if not attempts.is_locking:
+                    raise
+                attempts.given_up, attempts.is_locking = True, False
+            except WaitedFor as error:
+                if self.handover is not None:
+                    self.handover.offer(error.machines, deadline)
+                attempts.offered |= error.machines
 
     def _hand_over(self, writer: Writer, notes: HandoverNotes) -> None:
         """Give what the transaction has freed to claims that wait for it, before it commits."""

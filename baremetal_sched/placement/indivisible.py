@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Integer, and_, bindparam, case, or_, select, update
+from sqlalchemy import ColumnElement, Integer, Update, and_, bindparam, case, or_, select, update
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
@@ -18,22 +18,33 @@ from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.transaction import Writer, connection_of
 from baremetal_sched.errors.placement import TreeHeld
-from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, INVENTORIES, PROVIDERS, is_open
+from baremetal_sched.placement import waited_for
+from baremetal_sched.placement.tables import (
+    ALLOCATIONS,
+    CLASSES,
+    CONSUMERS,
+    INVENTORIES,
+    PROVIDERS,
+    first_waiting_for,
+    is_open,
+)
 
 #: Amounts by provider id and class id.
 Amounts = Mapping[tuple[int, int], int]
 
-_TAKE = (
-    update(PROVIDERS)
-    .where(
-        PROVIDERS.c.id == bindparam("root"),
-        or_(
-            and_(PROVIDERS.c.holder.is_(None), ~PROVIDERS.c.withheld, is_open(PROVIDERS)),
-            PROVIDERS.c.holder.in_(bindparam("givers", expanding=True)),
-        ),
-    )
-    .values(holder=bindparam("consumer"))
-)
+_CLASS = select(CLASSES.c.name).where(CLASSES.c.id == PROVIDERS.c.mirrored_class_id).correlate(PROVIDERS)
+
+
+def _taking(*conditions: ColumnElement[bool]) -> Update:
+    is_free = and_(PROVIDERS.c.holder.is_(None), ~PROVIDERS.c.withheld, is_open(PROVIDERS), *conditions)
+    is_given = PROVIDERS.c.holder.in_(bindparam("givers", expanding=True))
+    of_root = update(PROVIDERS).where(PROVIDERS.c.id == bindparam("root"), or_(is_free, is_given))
+    return of_root.values(holder=bindparam("consumer"))
+
+
+_TAKE = _taking()
+#: For newcomers: nobody waits for machines of its class.
+_TAKE_UNWANTED = _taking(first_waiting_for(_CLASS.scalar_subquery()).is_(None))
 _CONFIRM = (
     update(PROVIDERS)
     .where(PROVIDERS.c.id == bindparam("provider"), PROVIDERS.c.root_id == bindparam("root"), PROVIDERS.c.indivisible)
@@ -68,11 +79,12 @@ class Trees:
         """Make each consumer that gets more of a tree its holder; ``wanted`` and ``held`` are by consumer.
 
         A tree may pass from one consumer to another of the same request. Raises TreeHeld if another consumer holds the
-        tree, or it is not available.
+        tree, or it is not available; WaitedFor if somebody waits for it.
 
         UPDATE resource_providers SET holder = :consumer
         WHERE id = :root
-        AND (holder IS NULL AND NOT withheld AND <it is open> OR holder IN (the consumers of the request))
+        AND (holder IS NULL AND NOT withheld AND <it is open> AND <nobody waits for its class>
+        OR holder IN (the consumers of the request))
         """
         for root in sorted(set(self.roots.values())):
             takers = [name for name, amounts in wanted.items() if self._grows(root, amounts, held.get(name, {}))]
@@ -80,7 +92,10 @@ class Trees:
                 continue
             owners = [name for name, amounts in wanted.items() if self._part(root, amounts)]
             given = {"root": root, "consumer": takers[0], "givers": list(wanted)}
-            if len(owners) > 1 or not rows_changed(writer.execute(_TAKE, given)):
+            connection = connection_of(writer)
+            take = _TAKE_UNWANTED if waited_for.is_newcomer(connection, root) else _TAKE
+            if len(owners) > 1 or not rows_changed(connection.execute(take, given)):
+                waited_for.require_unwanted(connection, [root])
                 uuid = writer.scalar(select(PROVIDERS.c.uuid).where(PROVIDERS.c.id == root))
                 several = " The request gives it to several." if len(owners) > 1 else ""
                 raise TreeHeld(provider=uuid, why=several)

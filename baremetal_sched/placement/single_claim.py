@@ -7,13 +7,14 @@ error.
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Integer, and_, bindparam, insert, or_, select, update
+from sqlalchemy import Connection, Integer, String, and_, bindparam, insert, or_, select, update
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.placement.consumers import ConsumerWrite
-from baremetal_sched.placement.tables import ALLOCATIONS, CLASSES, INVENTORIES, PROVIDERS, is_open
+from baremetal_sched.placement.tables import ALLOCATIONS, CLASSES, INVENTORIES, PROVIDERS, first_waiting_for, is_open
 
 #: Maximum of an amount: columns hold no more.
 _LARGEST = 2**31 - 1
@@ -41,6 +42,9 @@ _TAKE = (
     .where(INVENTORIES.c.provider_id == _PROVIDER_ID, INVENTORIES.c.resource_class_id == _CLASS_ID, _FITS)
     .values(used=INVENTORIES.c.used + _AMOUNT)
 )
+#: Nobody waits for a machine of this class; whether this one is a machine, ``waited_for`` looks up if it has to.
+_IS_UNWANTED = first_waiting_for(bindparam("resource_class", type_=String)).is_(None)
+_TAKE_UNWANTED = _TAKE.where(_IS_UNWANTED)
 # MariaDB and MySQL do both in one statement, which saves a round trip:
 # UPDATE inventories i, resource_providers p, resource_classes c SET i.used = i.used + :amount,
 # p.generation = p.generation + 1 WHERE p.uuid = … AND c.name = … AND i.provider_id = p.id AND …
@@ -52,6 +56,7 @@ _BUMP_AND_TAKE = (
     .where(or_(PROVIDERS.c.mirrored_class_id.is_(None), PROVIDERS.c.mirrored_class_id == CLASSES.c.id))
     .values({INVENTORIES.c.used: INVENTORIES.c.used + _AMOUNT, PROVIDERS.c.generation: PROVIDERS.c.generation + 1})
 )
+_BUMP_AND_TAKE_UNWANTED = _BUMP_AND_TAKE.where(_IS_UNWANTED)
 # inline: the ids that the database generates are not needed.
 _BOOK = (
     insert(ALLOCATIONS)
@@ -75,8 +80,11 @@ def is_single(requests: Sequence[ConsumerWrite]) -> bool:
 def claim(connection: Connection, request: ConsumerWrite, consumer_id: int) -> bool:
     """Claim ``request`` for the consumer, which is new; return whether that succeeded.
 
-    If not, nothing is claimed, but the provider's generation may have been incremented.
+    If not, nothing is claimed, but the provider's generation may have been incremented. After machines were offered to
+    those who wait, the general claim knows which.
     """
+    if notes_of(connection).offered:
+        return False
     ((provider, amounts),) = request.allocations.items()
     ((resource_class, amount),) = amounts.items()
     given: dict[str, Any] = {"provider": provider, "resource_class": resource_class, "amount": amount}
@@ -88,7 +96,9 @@ def claim(connection: Connection, request: ConsumerWrite, consumer_id: int) -> b
 
 def _take(connection: Connection, given: dict[str, Any]) -> bool:
     """Update the provider before its inventory, as everywhere, to avoid deadlocks."""
+    gives = notes_of(connection).gives
     if connection.dialect.name in ("mysql", "mariadb"):
-        return rows_changed(compiled.change(connection, _BUMP_AND_TAKE, given)) > 0
+        both = _BUMP_AND_TAKE if gives else _BUMP_AND_TAKE_UNWANTED
+        return rows_changed(compiled.change(connection, both, given)) > 0
     bumped = rows_changed(compiled.change(connection, _BUMP, given))
-    return bool(bumped and rows_changed(compiled.change(connection, _TAKE, given)))
+    return bool(bumped and rows_changed(compiled.change(connection, _TAKE if gives else _TAKE_UNWANTED, given)))

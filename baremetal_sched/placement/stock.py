@@ -19,7 +19,7 @@ from baremetal_sched.errors.placement import (
     UnknownClassInAllocation,
     UnknownProvider,
 )
-from baremetal_sched.placement import names
+from baremetal_sched.placement import names, waited_for
 from baremetal_sched.placement.consumers import ConsumerWrite
 from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDERS, is_open
 
@@ -52,6 +52,7 @@ _GIVE_BACK = (
     .values(used=INVENTORIES.c.used + bindparam("growth"))
 )
 _TAKE = _GIVE_BACK.where(INVENTORIES.c.free >= bindparam("growth"), is_open(INVENTORIES))
+_TAKE_UNWANTED = _TAKE.where(waited_for.IS_UNWANTED)
 #: For the holder of a tree: its inventories are withheld from others.
 _TAKE_WITHHELD = _GIVE_BACK.where(INVENTORIES.c.capacity - INVENTORIES.c.used >= bindparam("growth"))
 
@@ -153,9 +154,10 @@ def move(writer: Writer, growth: Mapping[tuple[int, int], int], own: Collection[
     """Book the amounts. The UPDATE itself checks the capacity, as what was read before may be outdated.
 
     ``own`` are the ids of providers in indivisible trees held by the consumer. Raises StaleDataError if another claim
-    was faster.
+    was faster, WaitedFor if somebody waits for a machine among them.
 
-    UPDATE inventories SET used = used + :growth WHERE … AND (:growth <= 0 OR free >= :growth AND <it is open>)
+    UPDATE inventories SET used = used + :growth WHERE … AND (:growth <= 0 OR free >= :growth AND <it is open>
+    AND <nobody waits for the class>)
     """
     connection = connection_of(writer)
     notes_of(connection).providers.update(key[0] for key, amount in growth.items() if amount < 0)
@@ -163,8 +165,10 @@ def move(writer: Writer, growth: Mapping[tuple[int, int], int], own: Collection[
         amount = growth[key]
         if not amount:
             continue
-        take = _TAKE_WITHHELD if key[0] in own else _TAKE
+        plain = _TAKE_UNWANTED if waited_for.is_newcomer(connection, key[0]) else _TAKE
+        take = _TAKE_WITHHELD if key[0] in own else plain
         statement = take if amount > 0 else _GIVE_BACK
         given = {"provider": key[0], "class_id": key[1], "growth": amount}
         if not rows_changed(compiled.change(connection, statement, given)):
+            waited_for.require_unwanted(connection, {each for (each, _), more in growth.items() if more > 0})
             raise StaleDataError("another claim was faster")

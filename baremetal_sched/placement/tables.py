@@ -40,10 +40,11 @@ def first_waiting(root: ColumnElement[int]) -> Any:
     """
     joined = _ROOT.join(_WAITED_CLASS, _WAITED_CLASS.c.id == _ROOT.c.mirrored_class_id)
     name = select(_WAITED_CLASS.c.name).select_from(joined).where(_ROOT.c.id == root)
-    return _first_of(name.correlate_except(_ROOT, _WAITED_CLASS).scalar_subquery())
+    return first_waiting_for(name.correlate_except(_ROOT, _WAITED_CLASS).scalar_subquery())
 
 
-def _first_of(class_name: Any) -> Any:
+def first_waiting_for(class_name: Any) -> Any:
+    """SQL: a claim (its id) that waits for machines of the class with this name."""
     # An EXISTS would become a join, which reads all that wait.
     waiting = PENDING_CLAIMS.c.state == literal("waiting"), PENDING_CLAIMS.c.resource_class == class_name
     return select(PENDING_CLAIMS.c.id).where(*waiting).limit(1).correlate_except(PENDING_CLAIMS).scalar_subquery()

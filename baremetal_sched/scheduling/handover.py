@@ -26,7 +26,7 @@ from baremetal_sched.compute.hosts.booting import TAKEN_MEANWHILE, BootContext
 from baremetal_sched.compute.servers import waiting_servers
 from baremetal_sched.db import requester
 from baremetal_sched.db.faults import Fault, classify
-from baremetal_sched.db.handover import HandoverNotes
+from baremetal_sched.db.handover import HandoverNotes, notes_of
 from baremetal_sched.db.models import Node, PendingClaim
 from baremetal_sched.db.requester import Requester
 from baremetal_sched.db.transaction import Database
@@ -150,6 +150,7 @@ class Desk:
         """Give each machine to the first claim that it fits; return whether one was given. At most ``most`` entries of
         a queue are looked at."""
         given = False
+        notes_of(self.session.connection()).gives = True
         for chance in found:
             # Who is first for the next machine depends on who got this one.
             given |= self._serve(self._again(chance, most) if given else chance, most)
@@ -282,6 +283,13 @@ class ClaimHandover:
     def serve(self, session: Session, machines: Sequence[Chance]) -> None:
         """Give each machine to the first claim that it fits."""
         Desk(session, self._settings).serve(machines, self._most)
+
+    def offer(self, machines: Collection[int], deadline: float | None) -> None:
+        """Give free machines, known by their providers (ids), to those who wait. Raises what ``write`` raises."""
+        self._database.write(partial(self._offer, machines=machines), deadline=deadline)
+
+    def _offer(self, session: Session, machines: Collection[int]) -> None:
+        self._serve(session, pending_claims.wanted(session.connection(), HandoverNotes(providers=set(machines))))
 
     def lock(self, connection: Connection, nodes: Collection[str]) -> None:
         """Lock these machines, waiting for those who have locked them."""

@@ -26,6 +26,7 @@ from baremetal_sched.baremetal.nodes.traits import has_all, has_any
 from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.baremetal.schemas.allocations import TraitEntry
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
+from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.models import Node, ResourceClass, ResourceProvider
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.baremetal import SuitableNodesLocked
@@ -158,6 +159,9 @@ def _batches(session: Session, fitting: Query, class_id: int, wanted: Wanted) ->
     """Yield ids of nodes that fit, a few at a time: first the one with the allocation's name, then the candidates, or
     all nodes from a random starting point and around the end. So machines wear evenly, and concurrent searches on
     different servers of a cluster, which do not see each other's locks, rarely choose the same node."""
+    offered = notes_of(session.connection()).offered
+    if offered:  # those that nobody who waits could be given
+        yield list(session.scalars(fitting.where(INVENTORIES.c.provider_id.in_(offered))))
     if wanted.name is not None:
         yield list(session.scalars(fitting.where(Node.name == wanted.name)))
     if wanted.candidates:

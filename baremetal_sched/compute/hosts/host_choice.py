@@ -22,6 +22,7 @@ from baremetal_sched.baremetal.matching.conditions import Condition, unmet_capab
 from baremetal_sched.baremetal.matching.question import Check
 from baremetal_sched.baremetal.provider import availability, projection
 from baremetal_sched.baremetal.visibility import usable_by
+from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import selecting
 from baremetal_sched.db.types import Query
@@ -244,7 +245,9 @@ def _lock_one(session: Session, roots: list[int], clauses: list[ColumnElement[bo
     JOIN inventories i ON i.provider_id = p.id AND i.resource_class_id = p.mirrored_class_id
     WHERE p.id IN (…) AND i.free = 1 AND … LIMIT 1 FOR UPDATE OF n, i SKIP LOCKED
     """
-    for part in _parts(roots):
+    # Those that nobody who waits could be given.
+    offered = [root for root in roots if root in notes_of(session.connection()).offered]
+    for part in (*_parts(offered), *_parts(roots)):
         locked = _of_roots(part, clauses).limit(1).with_for_update(of=(Node, INVENTORIES), skip_locked=True)
         row = session.execute(locked).first()
         if row is not None:
