@@ -282,6 +282,14 @@ def take_first(session: Session, entry: QueueEntry, failed: Collection[int]) -> 
         passed.append(claim_id)
 
 
+def take_overdue(session: Session, ids: Collection[int]) -> Sequence[PendingClaim]:
+    """Return which of these claims are overdue, the oldest deadline first, their rows locked; not those that others are
+    deciding."""
+    overdue = select(PendingClaim).where(PendingClaim.id.in_(ids), IS_OVERDUE).with_for_update(skip_locked=True)
+    found = session.scalars(overdue.execution_options(populate_existing=True)).all()
+    return sorted(found, key=lambda claim: (claim.deadline, claim.id))
+
+
 def first_of(session: Session, entry: QueueEntry) -> PendingClaim | None:
     """Return the first claim of the entry that waits; nothing is locked."""
     found: PendingClaim | None = session.scalars(_of_entry(entry)).first()

@@ -214,7 +214,7 @@ class Desk:
         except (SchedulerError, IntegrityError) as error:
             savepoint.rollback()
             failed.append(claim_id)
-            self.end(uuid, FAILED, _sentence(error))
+            self._fail(uuid, _sentence(error))
             return None
         except Exception as error:
             if classify(error) is not Fault.BUG:
@@ -239,15 +239,18 @@ class Desk:
                 waiting_servers.leave_out(self.context, claim, node.uuid, str(error))
                 self.session.flush()
 
-    def end(self, uuid: str, state: str, reason: str) -> None:
-        """End the claim with this UUID if it still waits."""
-        claim = pending_claims.find(self.session, uuid, lock=True)
-        if claim is None or claim.state != WAITING:
-            return
+    def end(self, claim: PendingClaim, state: str, reason: str) -> None:
+        """End a claim that waits (its row locked)."""
         with _asked_by(self.session, claim):
-            DOORS[claim.kind].end(self.context, claim, state, reason)
+            DOORS[claim.kind].end(self._context_of(claim), claim, state, reason)
             self.session.flush()
-        log.info("a claim waited in vain", claim=uuid, kind=claim.kind, state=state, reason=reason)
+        log.info("a claim waited in vain", claim=claim.uuid, kind=claim.kind, state=state, reason=reason)
+
+    def _fail(self, uuid: str, reason: str) -> None:
+        """End the claim with this UUID if it still waits: it cannot be served."""
+        claim = pending_claims.find(self.session, uuid, lock=True)
+        if claim is not None and claim.state == WAITING:
+            self.end(claim, FAILED, reason)
 
 
 def _sentence(error: Exception) -> str:

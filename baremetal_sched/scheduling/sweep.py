@@ -1,9 +1,9 @@
 """The sweep: what no transaction hands over. Free machines that fit a waiting claim are given away, and claims whose
-time is over are ended, with the reason of that moment."""
+time is over are ended, with the reason of that moment. Each has its time, so neither keeps the other waiting."""
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 
@@ -25,8 +25,12 @@ from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-#: Seconds that one sweep may take.
+#: Seconds for which one sweep gives away, and for which it ends.
 _SECONDS = 5.0
+#: Seconds of these for which it finds out why claims found nothing. Later ones keep the reason that they had.
+_EXPLAINING = 2.5
+#: How many claims are ended in one transaction.
+_AT_ONCE = 50
 #: The greatest number of machines, or of claims, that one sweep looks at.
 _MOST = 1000
 
@@ -46,16 +50,36 @@ def sweep(database: Database, settings: Settings, conductor: str, is_own: IsOwn)
             break
         given = partial(_serve, settings=settings, conductor=conductor, provider=provider, name=resource_class)
         _try(database, given, f"provider {provider}")
-    for uuid in database.read(_overdue):
-        reason = database.read(partial(_reason, settings=settings, uuid=uuid))
-        _try(database, partial(_end, settings=settings, uuid=uuid, reason=reason), uuid)
+    _end_overdue(database, settings)
 
 
-def _try(database: Database, work: Callable[[Session], None], subject: str) -> None:
+def _end_overdue(database: Database, settings: Settings) -> None:
+    """End claims whose time is over, the oldest deadline first. What other conductors are ending is left to them; what
+    is not reached in time, to the next sweep."""
+    reasons: dict[str, str] = {}
+    began = time.monotonic()
+    left = database.read(_overdue)
+    while left:
+        now, left = left[:_AT_ONCE], left[_AT_ONCE:]
+        for claim_id, request_key in now:
+            # Equal requests have the same reason.
+            if request_key not in reasons and time.monotonic() <= began + _EXPLAINING:
+                reasons[request_key] = database.read(partial(_reason, settings=settings, claim_id=claim_id))
+        ids = [claim_id for claim_id, _ in now]
+        if not _try(database, partial(_end, settings=settings, ids=ids, reasons=reasons), f"{len(ids)} claims"):
+            for each in ids:
+                _try(database, partial(_end, settings=settings, ids=[each], reasons=reasons), f"claim {each}")
+        if time.monotonic() > began + _SECONDS:
+            return
+
+
+def _try(database: Database, work: Callable[[Session], None], subject: str) -> bool:
     try:
         database.write(work)
     except SchedulerError as error:
         log.info("left to the next sweep", subject=subject, reason=str(error))
+        return False
+    return True
 
 
 def _free_machines(session: Session, is_own: IsOwn) -> Iterator[tuple[int, str]]:
@@ -85,21 +109,26 @@ def _serve(session: Session, settings: Settings, conductor: str, provider: int, 
         conductors.count_swept_machine(session, conductor)
 
 
-def _overdue(session: Session) -> list[str]:
-    return list(session.scalars(select(PendingClaim.uuid).where(IS_OVERDUE).order_by(PendingClaim.id).limit(_MOST)))
+def _overdue(session: Session) -> list[tuple[int, str]]:
+    """SELECT id, request_key FROM pending_claims WHERE <it is overdue> ORDER BY deadline, id LIMIT …"""
+    columns = select(PendingClaim.id, PendingClaim.request_key).where(IS_OVERDUE)
+    rows = session.execute(columns.order_by(PendingClaim.deadline, PendingClaim.id).limit(_MOST))
+    return [(claim_id, request_key) for claim_id, request_key in rows]
 
 
-def _reason(session: Session, settings: Settings, uuid: str) -> str:
+def _reason(session: Session, settings: Settings, claim_id: int) -> str:
     """Return why the claim finds no machine at this moment."""
-    claim = pending_claims.find(session, uuid)
+    claim = session.get(PendingClaim, claim_id)
     if claim is None:
         return ""
     try:
         return claim_requests.explain(session, settings, claim_requests.request_of(claim.request)).summary
     except SchedulerError as error:
-        log.info("cannot explain why a claim waited in vain", claim=uuid, reason=str(error))
-        return claim.reason or "No machine was free in time."
+        log.info("cannot explain why a claim waited in vain", claim=claim.uuid, reason=str(error))
+        return claim.reason or ""
 
 
-def _end(session: Session, settings: Settings, uuid: str, reason: str) -> None:
-    Desk(session, settings).end(uuid, TIMED_OUT, reason)
+def _end(session: Session, settings: Settings, ids: Sequence[int], reasons: Mapping[str, str]) -> None:
+    desk = Desk(session, settings)
+    for claim in pending_claims.take_overdue(session, ids):
+        desk.end(claim, TIMED_OUT, reasons.get(claim.request_key) or claim.reason or "No machine was free in time.")
