@@ -26,6 +26,7 @@ from baremetal_sched.scheduling import claims, handover
 from baremetal_sched.scheduling.claims import NewClaim
 from tests.databases import make_empty
 from tests.examples import examples
+from tests.reservations import free_uuid
 from tests.service import Service
 
 SWEEP = next(task for task in PERIODIC_TASKS if task.name == "claims")
@@ -309,11 +310,12 @@ class Story:
         self._freed(*self._give_back(machine.holder))
 
     def get_elsewhere(self, place: int) -> None:
-        """The consumer of a claim that waits gets something else."""
+        """The consumer of a claim that waits gets something else, as it could where UUIDs were not reserved."""
         waiter = self._waiter(place, "waiting")
         if waiter is None or waiter.busy:
             return
         waiter.busy = True
+        free_uuid(self.service, waiter.uuid)
         self.service.claim(waiter.uuid, self.elsewhere, "VCPU")
         self._freed()
 
