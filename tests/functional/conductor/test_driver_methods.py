@@ -12,7 +12,7 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.interface_types import VendorMethod
 from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 from baremetal_sched.settings import Settings
-from tests.functional.conductor.test_driver_calls import reservation, settled
+from tests.functional.conductor.test_driver_calls import await_settled, reservation
 from tests.service import Service, fault
 
 
@@ -51,7 +51,7 @@ def test_methods_of_a_driver_need_no_node(service: Service, monkeypatch: pytest.
     assert "There is no a." in fault(service.baremetal("POST", f"{path}/add", {}, status=400))
     assert "No handler" in fault(service.baremetal("POST", f"{path}/subtract", {}, status=400))
     service.baremetal("GET", f"{path}/add", status=400)
-    assert settled(service)
+    await_settled(service)
     service.baremetal("POST", f"{path}/note", {"b": 5}, status=202)
     service.call_drivers("c1")
     assert vendor.noted == [{"b": 5}]

@@ -11,7 +11,7 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.drivers import registry
 from baremetal_sched.machines.machine import NOTHING
-from tests.functional.conductor.test_driver_calls import reservation, settled
+from tests.functional.conductor.test_driver_calls import await_settled, reservation
 from tests.service import Service
 
 MEDIA = {"device_type": "cdrom", "image_url": "http://images/a.iso"}
@@ -117,7 +117,7 @@ def test_a_driver_is_called_once_although_every_race_is_lost(
     service.baremetal(asked.method, f"/nodes/n1{asked.path}", asked.body, status=asked.status)
     service.call_drivers("c1")
     service.work()
-    assert settled(service)
+    await_settled(service)
     assert reservation(service) is None
     assert counted["lost"] == counted["committed"] > 0
     assert called[asked.called] == 1
