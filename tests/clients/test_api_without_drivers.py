@@ -86,7 +86,7 @@ def settled(client: Client, state: str) -> bool:
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "words"),
     [
-        ("GET", "/drivers?detail=true", None, 200, '"enabled_deploy_interfaces": ["autodetect", "direct", "fake", "ramdisk"]'),
+        ("GET", "/drivers?detail=true", None, 200, '"default_deploy_interface": "fake"'),
         ("GET", "/drivers/fake-hardware/properties", None, 200, "B1 description"),
         ("GET", "/drivers/fake-hardware/raid/logical_disk_properties", None, 200, "RAID level of the logical disk"),
         ("GET", "/drivers/manual-management/raid/logical_disk_properties", None, 200, "RAID level"),
