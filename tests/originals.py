@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.conformance import policies
+from tests.waiting import PATIENCE
 
 #: What the benchmarks install stays here.
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "baremetal-sched" / "benchmarks"
@@ -37,4 +38,4 @@ def served_ironic(python: str, settings: Path) -> Iterator[str]:
             yield f"http://127.0.0.1:{said.split()[1]}"
         finally:
             process.kill()
-            process.wait(30)
+            process.wait(PATIENCE)

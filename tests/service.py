@@ -21,6 +21,7 @@ from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.db.models import Node, NodeHistory
 from baremetal_sched.db.transaction import Database
 from tests import applications, enrolment
+from tests.waiting import PATIENCE
 
 LATEST = "1.115"
 NODES = "/baremetal/v1/nodes"
@@ -282,7 +283,7 @@ def fault(response: TestResponse) -> str:
     return document.get("faultstring") or document.get("description") or ""
 
 
-def _await_threads(seconds: float = 20) -> None:
+def _await_threads(seconds: float = PATIENCE) -> None:
     """Wait for threads of conductors and requests, which may be using the database; a disk may be slow for a while."""
     until = time.monotonic() + seconds
     for thread in threading.enumerate():

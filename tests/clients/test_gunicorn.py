@@ -285,7 +285,7 @@ def test_unix_socket(tmp_path: Path) -> None:
     with program((*GUNICORN, "--bind", f"unix:{path}"), tmp_path, "gunicorn", settings_of(tmp_path)) as running:
         wait_until(lambda: "Booting worker" in running.log, "gunicorn to start")
         with socket.socket(socket.AF_UNIX) as client:
-            client.settimeout(10)
+            client.settimeout(PATIENCE)
             client.connect(str(path))
             client.sendall(b"GET /baremetal HTTP/1.1\r\nHost: bm_upstream\r\nConnection: close\r\n\r\n")
             received = b"".join(iter(lambda: client.recv(65536), b""))

@@ -13,6 +13,7 @@ import pytest
 
 from tests.processes import Client, run, serve
 from tests.service import Service
+from tests.waiting import PATIENCE
 
 CLIENTS = 32
 NODES = 100
@@ -28,7 +29,7 @@ class Claimant:
     def race(self, url: str, node: str, start: Barrier) -> "Claimant":
         """Try to claim ``node`` when all the others do, then claim any node that is offered until none is."""
         with Client(url) as client:
-            start.wait(30)
+            start.wait(PATIENCE)
             self._claim(client, node)
             while offered := self._candidates(client):
                 self._claim(client, random.choice(offered))

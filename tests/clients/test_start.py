@@ -119,7 +119,7 @@ def processor_time() -> float:
 def answers(url: str) -> bool:
     """Does a GET work? False while nobody listens."""
     try:
-        with requests.get(url, timeout=10) as response:
+        with requests.get(url, timeout=PATIENCE) as response:
             assert response.status_code == 200, response.text
     except requests.RequestException:
         return False

@@ -178,13 +178,13 @@ def test_a_statement_that_takes_too_long_is_ended(database_url: str, monkeypatch
         assert database.limits.transaction == TIMEOUT
         monkeypatch.setattr(database, "limits", replace(database.limits, transaction=SHORT))
         for run, engine in ((database.read, database.reading_engine), (database.write, database.engine)):
-            sleep = _longer_than_the_deadline(engine.dialect.name)
+            sleep = longer_than_the_deadline(engine.dialect.name)
             with at_least(SHORT - 0.05), pytest.raises(DatabaseTimeout):
                 run(lambda session, sleep=sleep: session.execute(text(sleep)).all())
         assert database.read(lambda session: session.scalar(text("SELECT 1"))) == 1
 
 
-def _longer_than_the_deadline(dialect: str) -> str:
+def longer_than_the_deadline(dialect: str) -> str:
     """A statement that takes about a minute."""
     return {
         "postgresql": "SELECT pg_sleep(60)",
@@ -367,7 +367,7 @@ def test_what_ended_in_time_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_deadlines_of_many_threads(database_url: str) -> None:
     """Each has its own; none ends another's work."""
     with Service(database_url, database={"max_pool_size": 8}) as service:
-        sleeps = _longer_than_the_deadline(service.database.engine.dialect.name)
+        sleeps = longer_than_the_deadline(service.database.engine.dialect.name)
 
         def work(number: int) -> str:
             if number % 2:

@@ -22,6 +22,7 @@ from baremetal_sched.errors import InvalidValue, SchemaBusy, SchemaChanging, Sch
 from baremetal_sched.settings import load
 from tests.processes import BAREMETAL_SCHED, program
 from tests.service import Service
+from tests.waiting import START
 
 _TRAIT = "INSERT INTO traits (id, name, created_at) VALUES (:id, :name, CURRENT_TIMESTAMP)"
 _PROVIDER = "INSERT INTO resource_providers (id, uuid, name, created_at) VALUES (:id, :name, :name, CURRENT_TIMESTAMP)"
@@ -174,7 +175,7 @@ def test_who_comes_second_waits(engine: Engine, database_url: str, tmp_path: Pat
             started = program(command, tmp_path, f"upgrade{number}")
             running.append((started, started.__enter__()))
         for _, upgrade in running:
-            assert upgrade.process.wait(60) == 0, upgrade.log
+            assert upgrade.process.wait(START) == 0, upgrade.log
             assert upgrade.output == f"schema {schema.head()}\n"
             assert "Traceback" not in upgrade.log
     finally:

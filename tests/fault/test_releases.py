@@ -21,7 +21,7 @@ from sqlalchemy import create_engine, text
 from baremetal_sched.db import schema
 from baremetal_sched.db.engine import database_url as normal_url
 from tests.processes import BAREMETAL_SCHED, Client, program, serve
-from tests.waiting import wait_until
+from tests.waiting import START, wait_until
 
 SECONDS = float(os.environ.get("FAULT_SECONDS", "3"))
 WRITERS = 8
@@ -113,7 +113,7 @@ def add_migration(ahead: Path, since: str) -> None:
 def db(folder: Path, *arguments: str) -> str:
     """``baremetal-sched db`` of the release in ``folder``, which has to work; returns what it printed."""
     with program((*BAREMETAL_SCHED, "db", *arguments), folder, f"db-{arguments[0]}") as running:
-        assert running.process.wait(90) == 0, running.output + running.log
+        assert running.process.wait(START) == 0, running.output + running.log
         return running.output
 
 

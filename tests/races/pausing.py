@@ -11,10 +11,11 @@ from sqlalchemy import event
 
 from baremetal_sched.db.transaction import Database
 from tests.races.waiting import LockWaits
+from tests.waiting import PATIENCE
 
 #: Seconds after which a request that neither ends nor waits for a lock of the database is left alone, and after which
 #: one has to have ended.
-_PATIENCE, _LONGEST = 2.0, 30.0
+_PATIENCE, _LONGEST = 2.0, PATIENCE
 
 #: Seconds between two looks at a request.
 _PAUSE = 0.002

@@ -18,6 +18,7 @@ from baremetal_sched.web.application import build
 from tests import databases
 from tests.conformance.differential.calls import Answer, Call, Known
 from tests.conformance.differential.serving import Served
+from tests.waiting import PATIENCE
 
 
 class Side:
@@ -125,4 +126,4 @@ def original(python: str, folder: Path) -> Iterator[Side]:
             yield Side("original", ready(), make_empty)
         finally:
             writes.close()
-            process.wait(10)
+            process.wait(PATIENCE)

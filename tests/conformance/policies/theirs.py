@@ -14,6 +14,7 @@ from tests.benchmarks.baremetal import original
 from tests.conformance.policies import world
 from tests.conformance.policies.callers import KINDS, SYSTEM_ADMIN, Caller
 from tests.conformance.policies.cases import LATEST, Case
+from tests.waiting import PATIENCE
 
 _SCRIPT = Path(__file__).with_name("ironic_served.py")
 _PATIENCE = 60
@@ -149,7 +150,7 @@ def served(
             yield theirs
         finally:
             process.kill()
-            process.wait(30)
+            process.wait(PATIENCE)
 
 
 def _settings(folder: Path, elevated: bool, keystone: Mapping[str, str] | None) -> str:

@@ -17,6 +17,7 @@ from baremetal_sched.db.models import Node
 from baremetal_sched.documents import patch
 from tests.built_once import built_once
 from tests.service import Service, fault
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.shows_secrets  # the document "extra" has no secrets for anyone
 
@@ -225,7 +226,7 @@ def watch(monkeypatch: pytest.MonkeyPatch, do: Callable[[], None]) -> list[int]:
             # Another connection in another thread, so that what is locked here would stop it.
             thread = threading.Thread(target=do)
             thread.start()
-            thread.join(20)
+            thread.join(PATIENCE)
             assert not thread.is_alive()
         return result
 

@@ -15,6 +15,7 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Effect, Machine
 from tests.functional.baremetal.provisioning import LOG_STEP, RESET_STEP, ask, do, enrol, offered, put_into, state_of
 from tests.service import Service
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -99,7 +100,7 @@ def test_a_password_is_hashed_once_and_before_anything_is_locked(
         # From another connection, which a lock of this one would stop.
         writer = threading.Thread(target=write)
         writer.start()
-        writer.join(20)
+        writer.join(PATIENCE)
         times.append(writer.is_alive())
         return f"$scrypt$of {password}"
 

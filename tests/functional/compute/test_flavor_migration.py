@@ -29,6 +29,7 @@ from tests.functional.compute.nova_lists import (
 )
 from tests.restored import restored
 from tests.service import Service
+from tests.waiting import wait_until
 
 GOLD = {"resources:CUSTOM_GOLD": "1"}
 
@@ -366,10 +367,7 @@ def test_a_conductor_does_it_when_it_starts(service: Service, compute: Compute, 
     thread = threading.Thread(target=starting.run, args=(stop,))
     thread.start()
     try:
-        for _ in range(200):
-            if specs(service, uuid):
-                break
-            stop.wait(0.05)
+        wait_until(lambda: specs(service, uuid), "the migration")
     finally:
         stop.set()
         thread.join()

@@ -15,7 +15,7 @@ from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.conductor.daemon import ConductorDaemon
 from baremetal_sched.errors import DatabaseAway
 from tests.service import Service
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE, wait_until
 
 LISTENERS = "FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"
 
@@ -32,7 +32,7 @@ def living(service: Service, host: str) -> Iterator[ConductorDaemon]:
         yield conductor
     finally:
         stop.set()
-        thread.join(20)
+        thread.join(PATIENCE)
         assert not thread.is_alive()
 
 

@@ -12,7 +12,7 @@ from baremetal_sched.drivers.fake.hardware import FakePower
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Machine
 from tests.service import Service
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE, wait_until
 
 DEDICATED = {"has_dedicated_power_supply": True}
 
@@ -330,7 +330,7 @@ def test_what_is_done_along_with_other_work_is_not_begun_twice(
 
     def set_power_state(self: FakePower, machine: Machine, target: str, timeout: int | None = None) -> str:
         switched.append(machine.uuid)
-        go.wait(10)
+        go.wait(PATIENCE)
         return really(self, machine, target, timeout)
 
     monkeypatch.setattr(FakePower, "set_power_state", set_power_state)

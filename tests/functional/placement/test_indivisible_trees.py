@@ -12,8 +12,10 @@ from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.models import Inventory, ResourceProvider
 from baremetal_sched.placement import stock
 from baremetal_sched.placement.indivisible import Trees
+from tests.races.waiting import LockWaits
 from tests.restored import restored
 from tests.service import Service
+from tests.waiting import wait_until
 
 A, B = (f"{digit * 8}-0000-4000-8000-000000000000" for digit in "ab")
 CHILD = "resources=CUSTOM_FPGA:1"
@@ -197,7 +199,7 @@ def test_one_of_many_gets_the_tree(service: Service, node: str) -> None:
 
 
 #: What has something happen, in another transaction, when a claim or a release comes to a function of an owner. It may
-#: have to wait for the end of that, so both go on after a second. What is returned waits for the end of what happens.
+#: have to wait for a lock until the end of that; then both go on. What is returned waits for the end of what happens.
 Arrange = Callable[[Any, str, Callable[[], object]], Callable[[], object]]
 
 
@@ -205,7 +207,7 @@ Arrange = Callable[[Any, str, Callable[[], object]], Callable[[], object]]
 def once_before(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[Arrange]:
     if service.database.engine.dialect.name == "sqlite":
         pytest.skip("there is one transaction that writes at a time")
-    with ThreadPoolExecutor(1) as threads:
+    with ThreadPoolExecutor(1) as threads, LockWaits(service.database_url) as waits:
 
         def arrange(owner: Any, name: str, action: Callable[[], object]) -> Callable[[], object]:
             original, left = getattr(owner, name), [action]
@@ -214,7 +216,9 @@ def once_before(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[A
             def interrupted(*arguments: Any, **named: Any) -> Any:
                 if left:
                     happening.append(threads.submit(left.pop()))
-                    wait(happening, timeout=1)
+                    wait_until(
+                        lambda: wait(happening, 1).done or waits.count(), "the other, or a lock that it waits for"
+                    )
                 return original(*arguments, **named)
 
             monkeypatch.setattr(owner, name, interrupted)
