@@ -96,8 +96,10 @@ def test_a_request_that_waits_for_a_claim(database_url: str) -> None:
     """It ends five seconds before its time is over, which is when it still can say what it knows."""
     with Service(database_url, api={"request_timeout": 7}) as service:
         service.add_conductor("c1")
-        body = {"query": "resources=CUSTOM_GOLD:1", "wait": 60}
-        claim = service.http.post_json("/scheduling/v1/claims", body, status=202).json["uuid"]
+        service.add_node("n1")
+        body = {"query": "resources=CUSTOM_GOLD:1"}
+        service.http.post_json("/scheduling/v1/claims", body, status=201)
+        claim = service.http.post_json("/scheduling/v1/claims", {**body, "wait": 60}, status=202).json["uuid"]
         with ends_after(2):
             assert service.http.get(f"/scheduling/v1/claims/{claim}?wait=60").json["state"] == "waiting"
 

@@ -31,6 +31,8 @@ def files() -> Iterator[Path]:
 def limits_in(source: str) -> list[int]:
     """The lines in which a module asserts that a time is not too long."""
     module = ast.parse(source)
+    if "\npytestmark = pytest.mark.slow\n" in source:
+        return []
     helpers = {
         each.name
         for each in ast.walk(module)
@@ -126,6 +128,7 @@ OTHERS = {
     "at least": "def test():\n    began = time.monotonic()\n    assert time.monotonic() - began >= 5\n",
     "another clock": "def test():\n    assert clock.monotonic() < 5\n",
     "for real": "@pytest.mark.slow\ndef test():\n    b = time.monotonic()\n    assert time.monotonic() - b < 5\n",
+    "a slow module": "\npytestmark = pytest.mark.slow\ndef test():\n    assert time.time() < 5\n",
     "another function": "def one():\n    b = time.monotonic()\ndef test(b):\n    assert b < 5\n",
 }
 
