@@ -20,14 +20,26 @@ _ROOT = Path(__file__).parent.parent
 #: Folders of the second tier, with the files that are in the first: main path and refusals of each resource, the
 #: search against brute force, the projection, claims, waiting and holds, and the journey of a node.
 _SECOND = {
+    "tests/conformance/": "",
+    "tests/conformance/compute/": "extra_spec_vectors instance_info_vectors request_vectors",
+    "tests/conformance/policies/": "rules",
     "tests/database/": "availability built_once candidate_properties transaction",
     "tests/functional/": "audit database_errors forwarding health hostile_input logs node_why projection smoke",
-    "tests/functional/compute/": "booting extra_specs flavors keypairs servers user_data",
+    "tests/functional/baremetal/": "access agents allocations bios chassis children deploy_templates discovery events "
+    "firmware inspection_rules inventory node_create node_list node_patch node_show portgroups ports provision "
+    "provision_refusals runbooks secrets shards states traits vifs volume waiting_allocations",
+    "tests/functional/compute/": "booting extra_specs flavors keypairs servers",
+    "tests/functional/conductor/": "driver_methods enabled_drivers reconciliation who_works",
     "tests/functional/image/": "api records",
     "tests/functional/placement/": "allocations candidates candidates_trees codes edge providers reshaper resources",
-    "tests/functional/scheduling/": "capacity claims handover holds node_availability node_explanations requests",
-    "tests/functional/tenants/": "isolation roles",
+    "tests/functional/redfish/": "power",
+    "tests/functional/scheduling/": "capacity claims handover holds newcomers node_availability node_explanations "
+    "requests unknown_traits",
+    "tests/functional/tenants/": "roles",
     "tests/functional/ui/": "fleet holds node waiting",
+    "tests/moving/": "",
+    "tests/races/": "",
+    "tests/recipes/": "",
 }
 
 #: The tier of folders and files; the longest one that a path begins with counts. A mark puts a test into a later one.
@@ -47,11 +59,8 @@ _TIERS = {
     "tests/fault/test_journal.py": "first",
     "tests/fault/test_lifetimes.py": "first",
     "tests/fault/test_waiting_journal.py": "first",
-    "tests/functional/baremetal/": "first",
-    "tests/functional/conductor/": "first",
     "tests/functional/fuzz/": "slow",
     "tests/functional/fuzz/test_every_route.py": "ci",
-    "tests/functional/redfish/": "first",
 }
 #: Tests of the second tier in slow files.
 _IN_CI = (
