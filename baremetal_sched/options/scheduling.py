@@ -78,9 +78,9 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "most_tested",
             default=50,
             min=1,
-            help="When a machine becomes free, the number of different waiting requests that are looked at before the "
-            "transaction which freed it commits. If there are more, and none of these fits, the machine is given away "
-            "by the next sweep.",
+            help="When a machine becomes free, the number of different waiting requests that are tested before the "
+            "transaction which freed it commits, of each project in turn. If more may fit, and none of these does, the "
+            "machine is given away by the next sweep.",
         ),
         cfg.FloatOpt(
             "sweep_interval",

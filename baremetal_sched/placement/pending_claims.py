@@ -130,7 +130,10 @@ def _entries(claims: Select[Any] | CompoundSelect[Any]) -> Select[Any]:
 #: Of the claims that need no trait; and with those that need one of some traits (each by the same index).
 _ENTRIES_ANYHOW = _entries(_ANYHOW)
 _ENTRIES = _entries(union_all(_ANYHOW, _FOR_TRAITS))
-_REQUESTS = select(_QUEUE.id, as_text(_QUEUE.request)).where(_QUEUE.id.in_([IDS]))
+_REQUESTS = select(_QUEUE.id, _QUEUE.consumer_project, as_text(_QUEUE.request)).where(_QUEUE.id.in_([IDS]))
+
+#: The priority of claims that no machine would have fitted when they were asked for: they come after all others.
+LAST = -1
 
 
 @dataclass(frozen=True)
@@ -146,8 +149,8 @@ class QueueEntry:
 @dataclass(frozen=True)
 class NewPendingClaim:
     """What is to wait for a machine. It waits for ``seconds`` from now on, unless it began ``since`` and waits
-    ``until``, in seconds since 1970. ``reason`` says why it has to wait, in a sentence. Of the traits that the machine
-    has to have, ``needed_trait`` is one: machines without it are not looked at.
+    ``until``, in seconds since 1970. Higher ``priority`` goes first. ``reason`` says why it has to wait, in a sentence.
+    ``needed_trait`` is one of the traits that the machine has to have: machines without it are not looked at.
     """
 
     uuid: str
@@ -164,6 +167,7 @@ class NewPendingClaim:
     reason: str | None = None
     secret: Any = None
     needed_trait: str | None = None
+    priority: int = 0
 
     def consumer(self) -> ConsumerWrite:
         """Return the consumer of which the UUID is reserved while it waits."""
@@ -220,6 +224,7 @@ def _insert(session: Session, new: NewPendingClaim, **values: Any) -> PendingCla
             reason=new.reason,
             secret=new.secret,
             needed_trait=new.needed_trait,
+            priority=new.priority,
             created_at=utcnow(),
             **requester.of(session).known(),
             **values,
@@ -252,11 +257,12 @@ def entries(connection: Connection, resource_class: str, traits: Collection[str]
     return [QueueEntry(resource_class, *row) for row in rows]
 
 
-def requests_of(connection: Connection, firsts: Collection[int]) -> dict[int, Mapping[str, Any]]:
-    """Return the requests of claims by their ids."""
+def requests_of(connection: Connection, firsts: Collection[int]) -> dict[int, tuple[str, Mapping[str, Any]]]:
+    """Return the projects and requests of claims by their ids."""
     if not firsts:
         return {}
-    return {claim_id: orjson.loads(text) for claim_id, text in compiled.run(connection, _REQUESTS, {}, firsts)}
+    rows = compiled.run(connection, _REQUESTS, {}, firsts)
+    return {claim_id: (project, orjson.loads(text)) for claim_id, project, text in rows}
 
 
 def take_first(session: Session, entry: QueueEntry, failed: Collection[int]) -> PendingClaim | None:

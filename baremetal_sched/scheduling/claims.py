@@ -42,6 +42,7 @@ class NewClaim:
     user: str
     consumer_type: str | None
     digest: str
+    priority: int = 0
 
     def pending(self, resource_class: str, seconds: float = 0, reason: str | None = None) -> NewPendingClaim:
         """Return the claim as a row of the queue of the class (empty if it does not wait)."""
@@ -57,6 +58,7 @@ class NewClaim:
             body_digest=self.digest,
             reason=reason,
             needed_trait=self.request.needed_trait(),
+            priority=self.priority,
         )
 
 

@@ -3,7 +3,7 @@
 Most claims that wait are for another machine than the one that is free now, so this look has to cost next to nothing.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -17,9 +17,16 @@ from baremetal_sched.db import compiled
 from baremetal_sched.db.handover import MachineLocked
 from baremetal_sched.db.models import Node, table_of
 from baremetal_sched.db.sql_functions import string_agg
+from baremetal_sched.placement.candidates.request.query import RequestGroup
 from baremetal_sched.placement.candidates.request.resolve import names_places
-from baremetal_sched.placement.query_values import TraitConditions
-from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_TRAITS, PROVIDERS, TRAITS
+from baremetal_sched.placement.tables import (
+    AGGREGATES,
+    INVENTORIES,
+    PROVIDER_AGGREGATES,
+    PROVIDER_TRAITS,
+    PROVIDERS,
+    TRAITS,
+)
 from baremetal_sched.placement.traits import is_scheduler_trait
 from baremetal_sched.scheduling.claim_requests import Request
 
@@ -33,8 +40,11 @@ def _facts(provider: ColumnElement[int], node: ColumnElement[str]) -> Select[Any
     """Return the query of what a node, and its provider, are:
 
     SELECT n.uuid, n.owner, …, (SELECT string_agg(t.name, ',') FROM traits t JOIN provider_traits pt …
-    WHERE pt.provider_id = <the provider>) FROM nodes n WHERE n.uuid = <the node>
+    WHERE pt.provider_id = <the provider>), (… of its aggregates) FROM nodes n WHERE n.uuid = <the node>
     """
+    aggregates = select(string_agg(AGGREGATES.c.uuid)).join_from(
+        AGGREGATES, PROVIDER_AGGREGATES, PROVIDER_AGGREGATES.c.aggregate_id == AGGREGATES.c.id
+    )
     traits = select(string_agg(TRAITS.c.name)).join_from(
         TRAITS, PROVIDER_TRAITS, PROVIDER_TRAITS.c.trait_id == TRAITS.c.id
     )
@@ -46,6 +56,7 @@ def _facts(provider: ColumnElement[int], node: ColumnElement[str]) -> Select[Any
         _NODES.c.resource_class,
         _NODES.c.reservation,
         traits.where(PROVIDER_TRAITS.c.provider_id == provider).scalar_subquery().label("traits"),
+        aggregates.where(PROVIDER_AGGREGATES.c.provider_id == provider).scalar_subquery().label("aggregates"),
     ).where(_NODES.c.uuid == node)
 
 
@@ -66,6 +77,7 @@ class FreeMachine:
     conductor_group: str
     resource_class: str
     traits: frozenset[str]
+    aggregates: frozenset[str]
 
     def may_fit(self, request: Request) -> bool:
         """Return False if the machine certainly does not fit; True if the search has to tell."""
@@ -77,13 +89,16 @@ class FreeMachine:
             and request.node in (None, self.uuid)
             and request.group in (None, self.conductor_group)
             and self.uuid not in request.excluded
-            and self._has_traits(request)
+            and self._is_right(request)
         )
 
-    def _has_traits(self, request: HostRequest) -> bool:
-        asked = _traits_asked(request.query, request.version)
-        isdisjoint = self.traits.isdisjoint
-        return asked is None or (isdisjoint(asked.forbidden) and not any(map(isdisjoint, asked.required)))
+    def _is_right(self, request: HostRequest) -> bool:
+        """Return whether it has the traits and is in the aggregates that are asked for."""
+        group = _own_group(request.query, request.version)
+        return group is None or (
+            _meets(self.traits, group.traits.required, group.traits.forbidden)
+            and _meets(self.aggregates, group.aggregates.member_of, group.aggregates.forbidden)
+        )
 
     def _may_be(self, wanted: Wanted) -> bool:
         return (
@@ -117,12 +132,16 @@ def _asks_for_traits_only(query: str, version: int) -> bool:
 
 
 @lru_cache(10_000)
-def _traits_asked(query: str, version: int) -> TraitConditions | None:
-    """Return what is asked of the node's own traits: if a request is for nothing but its class, its traits are the
-    node's. None: only the search can tell."""
+def _own_group(query: str, version: int) -> RequestGroup | None:
+    """Return what is asked of the node's own provider: if a request is for nothing but its class, all of it is. None:
+    only the search can tell."""
     groups = HostRequest(query, version=version).parsed(None).groups
     group = groups.get("")
-    return group.traits if group is not None and len(groups) == len(group.resources) == 1 else None
+    return group if group is not None and len(groups) == len(group.resources) == 1 else None
+
+
+def _meets(present: Set[str], required: Iterable[Set[str]], forbidden: Set[str]) -> bool:
+    return present.isdisjoint(forbidden) and not any(present.isdisjoint(one_of) for one_of in required)
 
 
 def lock(connection: Connection, provider: int) -> FreeMachine | None:
@@ -159,5 +178,5 @@ def find(connection: Connection, node: str) -> FreeMachine | None:
 
 
 def _machine(row: Any) -> FreeMachine:
-    traits = frozenset(row.traits.split(",") if row.traits else ())
-    return FreeMachine(row.uuid, row.owner, row.lessee, row.conductor_group, row.resource_class, traits)
+    traits, aggregates = (frozenset(text.split(",") if text else ()) for text in (row.traits, row.aggregates))
+    return FreeMachine(row.uuid, row.owner, row.lessee, row.conductor_group, row.resource_class, traits, aggregates)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from flask import Response
@@ -70,6 +71,8 @@ def _claimed(call: SchedulingCall, asked: ClaimBody) -> ShownClaim:
         raise NothingFree(reason=_BUSY if verdict == Verdict.FITS else reason)
     if verdict == Verdict.IMPOSSIBLE and not asked.even_if_impossible:
         raise NeverFits(reason=reason)
+    if verdict == Verdict.IMPOSSIBLE:
+        new = replace(new, priority=pending_claims.LAST)
     _write(call, lambda session: _enter(call, session, asked, new, reason))
     # Meanwhile it may have been given a machine.
     return call.database.read(lambda session: claims.show(session, asked.uuid), deadline=call.deadline)

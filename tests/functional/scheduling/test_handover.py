@@ -33,10 +33,10 @@ def served(service: Service) -> Service:
     return service
 
 
-def wait(service: Service, request: Request = GOLD, seconds: float = 60) -> str:
+def wait(service: Service, request: Request = GOLD, seconds: float = 60, project: str = "p") -> str:
     """Have a claim wait; return its UUID."""
     uuid = str(uuid_module.uuid4())
-    asked = NewClaim(uuid, request, "p", "u", None, "digest")
+    asked = NewClaim(uuid, request, project, "u", None, "digest")
     settings = service.app.extensions["settings"]
     service.database.write(lambda session: claims.wait(session, asked, seconds, "None is free.", settings) and None)
     return uuid

@@ -137,7 +137,7 @@ def test_beyond_what_is_tested_a_newcomer_may_be_faster(database_url: str) -> No
     """With more different requests than ``most_tested`` the machine is left to the sweep, or to a newcomer."""
     with Service(database_url, scheduling={"most_tested": 1}) as service:
         service.add_conductor("r1")
-        beside = HostRequest(f"resources=CUSTOM_GOLD:1&member_of={uuid.uuid4()}", served=False, version=39)
+        beside = HostRequest(f"resources=CUSTOM_GOLD:1&in_tree={uuid.uuid4()}", served=False, version=39)
         node, (_, later) = _left_free(service, (beside,), ())
         assert _put(service, node)
         assert state(service, later) == "waiting"
