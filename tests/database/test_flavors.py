@@ -19,10 +19,7 @@ def flavor(service: Service) -> str:
 
 
 def test_names_and_ids_are_unique(service: Service, flavor: str) -> None:
-    for values, error in (
-        (VALUES, FlavorNameTaken),
-        ({**VALUES, "name": "other", "flavorid": flavor}, FlavorIdTaken),
-    ):
+    for values, error in ((VALUES, FlavorNameTaken), ({**VALUES, "name": "other", "flavorid": flavor}, FlavorIdTaken)):
         with pytest.raises(error):
             service.database.write(lambda session, values=values: flavors.create(session, values))
 

@@ -18,14 +18,7 @@ from baremetal_sched.explain.tree_explanations import MOST_COUNTED
 from baremetal_sched.placement.candidates import search
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.query_values import AggregateConditions, TraitConditions
-from tests.database.test_candidate_properties import (
-    PROPERTY,
-    Plain,
-    database,
-    in_a_world,
-    some_requests,
-    some_worlds,
-)
+from tests.database.test_candidate_properties import PROPERTY, Plain, database, in_a_world, some_requests, some_worlds
 from tests.database.test_explanation_properties import SETTINGS, written
 from tests.examples import examples
 from tests.worlds import SHARES, Spec, uuid_of

@@ -14,12 +14,7 @@ from tests.service import Service
 
 MACHINES = client.load()
 
-FLAGS = {
-    "HW_CPU_X86_VMX": "vmx",
-    "HW_CPU_X86_SVM": "svm",
-    "HW_CPU_X86_AVX2": "avx2",
-    "HW_CPU_X86_AVX512F": "avx512f",
-}
+FLAGS = {"HW_CPU_X86_VMX": "vmx", "HW_CPU_X86_SVM": "svm", "HW_CPU_X86_AVX2": "avx2", "HW_CPU_X86_AVX512F": "avx512f"}
 NICS = {"HW_NIC_SRIOV": "sriov", "HW_NIC_OFFLOAD_RDMA": "rdma"}
 DISKS = {"STORAGE_DISK_SSD": False, "STORAGE_DISK_HDD": True}
 GPUS = {

@@ -28,10 +28,7 @@ def configuration(service: Service, tmp_path: Path) -> Path:
 
 def test_list_shows_the_rules_of_all_apis() -> None:
     lines = _run("list").output.splitlines()
-    assert [line for line in lines if line.startswith("# ")] == [
-        *(f"# {api.name}" for api in APIS),
-        "# root",
-    ]
+    assert [line for line in lines if line.startswith("# ")] == [*(f"# {api.name}" for api in APIS), "# root"]
     assert '"baremetal:node:delete": "role:admin and system_scope:all"  (system, project)' in lines
     assert '#"baremetal:step:execute:<interface>.<step>": not set by default' in lines
 

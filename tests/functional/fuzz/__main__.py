@@ -34,10 +34,7 @@ from tests.functional.fuzz.words import Words
 from tests.functional.fuzz.worlds import LARGE, SMALL, World
 from tests.processes import conductor, serve
 
-_SETTINGS = {
-    "api": {"max_json_body_depth": 100},
-    "oslo_middleware": {"enable_proxy_headers_parsing": True},
-}
+_SETTINGS = {"api": {"max_json_body_depth": 100}, "oslo_middleware": {"enable_proxy_headers_parsing": True}}
 _BATCH_SECONDS = 20
 #: Requests of one example: it takes some of the randomness of which Hypothesis gives each example a limited amount.
 _PER_EXAMPLE = 4

@@ -29,10 +29,7 @@ OFFERED = [
     ("resources=CUSTOM_GOLD:1&required=!CUSTOM_A", "plain b"),
     ("resources=CUSTOM_GOLD:1&required=CUSTOM_B,!CUSTOM_A", "b"),
     ("resources=CUSTOM_GOLD:1&required=in:CUSTOM_A,HW_CPU_X86_VMX", "a ab b"),
-    (
-        "resources=CUSTOM_GOLD:1&required=in:CUSTOM_A,HW_CPU_X86_VMX&required=CUSTOM_B&required=!HW_CPU_X86_VMX",
-        "ab",
-    ),
+    ("resources=CUSTOM_GOLD:1&required=in:CUSTOM_A,HW_CPU_X86_VMX&required=CUSTOM_B&required=!HW_CPU_X86_VMX", "ab"),
     ("resources=CUSTOM_GOLD:1&required=HW_CPU_X86_AVX", ""),
     ("resources=CUSTOM_GOLD:1&member_of=" + UUID, ""),
     ("resources=CUSTOM_GOLD:1&member_of=!" + UUID, "plain a ab b"),

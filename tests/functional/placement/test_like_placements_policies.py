@@ -33,12 +33,7 @@ MODES = (False, True)
 def facts(rule: policy.RuleDefault) -> tuple[Any, ...]:
     """All of a rule that decides anything."""
     before = rule.deprecated_rule
-    return (
-        rule.name,
-        rule.check_str,
-        tuple(rule.scope_types or ()),
-        before and (before.name, before.check_str),
-    )
+    return (rule.name, rule.check_str, tuple(rule.scope_types or ()), before and (before.name, before.check_str))
 
 
 def test_there_are_the_same_rules() -> None:

@@ -67,10 +67,7 @@ def test_the_nodes_own_class_completes_the_claim(service: Service) -> None:
     assert found["candidates"] == [
         {
             "node": node,
-            "allocations": {
-                child: {"resources": {"CUSTOM_FPGA_X": 1}},
-                node: {"resources": {"CUSTOM_GOLD": 1}},
-            },
+            "allocations": {child: {"resources": {"CUSTOM_FPGA_X": 1}}, node: {"resources": {"CUSTOM_GOLD": 1}}},
         }
     ]
 

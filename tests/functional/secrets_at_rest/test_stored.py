@@ -18,15 +18,7 @@ from baremetal_sched.db import sealing
 from baremetal_sched.db.models import DriverCall, Node
 from baremetal_sched.errors import DocumentTooLarge
 from baremetal_sched.masking import MASK
-from tests.functional.secrets_at_rest.story import (
-    DOCUMENT,
-    SECRET,
-    SHOWING,
-    dump,
-    leaks,
-    stored,
-    tell_a_story,
-)
+from tests.functional.secrets_at_rest.story import DOCUMENT, SECRET, SHOWING, dump, leaks, stored, tell_a_story
 from tests.service import Service
 
 pytestmark = pytest.mark.shows_secrets

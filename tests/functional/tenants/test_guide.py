@@ -50,8 +50,7 @@ def _furnish(cloud: Cloud) -> None:
     with cloud.by("operator") as service:
         service.add_flavor("f", specs={"resources:CUSTOM_GOLD": "1", **ZEROS})
         service.http.post_json(
-            "/image/v2/images",
-            {"name": "i", "visibility": "public", "disk_format": "raw", "container_format": "bare"},
+            "/image/v2/images", {"name": "i", "visibility": "public", "disk_format": "raw", "container_format": "bare"}
         )
         for project in ("blue", "green"):
             cloud.nodes[project] = service.add_node(f"of-{project}", owner=project)

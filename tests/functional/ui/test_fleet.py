@@ -155,13 +155,7 @@ def test_tenants_see_their_own_machines(database_url: str) -> None:
         assert everything.rows(UNSERVED) == [["secret-group", "fake-hardware", "1", "1"]]
         anna = {"X-Auth-Token": "anna:a", "X-Roles": "reader"}
         own = look(service, **anna)
-        assert figures(own) == {
-            "Nodes": "1",
-            "Free": "1",
-            "Allocated": "0",
-            "Unavailable": "0",
-            "Not served": "0",
-        }
+        assert figures(own) == {"Nodes": "1", "Free": "1", "Allocated": "0", "Unavailable": "0", "Not served": "0"}
         assert own.rows(CLASSES) == [["gold", "1", "1", "0", "0", ""]]
         assert "secret" not in own.text
         assert "conductor-of" not in own.text
