@@ -8,6 +8,7 @@ from cryptography.hazmat.primitives import serialization
 
 from tests.restored import restored
 from tests.service import Service
+from tests.unchanged import unchanged
 
 #: Ed25519, with the fingerprint that ``ssh-keygen -l -E md5`` prints.
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE5vHVSmuTxJ5ivDGgnJgnwnFhR9v4GSuIRFFbBVKqm9 me@here"
@@ -78,9 +79,10 @@ def test_names(service: Service, subtests: pytest.Subtests) -> None:
 
 
 def test_keys_that_are_refused(service: Service, subtests: pytest.Subtests) -> None:
-    for key in ["", "nonsense", "ssh-rsa AAAA", PUBLIC_KEY[:40], 1, None, "x" * 70_000]:
-        with subtests.test(key=key):
-            create(service, status=400, public_key=key)
+    with unchanged(service):
+        for key in ["", "nonsense", "ssh-rsa AAAA", PUBLIC_KEY[:40], 1, None, "x" * 70_000]:
+            with subtests.test(key=key):
+                create(service, status=400, public_key=key)
 
 
 def test_a_name_is_taken_once_by_each_user(service: Service) -> None:

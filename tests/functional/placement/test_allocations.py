@@ -8,6 +8,7 @@ import pytest
 
 from tests.restored import restored
 from tests.service import Service
+from tests.unchanged import unchanged
 
 CONSUMER = "aaaaaaaa-0000-4000-8000-0000000000aa"
 OTHER = "aaaaaaaa-0000-4000-8000-0000000000bb"
@@ -150,18 +151,18 @@ def test_what_is_taken_is_taken(service: Service, node: str) -> None:
 
 
 def test_amounts_that_cannot_be(service: Service, node: str, subtests: pytest.Subtests) -> None:
-    for resource_class, amount, status, message in [
-        ("CUSTOM_GOLD", 2, 409, "would violate inventory constraints"),
-        ("CUSTOM_GOLD", 99999999999999999999, 409, "would violate inventory constraints"),
-        ("VCPU", 1, 409, "Inventory for 'VCPU' on resource provider"),
-        ("CUSTOM_NOSUCH", 1, 400, "No such resource class CUSTOM_NOSUCH."),
-        ("CUSTOM_GOLD", 0, 400, "0 is less than the minimum of 1"),
-        ("lower", 1, 400, "does not match any of the regexes"),
-    ]:
-        with subtests.test(resource_class=resource_class, amount=amount):
-            response = service.claim(CONSUMER, node, resource_class, amount=amount, status=status)
-            assert message in detail(response)
-    assert service.placement("GET", f"/resource_providers/{node}/usages").json["usages"] == {"CUSTOM_GOLD": 0}
+    with unchanged(service):
+        for resource_class, amount, status, message in [
+            ("CUSTOM_GOLD", 2, 409, "would violate inventory constraints"),
+            ("CUSTOM_GOLD", 99999999999999999999, 409, "would violate inventory constraints"),
+            ("VCPU", 1, 409, "Inventory for 'VCPU' on resource provider"),
+            ("CUSTOM_NOSUCH", 1, 400, "No such resource class CUSTOM_NOSUCH."),
+            ("CUSTOM_GOLD", 0, 400, "0 is less than the minimum of 1"),
+            ("lower", 1, 400, "does not match any of the regexes"),
+        ]:
+            with subtests.test(resource_class=resource_class, amount=amount):
+                response = service.claim(CONSUMER, node, resource_class, amount=amount, status=status)
+                assert message in detail(response)
     service.claim(CONSUMER, node, status=204)
 
 
@@ -182,19 +183,20 @@ def test_providers_and_consumers_that_cannot_be(service: Service, node: str) -> 
 
 
 def test_bodies_that_do_not_validate(service: Service, node: str, subtests: pytest.Subtests) -> None:
-    for change, message in [
-        ({"project_id": ""}, "JSON does not validate"),
-        ({"user_id": "x" * 256}, "is too long"),
-        ({"consumer_type": "instance"}, "'instance' does not match '^[A-Z0-9_]+$'"),
-        ({"consumer_generation": "1"}, "is not of type 'integer', 'null'"),
-        ({"nosuch": 1}, "Additional properties are not allowed"),
-        ({"allocations": []}, "is not of type 'object'"),
-        ({"mappings": {}}, "should be non-empty"),
-    ]:
-        with subtests.test(change=change):
-            good = body(node, project_id="p", user_id="u", consumer_generation=None, consumer_type="INSTANCE")
-            response = service.placement("PUT", f"/allocations/{CONSUMER}", good | change, status=400)
-            assert message in detail(response)
+    with unchanged(service):
+        for change, message in [
+            ({"project_id": ""}, "JSON does not validate"),
+            ({"user_id": "x" * 256}, "is too long"),
+            ({"consumer_type": "instance"}, "'instance' does not match '^[A-Z0-9_]+$'"),
+            ({"consumer_generation": "1"}, "is not of type 'integer', 'null'"),
+            ({"nosuch": 1}, "Additional properties are not allowed"),
+            ({"allocations": []}, "is not of type 'object'"),
+            ({"mappings": {}}, "should be non-empty"),
+        ]:
+            with subtests.test(change=change):
+                good = body(node, project_id="p", user_id="u", consumer_generation=None, consumer_type="INSTANCE")
+                response = service.placement("PUT", f"/allocations/{CONSUMER}", good | change, status=400)
+                assert message in detail(response)
 
 
 def test_a_consumer_may_hold_several_nodes(service: Service, node: str) -> None:

@@ -13,6 +13,7 @@ from tests.functional.compute.world import ZEROS, boot
 from tests.functional.compute.world import flavor as server_flavor
 from tests.restored import restored
 from tests.service import Service
+from tests.unchanged import unchanged
 
 GOLD = {"vcpus": 4, "ram": 2048, "disk": 20, "extra_specs": {"resources:CUSTOM_GOLD": "1", **ZEROS}}
 
@@ -140,34 +141,35 @@ def test_a_flavor_and_an_image_by_id(service: Service) -> None:
 
 
 def test_what_is_refused(service: Service, subtests: pytest.Subtests) -> None:
-    for body, said in [
-        ({}, "'flavor' is a required property"),
-        ({"flavor": 1}, "flavor"),
-        ({"flavor": {"vcpu": 1}}, "'vcpu' was unexpected"),
-        ({"flavor": {"vcpus": -1}}, "flavor.vcpus"),
-        ({"flavor": {"vcpus": True}}, "flavor.vcpus"),
-        ({"flavor": {"extra_specs": {"a/b": "1"}}}, "flavor.extra_specs"),
-        ({"flavor": GOLD, "image": {"traits": []}}, "'traits' was unexpected"),
-        ({"flavor": GOLD, "image": {"properties": {"a": 1}}}, "image.properties.a"),
-        ({"flavor": GOLD, "limit": 0}, "limit"),
-        ({"flavor": GOLD, "limit": 1001}, "limit"),
-        ({"flavor": GOLD, "boot_from_volume": "no"}, "boot_from_volume"),
-        ({"flavor": GOLD, "in_tree": "x"}, "'in_tree' was unexpected"),
-        ({"flavor": with_specs(traits__CUSTOM_A="required")}, "Extra spec 'traits:CUSTOM_A' is not valid"),
-        ({"flavor": with_specs(hw__cpu_policy="dedicated")}, "Extra spec 'hw:cpu_policy' is not valid"),
-        ({"flavor": with_specs(resources__CUSTOM_A=1.5)}, "not '1.5'"),
-        ({"flavor": {"extra_specs": ZEROS}}, "The flavor asks for nothing"),
-        ({"flavor": GOLD, "image": {"properties": {"trait:nvme": "required"}}}, "trait:nvme"),
-        (
-            {
-                "flavor": with_specs(trait__CUSTOM_A="forbidden"),
-                "image": {"properties": {"trait:CUSTOM_A": "required"}},
-            },
-            "The image requires CUSTOM_A, which the flavor forbids",
-        ),
-    ]:
-        with subtests.test(body=body):
-            assert said in refused(service, **body)
+    with unchanged(service):
+        for body, said in [
+            ({}, "'flavor' is a required property"),
+            ({"flavor": 1}, "flavor"),
+            ({"flavor": {"vcpu": 1}}, "'vcpu' was unexpected"),
+            ({"flavor": {"vcpus": -1}}, "flavor.vcpus"),
+            ({"flavor": {"vcpus": True}}, "flavor.vcpus"),
+            ({"flavor": {"extra_specs": {"a/b": "1"}}}, "flavor.extra_specs"),
+            ({"flavor": GOLD, "image": {"traits": []}}, "'traits' was unexpected"),
+            ({"flavor": GOLD, "image": {"properties": {"a": 1}}}, "image.properties.a"),
+            ({"flavor": GOLD, "limit": 0}, "limit"),
+            ({"flavor": GOLD, "limit": 1001}, "limit"),
+            ({"flavor": GOLD, "boot_from_volume": "no"}, "boot_from_volume"),
+            ({"flavor": GOLD, "in_tree": "x"}, "'in_tree' was unexpected"),
+            ({"flavor": with_specs(traits__CUSTOM_A="required")}, "Extra spec 'traits:CUSTOM_A' is not valid"),
+            ({"flavor": with_specs(hw__cpu_policy="dedicated")}, "Extra spec 'hw:cpu_policy' is not valid"),
+            ({"flavor": with_specs(resources__CUSTOM_A=1.5)}, "not '1.5'"),
+            ({"flavor": {"extra_specs": ZEROS}}, "The flavor asks for nothing"),
+            ({"flavor": GOLD, "image": {"properties": {"trait:nvme": "required"}}}, "trait:nvme"),
+            (
+                {
+                    "flavor": with_specs(trait__CUSTOM_A="forbidden"),
+                    "image": {"properties": {"trait:CUSTOM_A": "required"}},
+                },
+                "The image requires CUSTOM_A, which the flavor forbids",
+            ),
+        ]:
+            with subtests.test(body=body):
+                assert said in refused(service, **body)
 
 
 def test_a_conflict_is_decided_by_the_server(service: Service) -> None:
