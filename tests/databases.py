@@ -63,6 +63,7 @@ ON_SERVERS = (
     "tests/functional/scheduling/test_closing.py",
     "tests/functional/scheduling/test_handover.py",
     "tests/functional/scheduling/test_newcomers.py",
+    "tests/functional/scheduling/test_shared_resources.py",
     "tests/functional/scheduling/test_shares.py",
     "tests/functional/scheduling/test_uuids_of_requests.py",
     "tests/functional/test_concurrency.py",

@@ -143,6 +143,15 @@ class NodeInMaintenance(InvalidError):
     template = "The {operation} operation can't be performed on node {node} because it's in maintenance mode."
 
 
+class NodeKeptFree(InvalidError):
+    """A hold of the node has started, and no conductor has set the flag yet."""
+
+    template = (
+        "The {operation} operation can't be performed on node {node}: a planned hold has started, "
+        "and nobody has the node."
+    )
+
+
 class ServiceInMaintenance(ConflictError):
     template = (
         "Node {node} is in maintenance: its failed service cannot be aborted. Clear the maintenance flag first: "

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, Integer, Update, and_, bindparam, case, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Integer, Update, and_, bindparam, case, or_, select, update
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
@@ -18,7 +18,7 @@ from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.transaction import Writer, connection_of
 from baremetal_sched.errors.placement import TreeHeld
-from baremetal_sched.placement import waited_for
+from baremetal_sched.placement import closing, waited_for
 from baremetal_sched.placement.tables import (
     ALLOCATIONS,
     CLASSES,
@@ -93,8 +93,8 @@ class Trees:
             owners = [name for name, amounts in wanted.items() if self._part(root, amounts)]
             given = {"root": root, "consumer": takers[0], "givers": list(wanted)}
             connection = connection_of(writer)
-            take = _TAKE_UNWANTED if waited_for.is_newcomer(connection, root) else _TAKE
-            if len(owners) > 1 or not rows_changed(connection.execute(take, given)):
+            had_it = any(self._part(root, amounts) for amounts in held.values())
+            if len(owners) > 1 or not _take(connection, given, may_be_closed=had_it):
                 waited_for.require_unwanted(connection, [root])
                 uuid = writer.scalar(select(PROVIDERS.c.uuid).where(PROVIDERS.c.id == root))
                 several = " The request gives it to several." if len(owners) > 1 else ""
@@ -122,6 +122,14 @@ class Trees:
 
     def _grows(self, root: int, after: Amounts, before: Amounts) -> bool:
         return any(amount > before.get(key, 0) for key, amount in self._part(root, after).items())
+
+
+def _take(connection: Connection, given: Mapping[str, Any], *, may_be_closed: bool) -> bool:
+    take = _TAKE_UNWANTED if waited_for.is_newcomer(connection, given["root"]) else _TAKE
+    still_open = closing.take_any(connection, take, PROVIDERS, given)
+    if still_open is False and not may_be_closed:
+        raise StaleDataError("a hold of the machine has started meanwhile")
+    return still_open is not None
 
 
 def consumers_in(writer: Writer, root_id: int) -> list[str]:

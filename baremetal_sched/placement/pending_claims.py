@@ -30,9 +30,9 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db import compiled, requester, schema_state
-from baremetal_sched.db.clock import epoch, statement_epoch, utcnow
+from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.compiled import IDS
-from baremetal_sched.db.handover import HandoverNotes, notes_of
+from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.models import PendingClaim
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.types import Query, as_text, dump_json
@@ -40,11 +40,7 @@ from baremetal_sched.errors.scheduling import TooManyWaitingClaims, UuidTaken, W
 from baremetal_sched.placement import consumers
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
 from baremetal_sched.placement.tables import (
-    CLASSES,
-    INVENTORIES,
     PENDING_CLAIMS,
-    PROVIDERS,
-    is_open,
 )
 
 #: The schema's revision of the first release that hands machines over.
@@ -69,39 +65,7 @@ IS_WAITING = and_(PendingClaim.state == WAITING, PendingClaim.deadline > epoch()
 #: SQL condition: its deadline has passed, and its state has not been updated yet.
 IS_OVERDUE = and_(PendingClaim.state == WAITING, PendingClaim.deadline <= epoch())
 
-_ROOTS = PROVIDERS.alias("root")
 _QUEUE = PENDING_CLAIMS.c
-
-#: SELECT r.id, c.name FROM resource_providers p JOIN resource_providers r ON r.id = p.root_id
-#: JOIN resource_classes c ON c.id = r.mirrored_class_id
-#: JOIN inventories i ON i.provider_id = r.id AND i.resource_class_id = r.mirrored_class_id AND i.free > 0
-#: AND <it is open>
-#: WHERE (SELECT w.id FROM pending_claims w WHERE w.state = 'waiting' AND w.resource_class = c.name LIMIT 1) IS NOT NULL
-#: AND p.… (An EXISTS becomes a join, which reads all that wait.)
-_WANTED = (
-    select(_ROOTS.c.id, CLASSES.c.name)
-    .join_from(PROVIDERS, _ROOTS, _ROOTS.c.id == PROVIDERS.c.root_id)
-    .join(CLASSES, CLASSES.c.id == _ROOTS.c.mirrored_class_id)
-    .join(
-        INVENTORIES,
-        and_(
-            INVENTORIES.c.provider_id == _ROOTS.c.id,
-            INVENTORIES.c.resource_class_id == _ROOTS.c.mirrored_class_id,
-            INVENTORIES.c.free > 0,
-            is_open(INVENTORIES, statement_epoch),
-        ),
-    )
-    .where(
-        select(_QUEUE.id)
-        .where(_QUEUE.state == WAITING, _QUEUE.resource_class == CLASSES.c.name)
-        .limit(1)
-        .scalar_subquery()
-        .is_not(None)
-    )
-)
-_WANTED_PROVIDER = _WANTED.where(PROVIDERS.c.id == bindparam("provider", type_=Integer))  # PostgreSQL keeps its plan
-_WANTED_PROVIDERS = _WANTED.where(PROVIDERS.c.id.in_([IDS]))
-_WANTED_NODES = _WANTED.where(PROVIDERS.c.uuid.in_(bindparam("nodes", expanding=True)))
 
 _NOW = select(epoch()).scalar_subquery()  # read once, not for each row
 _OF_CLASS = select(_QUEUE.priority, _QUEUE.request_key, _QUEUE.id, _QUEUE.asked_at).where(
@@ -231,19 +195,6 @@ def _insert(session: Session, new: NewPendingClaim, **values: Any) -> PendingCla
         )
     )
     return session.scalars(select(PendingClaim).where(PendingClaim.uuid == new.uuid)).one()
-
-
-def wanted(connection: Connection, notes: HandoverNotes) -> dict[int, str]:
-    """Return the machines among those noted that are free now, and for whose class claims wait: the id of the provider,
-    and the name of the class."""
-    found: dict[int, str] = {}
-    if len(notes.providers) == 1:
-        found.update(compiled.run(connection, _WANTED_PROVIDER, {"provider": min(notes.providers)}).all())
-    elif notes.providers:
-        found.update(compiled.run(connection, _WANTED_PROVIDERS, {}, sorted(notes.providers)).all())
-    if notes.nodes:
-        found.update(connection.execute(_WANTED_NODES, {"nodes": sorted(notes.nodes)}).all())
-    return dict(sorted(found.items()))
 
 
 def entries(connection: Connection, resource_class: str, traits: Collection[str], limit: int) -> list[QueueEntry]:

@@ -13,6 +13,7 @@ from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.results import rows_changed
+from baremetal_sched.placement import closing
 from baremetal_sched.placement.consumers import ConsumerWrite
 from baremetal_sched.placement.tables import ALLOCATIONS, CLASSES, INVENTORIES, PROVIDERS, first_waiting_for, is_open
 
@@ -101,4 +102,4 @@ def _take(connection: Connection, given: dict[str, Any]) -> bool:
         both = _BUMP_AND_TAKE if gives else _BUMP_AND_TAKE_UNWANTED
         return rows_changed(compiled.change(connection, both, given)) > 0
     bumped = rows_changed(compiled.change(connection, _BUMP, given))
-    return bool(bumped and rows_changed(compiled.change(connection, _TAKE if gives else _TAKE_UNWANTED, given)))
+    return bool(bumped and closing.take(connection, _TAKE if gives else _TAKE_UNWANTED, INVENTORIES, given))

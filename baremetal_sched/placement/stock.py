@@ -19,7 +19,7 @@ from baremetal_sched.errors.placement import (
     UnknownClassInAllocation,
     UnknownProvider,
 )
-from baremetal_sched.placement import names, waited_for
+from baremetal_sched.placement import closing, names, waited_for
 from baremetal_sched.placement.consumers import ConsumerWrite
 from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDERS, is_open
 
@@ -165,10 +165,13 @@ def move(writer: Writer, growth: Mapping[tuple[int, int], int], own: Collection[
         amount = growth[key]
         if not amount:
             continue
-        plain = _TAKE_UNWANTED if waited_for.is_newcomer(connection, key[0]) else _TAKE
-        take = _TAKE_WITHHELD if key[0] in own else plain
-        statement = take if amount > 0 else _GIVE_BACK
         given = {"provider": key[0], "class_id": key[1], "growth": amount}
-        if not rows_changed(compiled.change(connection, statement, given)):
+        if amount > 0 and key[0] not in own:
+            plain = _TAKE_UNWANTED if waited_for.is_newcomer(connection, key[0]) else _TAKE
+            changed = closing.take(connection, plain, INVENTORIES, given)
+        else:
+            statement = _TAKE_WITHHELD if amount > 0 else _GIVE_BACK
+            changed = rows_changed(compiled.change(connection, statement, given)) > 0
+        if not changed:
             waited_for.require_unwanted(connection, {each for (each, _), more in growth.items() if more > 0})
             raise StaleDataError("another claim was faster")

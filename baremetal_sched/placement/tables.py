@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, literal, or_, select
+from sqlalchemy import ColumnElement, case, func, literal, or_, select
 
 from baremetal_sched.db import models
 from baremetal_sched.db.clock import epoch, row_epoch
@@ -29,18 +29,24 @@ def is_open(row: Any, now: type[epoch] = row_epoch) -> ColumnElement[bool]:
 
 
 _ROOT = PROVIDERS.alias("waited_root")
+_PLAIN = PROVIDERS.alias("plain_root")
 _WAITED_CLASS = CLASSES.alias("waited_class")
 
 
 def first_waiting(root: ColumnElement[int]) -> Any:
-    """SQL: a claim (its id) that waits for machines of the class of this one, known by the id of its root provider.
+    """SQL: a claim (its id) that waits for machines of the class of this one, known by the id of its root provider; if
+    that is no machine, but may be shared by some, any claim that waits.
 
     (SELECT w.id FROM pending_claims w WHERE w.state = 'waiting' AND w.resource_class = (SELECT c.name FROM
     resource_classes c JOIN resource_providers r ON r.mirrored_class_id = c.id WHERE r.id = <root>) LIMIT 1)
     """
     joined = _ROOT.join(_WAITED_CLASS, _WAITED_CLASS.c.id == _ROOT.c.mirrored_class_id)
     name = select(_WAITED_CLASS.c.name).select_from(joined).where(_ROOT.c.id == root)
-    return first_waiting_for(name.correlate_except(_ROOT, _WAITED_CLASS).scalar_subquery())
+    waits_for_class = first_waiting_for(name.correlate_except(_ROOT, _WAITED_CLASS).scalar_subquery())
+    is_plain = select(_PLAIN.c.id).where(_PLAIN.c.id == root, _PLAIN.c.mirrored_class_id.is_(None))
+    is_plain_root = is_plain.correlate_except(_PLAIN).exists()
+    waits = select(PENDING_CLAIMS.c.id).where(PENDING_CLAIMS.c.state == literal("waiting")).limit(1)
+    return func.coalesce(waits_for_class, case((is_plain_root, waits.scalar_subquery())))
 
 
 def first_waiting_for(class_name: Any) -> Any:

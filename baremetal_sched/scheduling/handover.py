@@ -34,7 +34,7 @@ from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import SchedulerError, UnavailableError
 from baremetal_sched.errors.placement import ConsumerConflict, SearchTookTooLong, TooManyCandidates
 from baremetal_sched.errors.scheduling import CannotBegin
-from baremetal_sched.placement import pending_claims
+from baremetal_sched.placement import freed_machines, pending_claims
 from baremetal_sched.placement.pending_claims import ALLOCATION, CLAIM, FAILED, SERVER, WAITING, QueueEntry
 from baremetal_sched.placement.tables import PROVIDERS
 from baremetal_sched.scheduling import claim_requests, claims, free_machines
@@ -192,7 +192,7 @@ class Desk:
     def _again(self, chance: Chance, most: int) -> Chance:
         """Return who may get the machine as the queue is now."""
         connection = self.session.connection()
-        machines = pending_claims.wanted(connection, HandoverNotes(nodes={chance.machine}))
+        machines = freed_machines.wanted(connection, HandoverNotes(nodes={chance.machine}))
         found = chances(connection, machines, most)
         return found[0] if found else replace(chance, entries=(), is_cut=False)
 
@@ -303,7 +303,7 @@ class ClaimHandover:
 
     def wanted(self, connection: Connection, notes: HandoverNotes) -> Sequence[Chance]:
         """Return the machines that were freed and that may fit a claim which waits."""
-        machines = pending_claims.wanted(connection, notes)
+        machines = freed_machines.wanted(connection, notes)
         return chances(connection, machines, self._most) if machines else ()
 
     def serve(self, session: Session, machines: Sequence[Chance]) -> None:
@@ -315,7 +315,7 @@ class ClaimHandover:
         self._database.write(partial(self._offer, machines=machines), deadline=deadline)
 
     def _offer(self, session: Session, machines: Collection[int]) -> None:
-        self._serve(session, pending_claims.wanted(session.connection(), HandoverNotes(providers=set(machines))))
+        self._serve(session, freed_machines.wanted(session.connection(), HandoverNotes(providers=set(machines))))
 
     def lock(self, connection: Connection, nodes: Collection[str]) -> None:
         """Lock these machines, waiting for those who have locked them."""
@@ -324,7 +324,7 @@ class ClaimHandover:
     def look_after(self, notes: HandoverNotes, deadline: float | None) -> None:
         """Hand over what a transaction has freed, after its commit, to who began to wait meanwhile."""
         try:
-            machines = self._database.select(partial(pending_claims.wanted, notes=notes), deadline=deadline)
+            machines = self._database.select(partial(freed_machines.wanted, notes=notes), deadline=deadline)
             if machines:
                 self._database.write(partial(self._serve, machines=machines), deadline=deadline)
         except SchedulerError as error:

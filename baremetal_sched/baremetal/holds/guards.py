@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.holds import rules
 from baremetal_sched.baremetal.holds.rules import LEGACY, LOCKOUT
+from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Hold, Node
 from baremetal_sched.errors.holds import NodeLockedOut
 from baremetal_sched.placement import projected
@@ -45,6 +46,16 @@ def require_no_lockout(session: Session, node: Node) -> None:
 def of_node(session: Session, node: Node) -> Sequence[Hold]:
     """Return the holds of ``node`` for reading."""
     return session.scalars(select(Hold).where(Hold.node_id == node.id)).all()
+
+
+def is_kept_free(session: Session, node: Node) -> bool:
+    """Return whether ``node`` is closed for a planned hold and nobody has it: it has no instance, and no consumer has
+    claimed it. Then it is not given out, although no conductor has set its flag yet."""
+    if node.closes_at is None or node.instance_uuid is not None:
+        return False
+    if node.closes_at > (session.scalar(select(epoch())) or 0.0):
+        return False
+    return not projected.consumers_of(session, node.uuid)
 
 
 def rests(session: Session, node: Node) -> bool:

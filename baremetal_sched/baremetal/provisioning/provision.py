@@ -25,6 +25,7 @@ from baremetal_sched.errors.baremetal import (
     NodeBusy,
     NodeInMaintenance,
     NodeIsRetired,
+    NodeKeptFree,
     NodeProtected,
     ServiceInMaintenance,
     TooManyAtOnce,
@@ -111,11 +112,13 @@ def request(session: Session, node: Node, order: Order, membership: Membership, 
     conductor.
 
     Raises Unanswered; NodeLockedOut, the errors of ``require_accepted``, NoValidHost, NoConductors, NodeLocked,
-    NodeInMaintenance, ServiceInMaintenance,
+    NodeInMaintenance, NodeKeptFree, ServiceInMaintenance,
     NodeProtected, NodeIsRetired, TooManyAtOnce, and InvalidValue if the node is not fit for it.
     """
     guards.require_no_lockout(session, node)
     require_accepted(node, order.verb)
+    if order.event == "deploy" and guards.is_kept_free(session, node):
+        raise NodeKeptFree(operation="provisioning", node=node.uuid)
     owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
     nodes.require_unlocked(node)
     if node.maintenance and order.event in _NOT_IN_MAINTENANCE:

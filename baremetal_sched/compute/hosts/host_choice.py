@@ -60,6 +60,7 @@ class HostRequest:
     ``group`` is a conductor group, ``node`` and ``excluded`` are UUIDs. Of ``extra_specs`` the capabilities count,
     which the node has to have. ``project``: nodes of other projects do not count; None: all nodes do. ``served``: a
     conductor has to serve the node. ``version``: the microversion of placement that the query is written for.
+    ``anchor``: only the machine with this UUID is looked at, and what it shares.
     """
 
     query: str
@@ -70,10 +71,12 @@ class HostRequest:
     project: str | None = None
     served: bool = True
     version: int = VERSION
+    anchor: str | None = None
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON: equal documents ask for the same."""
-        return asdict(self) | {"extra_specs": dict(self.extra_specs), "excluded": sorted(self.excluded)}
+        values = {name: value for name, value in asdict(self).items() if name != "anchor"}
+        return values | {"extra_specs": dict(self.extra_specs), "excluded": sorted(self.excluded)}
 
     def machine_class(self) -> str:
         """Return the class of the node that it asks for. The class may not exist yet.
@@ -104,11 +107,14 @@ class HostRequest:
         tree = groups[""].in_tree if "" in groups else None
         if node != (self.node or node) or node != (tree or node):
             return None
+        if not tree and "" in groups and len(groups[""].resources) > 1:
+            # Others than the machine may give some of it.
+            return replace(self, anchor=node)
         return replace(self, query=self.query if tree else f"{self.query}&in_tree={node}")
 
     def parsed(self, limit: int | None) -> CandidateRequest:
         """The query, for at most ``limit`` candidates. Raises BadQuery."""
-        return replace(_parsed(self.query, self.version), limit=limit)
+        return replace(_parsed(self.query, self.version), limit=limit, anchor=self.anchor)
 
     def places(self) -> list[Check]:
         """Return the checks of the zone, of the named node and of nodes that were tried before."""

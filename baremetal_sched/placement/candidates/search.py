@@ -3,7 +3,7 @@
 import random
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from sqlalchemy import Connection
@@ -139,6 +139,8 @@ def _first(
 ) -> Iterator[Found]:
     """Return an iterator over candidates, at most ``limit``."""
     if single_provider.applies(connection, resolved):
+        if resolved.anchor is not None:
+            resolved = replace(resolved, groups=tuple(replace(each, tree=resolved.anchor) for each in resolved.groups))
         return iter(single_provider.search(connection, resolved, limit))
     return general(connection, resolved, limit, breadth_first=options.breadth_first, time_limit=time_limit)
 

@@ -196,7 +196,7 @@ def test_it_is_said_why(served: Service) -> None:
     assert (said["offered"], [each["label"] for each in said["reasons"]]) == (False, ["hold"])
     assert said["reasons"][0]["reason"].startswith("It is kept free (window, by its system, from 2")
     assert said["reasons"][0]["reason"].endswith("): switch.")
-    assert said["reasons"][0]["remedy"].endswith(f"openstack baremetal node hold remove {uuid} {made['uuid']}.")
+    assert said["reasons"][0]["remedy"].endswith(f"openstack baremetal node hold remove {uuid} {made['uuid']}")
     assert said["remarks"][0]["reason"].startswith("The last of these holds ends at 2")
     sweep(served)
     (reason,) = served.http.get("/scheduling/v1/nodes/n1/availability").json["reasons"]

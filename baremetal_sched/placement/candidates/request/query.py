@@ -83,7 +83,8 @@ class CandidateRequest:
     """What is asked for: groups by suffix in the order of the query, and what holds for all of them.
 
     ``root_required`` are conditions on the root of a candidate's tree. Each set of ``same_subtrees`` names groups of
-    which one's provider has to be an ancestor of those of the others, or the same.
+    which one's provider has to be an ancestor of those of the others, or the same. ``anchor``: only candidates of the
+    tree with this root (a UUID), which may share with others; no query says that.
     """
 
     groups: dict[str, RequestGroup]
@@ -91,6 +92,7 @@ class CandidateRequest:
     group_policy: str | None = None
     root_required: TraitConditions = field(default_factory=TraitConditions)
     same_subtrees: list[frozenset[str]] = field(default_factory=list)
+    anchor: str | None = None
 
     @property
     def is_large(self) -> bool:

@@ -110,7 +110,7 @@ def recall(connection: Connection, request: CandidateRequest, version: int) -> R
 
 def names_places(request: CandidateRequest) -> bool:
     """Return whether the request names trees or aggregates."""
-    return any(
+    return request.anchor is not None or any(
         group.in_tree or group.aggregates.member_of or group.aggregates.forbidden for group in request.groups.values()
     )
 
@@ -133,6 +133,8 @@ def _mentioned(request: CandidateRequest) -> tuple[list[str], set[str]]:
 def _resolved(request: CandidateRequest, ids: Ids, version: int) -> ResolvedRequest | None:
     if not all(_is_possible(group, ids) for group in request.groups.values()):
         return None
+    if request.anchor is not None and request.anchor not in ids.roots:
+        return None
     return by_ids(request, ids, version)
 
 
@@ -151,6 +153,7 @@ def by_ids(request: CandidateRequest, ids: Ids, version: int) -> ResolvedRequest
         few_classes=frozenset(ids.few["class"]),
         few_traits=frozenset(ids.few["trait"]),
         few_aggregates=frozenset(ids.few["aggregate"]),
+        anchor=None if request.anchor is None else ids.roots[request.anchor],
     )
 
 
@@ -185,7 +188,7 @@ def _asked(request: CandidateRequest) -> dict[str, Collection[str]]:
     groups = request.groups.values()
     classes, traits = _mentioned(request)
     aggregates = set[str]().union(*(group.aggregates.forbidden.union(*group.aggregates.member_of) for group in groups))
-    trees = {group.in_tree for group in groups if group.in_tree is not None}
+    trees = {tree for tree in (request.anchor, *(group.in_tree for group in groups)) if tree is not None}
     return {"class": classes, "trait": traits, "aggregate": aggregates, "tree": trees}
 
 

@@ -42,7 +42,8 @@ class Group:
 
 @dataclass(frozen=True)
 class ResolvedRequest:
-    """A request by ids. ``one_per_tree``: no two providers of one tree may give (before 1.29).
+    """A request by ids. ``one_per_tree``: no two providers of one tree may give (before 1.29). ``anchor``: the root of
+    the only tree that is looked into.
 
     ``few_…`` are those of its classes, traits and aggregates that few providers have: a search starts from them.
     """
@@ -58,6 +59,7 @@ class ResolvedRequest:
     few_classes: frozenset[int] = frozenset()
     few_traits: frozenset[int] = frozenset()
     few_aggregates: frozenset[int] = frozenset()
+    anchor: int | None = None
 
     def asks_like(self, other: "ResolvedRequest") -> bool:
         """Return whether both stand for the same ids. Both are of the same request."""

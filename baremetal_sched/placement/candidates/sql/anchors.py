@@ -73,6 +73,9 @@ def batches(
     connection: Connection, resolved: ResolvedRequest, sharing: Sequence[Provider], page_sizer: PageSizer
 ) -> Iterator[list[int]]:
     """Ids of roots, each once, a page at a time; always the same order for the same data."""
+    if resolved.anchor is not None:
+        yield [resolved.anchor]
+        return
     needs = _needs(resolved, sharing)
     pinned = {need.group.tree for need in needs if need.group.tree is not None and not need.shareable}
     if pinned:

@@ -1,0 +1,91 @@
+"""Machines that may have become free for those who wait: what a transaction has noted, and who shares it."""
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Integer, Select, and_, bindparam, select, union_all
+
+from baremetal_sched.db import compiled
+from baremetal_sched.db.clock import statement_epoch
+from baremetal_sched.db.compiled import IDS
+from baremetal_sched.db.handover import HandoverNotes
+from baremetal_sched.placement.tables import (
+    CLASSES,
+    INVENTORIES,
+    PROVIDER_AGGREGATES,
+    PROVIDER_TRAITS,
+    PROVIDERS,
+    TRAITS,
+    first_waiting_for,
+    is_open,
+)
+from baremetal_sched.placement.traits import SHARING_TRAIT
+
+_ROOTS = PROVIDERS.alias("root")
+
+#: SELECT r.id, c.name FROM resource_providers p JOIN resource_providers r ON r.id = p.root_id
+#: JOIN resource_classes c ON c.id = r.mirrored_class_id
+#: JOIN inventories i ON i.provider_id = r.id AND i.resource_class_id = r.mirrored_class_id AND i.free > 0
+#: AND <it is open>
+#: WHERE (SELECT w.id FROM pending_claims w WHERE w.state = 'waiting' AND w.resource_class = c.name LIMIT 1) IS NOT NULL
+#: AND p.… (An EXISTS becomes a join, which reads all that wait.)
+_FREE_AND_WANTED = (
+    select(_ROOTS.c.id, CLASSES.c.name)
+    .select_from(_ROOTS)
+    .join(CLASSES, CLASSES.c.id == _ROOTS.c.mirrored_class_id)
+    .join(
+        INVENTORIES,
+        and_(
+            INVENTORIES.c.provider_id == _ROOTS.c.id,
+            INVENTORIES.c.resource_class_id == _ROOTS.c.mirrored_class_id,
+            INVENTORIES.c.free > 0,
+            is_open(INVENTORIES, statement_epoch),
+        ),
+    )
+    .where(first_waiting_for(CLASSES.c.name).is_not(None))
+)
+_WANTED = _FREE_AND_WANTED.join(PROVIDERS, PROVIDERS.c.root_id == _ROOTS.c.id)
+
+#: At most so many machines are looked at for a shared resource that becomes free; the sweep looks at all.
+_MOST_SHARING = 10
+_OWN, _OTHERS = PROVIDER_AGGREGATES.alias("own"), PROVIDER_AGGREGATES.alias("others")
+#: The same for machines that share what a provider gives:
+#: … JOIN provider_aggregates others ON others.provider_id = r.id JOIN provider_aggregates own
+#: ON own.aggregate_id = others.aggregate_id JOIN resource_providers p ON p.id = own.provider_id
+#: WHERE p.mirrored_class_id IS NULL AND <p has the trait of those that share> … LIMIT 10
+_SHARES = (
+    select(PROVIDER_TRAITS.c.provider_id)
+    .join(TRAITS, TRAITS.c.id == PROVIDER_TRAITS.c.trait_id)
+    .where(PROVIDER_TRAITS.c.provider_id == PROVIDERS.c.id, TRAITS.c.name == SHARING_TRAIT)
+    .exists()
+)
+_WANTED_SHARING = (
+    _FREE_AND_WANTED.join(_OTHERS, _OTHERS.c.provider_id == _ROOTS.c.id)
+    .join(_OWN, _OWN.c.aggregate_id == _OTHERS.c.aggregate_id)
+    .join(PROVIDERS, PROVIDERS.c.id == _OWN.c.provider_id)
+    .where(PROVIDERS.c.mirrored_class_id.is_(None), _SHARES)
+)
+
+
+def _with_sharing(condition: ColumnElement[bool]) -> Select[Any]:
+    """Return the query of the machines of providers that meet the condition, and of machines that share these."""
+    sharing = _WANTED_SHARING.where(condition).limit(_MOST_SHARING).subquery("sharing")
+    found = union_all(_WANTED.where(condition), select(sharing)).subquery("wanted")
+    return select(found)
+
+
+_WANTED_PROVIDER = _with_sharing(PROVIDERS.c.id == bindparam("provider", type_=Integer))  # PostgreSQL keeps its plan
+_WANTED_PROVIDERS = _with_sharing(PROVIDERS.c.id.in_([IDS]))
+_WANTED_NODES = _WANTED.where(PROVIDERS.c.uuid.in_(bindparam("nodes", expanding=True)))
+
+
+def wanted(connection: Connection, notes: HandoverNotes) -> dict[int, str]:
+    """Return the machines among those noted that are free now, and for whose class claims wait: the id of the provider,
+    and the name of the class."""
+    found: dict[int, str] = {}
+    if len(notes.providers) == 1:
+        found.update(compiled.run(connection, _WANTED_PROVIDER, {"provider": min(notes.providers)}).all())
+    elif notes.providers:
+        found.update(compiled.run(connection, _WANTED_PROVIDERS, {}, sorted(notes.providers)).all())
+    if notes.nodes:
+        found.update(connection.execute(_WANTED_NODES, {"nodes": sorted(notes.nodes)}).all())
+    return dict(sorted(found.items()))
