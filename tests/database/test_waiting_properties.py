@@ -153,6 +153,16 @@ class Model:
         looked_at = self.looked_at(machine.columns["resource_class"], most)
         return next((one for one in looked_at if one.asked.fits(machine)), None)
 
+    def may_get(self, waiter: Waiter, machine: Machine, most: int) -> bool:
+        """Return whether the machine may be given to this claim: none ahead of it fits. If there may be more entries
+        than are looked at, each project has a turn, so that the second of a project may be passed over."""
+        queue = self.queue(machine.columns["resource_class"])
+        ahead = queue[: queue.index(waiter)]
+        turns = [(one.priority, one.asked.project) for one in ahead]
+        had_turn = [most < MANY and turn in turns[:place] for place, turn in enumerate(turns)]
+        passed_over = [one for one, had in zip(ahead, had_turn, strict=True) if not had and one.asked.fits(machine)]
+        return waiter.asked.fits(machine) and not passed_over
+
 
 # -- the service beside it ---------------------------------------------------------------------------------------------
 
@@ -378,12 +388,12 @@ class Story:
                 waiter.state = what
             elif what == pending_claims.FAILED:
                 assert waiter.busy
-                assert any(self.model.served(machine, most) is waiter for machine in self.model.machines)
+                assert any(self.model.may_get(waiter, machine, most) for machine in self.model.machines)
                 waiter.state = what
             else:
                 machine = next(one for one in self.model.machines if one.uuid == what)
                 assert not waiter.busy
-                assert self.model.served(machine, most) is waiter
+                assert self.model.may_get(waiter, machine, most)
                 waiter.state, machine.holder = "claimed", uuid
         self.door.noted.clear()
 

@@ -12,11 +12,11 @@ from tests import examples
 def _as_before() -> Iterator[None]:
     before = examples._times
     yield
-    examples.choose(few=before < 1)
+    examples.choose(few=before < 0.5)
 
 
 def test_the_first_tier_tries_few(subtests: pytest.Subtests) -> None:
-    for few, expected in [(True, (50, 10, 20)), (False, (250, 25, 100))]:
+    for few, expected in [(True, (50, 10, 20)), (False, (125, 12, 50))]:
         with subtests.test(few=few):
             examples.choose(few=few)
             assert (examples.examples(250), examples.examples(25), settings.default.max_examples) == expected

@@ -103,8 +103,11 @@ def test_a_refused_version_is_answered_without_one(secured: Service, subtests: p
     for version, status, message in [
         ("1.40", 406, "Invalid microversion: Unacceptable version header: 1.40"),
         ("0.5", 406, "Invalid microversion: Unacceptable version header: 0.5"),
-        ("LATEST", 400, "Invalid microversion: invalid version string: LATEST"),
-        ("1", 400, "Invalid microversion: invalid version string: 1"),
+        ("2.0", 406, "Invalid microversion: Unacceptable version header: 2.0"),
+        *(
+            (text, 400, f"Invalid microversion: invalid version string: {text}")
+            for text in ("LATEST", "1", "pony.horse", "1.2.3")
+        ),
     ]:
         with subtests.test(version=version):
             response = ask(secured, "GET", "/resource_providers", version=version)

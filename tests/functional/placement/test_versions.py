@@ -32,6 +32,7 @@ STATUSES: list[tuple[int, str, str, Any, int, int]] = [
     (4, "GET", f"{PROVIDERS}?resources=VCPU:1", None, 400, 200),
     (5, "DELETE", f"{PROVIDERS}/{CHILD}/inventories", None, 405, 204),
     (6, "GET", "/traits", None, 404, 200),
+    (6, "GET", "/traits/HW_CPU_X86_AVX", None, 404, 204),
     (6, "GET", f"{ONE}/traits", None, 404, 200),
     (6, "PUT", f"{ONE}/traits", {"traits": [], "resource_provider_generation": 1}, 404, 200),
     (6, "DELETE", f"{ONE}/traits", None, 404, 204),
