@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from baremetal_sched.cli.demo import service
-from baremetal_sched.cli.demo.client import DemoFailed
+from baremetal_sched.cli.demo import client, service
+from baremetal_sched.cli.demo.client import DemoAnswer, DemoClient, DemoFailed
 from baremetal_sched.cli.demo.service import Process, Service
 
 
@@ -38,6 +38,7 @@ class Popen:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(service, "time", clock)
+    monkeypatch.setattr(client, "time", clock)
     return clock
 
 
@@ -89,3 +90,16 @@ def test_a_start_is_given_up_after_five_minutes(make: Callable[..., Service], cl
 
 def test_what_is_ready_when_it_ends_has_started(make: Callable[..., Service]) -> None:
     assert make(ends_at=0)._await(lambda: SimpleNamespace(), "serve")
+
+
+def test_a_request_is_repeated_while_the_service_is_too_busy(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    free_at = 20.0
+    monkeypatch.setattr(
+        DemoClient, "_send_once", lambda *given: DemoAnswer(503 if clock.now < free_at else 202, {"sent": given[1:3]})
+    )
+    demo = DemoClient("http://demo.invalid")
+    answer = demo.baremetal("PUT", "/nodes/n1/states/provision")
+    assert (answer.status, answer.body["sent"]) == (202, ("PUT", "/baremetal/v1/nodes/n1/states/provision"))
+    free_at = 1000.0
+    assert demo.baremetal("PUT", "/nodes/n1/states/provision").status == 503
+    assert clock.now < 400

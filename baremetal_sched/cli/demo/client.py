@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
@@ -17,6 +18,9 @@ PLACEMENT_VERSION = "1.39"
 
 #: Longer than any request may take: a busy machine is no failure.
 _TIMEOUT_SECONDS = 120
+#: Seconds for which a request is repeated, and between two of them.
+_RETRY_SECONDS = 300
+_PAUSE = 0.5
 
 
 class DemoFailed(Exception):
@@ -60,7 +64,16 @@ class DemoClient:
         return self.send(method, f"/placement{path}", body, headers)
 
     def send(self, method: str, path: str, body: Any, headers: dict[str, str]) -> DemoAnswer:
-        """Send a request. Raises DemoFailed if there is no answer, or no readable one."""
+        """Send a request, again as long as the answer is 503: nothing was done then, and it may succeed in a moment.
+
+        Raises DemoFailed if there is no answer, or no readable one.
+        """
+        until = time.monotonic() + _RETRY_SECONDS
+        while (answer := self._send_once(method, path, body, headers)).status == 503 and time.monotonic() < until:
+            time.sleep(_PAUSE)
+        return answer
+
+    def _send_once(self, method: str, path: str, body: Any, headers: dict[str, str]) -> DemoAnswer:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Accept": "application/json", **headers}
         if data is not None:
