@@ -94,6 +94,10 @@ class ServerStateRefused(ConflictError):
     template = "Cannot '{action}' instance {server} while it is in {attr} {value}"
 
 
+class PinRefused(ConflictError):
+    template = "The server cannot be pinned to availability zone {zone}: {reason}"
+
+
 class ServerLocked(ConflictError):
     template = "Instance {server} is locked"
 

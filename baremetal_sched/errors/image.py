@@ -52,7 +52,8 @@ class ImageDataRefused(InvalidError):
 
     template = (
         "This service stores no image data. Put the data on a web server, and set its URL with an import "
-        '(POST /v2/images/{image}/import, method "web-download", with its uri) or with the property image_source.'
+        '(POST /v2/images/{image}/import, method "web-download", with its uri) or with the property image_source. The '
+        "image's record is still there, and can be booted as it is. To delete it: openstack image delete {image}"
     )
 
 

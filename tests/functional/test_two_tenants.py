@@ -105,7 +105,8 @@ def plant(service: Service, tenant: Tenant) -> None:
     tenant.ids |= {
         "claim": claim.json["uuid"],
         "hold": held.json["uuid"],
-        "server_id": uuid, "ident": ident, "flavor_id": flavor["id"], "name": pair["name"], "project_id": project,
+        "server_id": uuid, "ident": ident, "image_id": ident, "flavor_id": flavor["id"],
+        "name": pair["name"], "project_id": project,
         "request_id": actions[0]["request_id"], "member": member["member"], "tag": tenant.words[-4],
         "key": "note", "network": "n", "alias": "os-keypairs", "shared": shared, "node": node,
     }  # fmt: skip

@@ -68,7 +68,7 @@ ORIGINALS = (
         "nova",
         "compute",
         compute_policies.RULES,
-        frozenset({compute_policies.ROUTES_OF_ALL, compute_policies.ANY_ACTION}),
+        frozenset({compute_policies.ROUTES_OF_ALL, compute_policies.IMAGES, compute_policies.ANY_ACTION}),
     ),
     Original("glance", "image", image_policies.RULES),
 )

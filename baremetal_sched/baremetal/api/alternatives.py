@@ -67,6 +67,15 @@ def alternatives(routes: Iterable[BaremetalRoute]) -> Iterator[BaremetalRoute]:
             yield from _of_node(route, match[1], match[2] or "")
         elif match := _BELOW_DRIVERS.fullmatch(route.path):
             yield replace(route, path=f"/v1/drivers/{match[1]}/<name>{match[2]}")
+            if "<" not in match[2]:
+                yield _of_driver(route, f"{match[1]}{match[2]}")
+        elif route.path == "/v1/drivers/<name>/properties":
+            yield _of_driver(route, "properties")
+
+
+def _of_driver(route: BaremetalRoute, rest: str) -> BaremetalRoute:
+    """Return the route at an address whose query string names the driver."""
+    return replace(route, path=f"/v1/drivers/{rest}", view=named("name", "driver_name", route.view, in_body=False))
 
 
 def _of_node(route: BaremetalRoute, controller: str, rest: str) -> Iterator[BaremetalRoute]:

@@ -20,6 +20,7 @@ from baremetal_sched.errors.baremetal import (
     ParentLocked,
 )
 from baremetal_sched.errors.compute import MachineRefuses
+from baremetal_sched.image.access import ImageRequester
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.http_errors import HttpError
 from baremetal_sched.web.policy import Target
@@ -76,6 +77,11 @@ class ComputeCall(Call):
     def viewer(self) -> str | None:
         """The project whose view this is; None for an administrator, who sees everything."""
         return None if self.is_admin else self.project_id
+
+    @property
+    def image_requester(self) -> ImageRequester:
+        """Return the caller as the image API knows it."""
+        return ImageRequester(self.project_id, is_admin=self.is_admin)
 
     def require_for(self, project_id: str) -> None:
         """Raise NotAllowed unless the caller may do what is requested with a resource of a project.

@@ -12,7 +12,7 @@ from baremetal_sched.web.http_errors import message_of
 
 
 class ComputeApi(WaitingApi):
-    """The compute API (Nova v2.1, microversions 2.1 to 2.100)."""
+    """The compute API (Nova v2.1, microversions 2.1 to 2.104)."""
 
     name = "compute"
     is_of_projects = True

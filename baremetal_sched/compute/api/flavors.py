@@ -9,9 +9,15 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.compute.api.call import ComputeCall
 from baremetal_sched.compute.api.policies import name_of
+from baremetal_sched.compute.api.server_filters import part_of
 from baremetal_sched.compute.flavors import flavors
 from baremetal_sched.compute.schemas import flavors as forms
-from baremetal_sched.compute.schemas.flavors import DESCRIPTION_SINCE, EXTRA_SPECS_SINCE, SWAP_IS_NUMBER_SINCE
+from baremetal_sched.compute.schemas.flavors import (
+    BY_NAME_SINCE,
+    DESCRIPTION_SINCE,
+    EXTRA_SPECS_SINCE,
+    SWAP_IS_NUMBER_SINCE,
+)
 from baremetal_sched.compute.schemas.form import to_boolean, to_integer
 from baremetal_sched.db.models import Flavor
 from baremetal_sched.db.paging import Page, SortKey
@@ -39,12 +45,12 @@ def detail(call: ComputeCall, row: Any) -> dict[str, Any]:
         "disk": row.root_gb,
         "swap": row.swap_mb if row.swap_mb or call.version >= SWAP_IS_NUMBER_SINCE else "",
         "OS-FLV-EXT-DATA:ephemeral": row.ephemeral_gb,
-        "OS-FLV-DISABLED:disabled": False,
         "vcpus": row.vcpus,
         "os-flavor-access:is_public": bool(row.is_public),
-        "rxtx_factor": row.rxtx_factor,
         "links": call.links("flavors", row.flavorid),
     }
+    if call.version < BY_NAME_SINCE:
+        document |= {"OS-FLV-DISABLED:disabled": False, "rxtx_factor": row.rxtx_factor}
     if call.version >= DESCRIPTION_SINCE:
         document["description"] = row.description
     if call.version >= EXTRA_SPECS_SINCE and call.shows_extra_specs:
@@ -52,8 +58,8 @@ def detail(call: ComputeCall, row: Any) -> dict[str, Any]:
     return document
 
 
-#: Parameters of the lists.
-PARAMETERS = (*PAGING, "is_public", "minRam", "minDisk")
+#: Parameters of the lists; ``name`` since 2.102.
+PARAMETERS = (*PAGING, "is_public", "minRam", "minDisk", "name")
 
 #: Columns by the members of the body that set them; numbers with the least that each may be.
 _NUMBERS = {
@@ -106,10 +112,12 @@ def _answer(call: ComputeCall, session: Session, flavor_id: str) -> Response:
 
 
 def _list(call: ComputeCall, session: Session, view: Any) -> Response:
-    query = Query(call, PARAMETERS)
+    is_old = call.version < BY_NAME_SINCE
+    query = Query(call, [name for name in PARAMETERS if name != "name" or not is_old])
     limit = query.limit(least=0)
     sort, within = query.sort([SortKey("flavorid")]), flavors.visible_to(call.viewer)
-    page = Page(limit, query.text("marker"), sort, flavors.SORT_KEYS, "flavorid", within)
+    keys = {name: key for name, key in flavors.SORT_KEYS.items() if name != "rxtx_factor" or is_old}
+    page = Page(limit, query.text("marker"), sort, keys, "flavorid", within)
     rows = flavors.list_page(session, page, *_conditions(call, query))
     document: dict[str, Any] = {"flavors": [view(call, row) for row in rows]}
     if rows and len(rows) == limit:
@@ -122,6 +130,8 @@ def _conditions(call: ComputeCall, query: Query) -> list[ColumnElement[bool]]:
     for name, column in (("minRam", Flavor.memory_mb), ("minDisk", Flavor.root_gb)):
         if (least := query.integer(name)) is not None:
             conditions.append(column >= least)
+    if call.version >= BY_NAME_SINCE and (part := query.text("name")) is not None:
+        conditions.append(part_of("name", Flavor.name, part))
     return conditions
 
 

@@ -1,6 +1,6 @@
 """The rules of the compute API: Nova's names, checks, scopes and former checks, for what is served here.
 
-``ROUTES_OF_ALL`` and ``ANY_ACTION`` are not Nova's, which asks for nothing there.
+``ROUTES_OF_ALL``, ``IMAGES`` and ``ANY_ACTION`` are not Nova's, which asks for nothing there.
 """
 
 from typing import NamedTuple
@@ -99,6 +99,8 @@ def name_of(subject: str, operation: str = "") -> str:
 
 #: Anyone with a token may use the route.
 ROUTES_OF_ALL = name_of("flavors")
+#: Images, for which Glance has rules, and this API none.
+IMAGES = name_of("images")
 #: An action of a server or of a flavor, each of which has a rule of its own.
 ANY_ACTION = name_of("actions")
 
@@ -106,6 +108,7 @@ _OWN_RULES = tuple(
     policy.RuleDefault(name, _ANYONE, description=description, scope_types=["system", "domain", "project"])
     for name, description in (
         (ROUTES_OF_ALL, "List and see flavors: public ones, and private ones that the project has access to"),
+        (IMAGES, "List and see images, below 2.36: those that the image API shows the project"),
         (ANY_ACTION, "Ask for an action of a server or a flavor; the rule of the action counts besides"),
     )
 )
@@ -179,6 +182,12 @@ _SERVERS = (
     _rule("ips:index", _READER, "List the addresses of a server"),
     _rule("ips:show", _READER, "List the addresses of a server on a network"),
     _rule("os-extended-server-attributes", _ADMIN, "See a server's host, node and other extended attributes"),
+    _rule(
+        "os-security-groups:list",
+        _READER,
+        "List the security groups of a server",
+        was=_former("os-security-groups"),
+    ),
     _rule("servers:create", _MEMBER, "Create servers"),
     _rule("servers:create:forced_host", _ADMIN, "Name the node of a new server in availability_zone"),
     _rule(REQUESTED_DESTINATION, _ADMIN, "Name the node of a new server in hypervisor_hostname"),

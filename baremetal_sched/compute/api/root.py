@@ -11,7 +11,7 @@ from baremetal_sched.web.responses import json_response
 
 MAJOR = 2
 MINIMUM = 1
-MAXIMUM = 100
+MAXIMUM = 104
 
 VERSIONS = Microversions("compute", MAJOR, MINIMUM, MAXIMUM, legacy_header="X-OpenStack-Nova-API-Version")
 
@@ -47,6 +47,7 @@ def _version(call: ComputeCall) -> dict[str, Any]:
 EXTENSIONS = {
     "extensions": "Extensions",
     "flavors": "Flavors",
+    "images": "Images",
     "limits": "Limits",
     "os-availability-zone": "AvailabilityZone",
     "os-flavor-access": "FlavorAccess",
@@ -57,6 +58,8 @@ EXTENSIONS = {
     "os-lock-server": "LockServer",
     "os-quota-sets": "Quotas",
     "os-rescue": "Rescue",
+    "os-scheduler-hints": "SchedulerHints",
+    "os-security-groups": "SecurityGroups",
     "os-server-tags": "ServerTags",
     "server-metadata": "ServerMetadata",
     "servers": "Servers",

@@ -25,15 +25,20 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.http_errors import BadRequest
 from baremetal_sched.web.responses import empty_response, json_response
 
-#: Actions that Nova has and this service has not.
-NOT_HERE = frozenset(
+#: Actions that Nova has and this service has not. Of these Nova answers 501 to the first ones, if a hypervisor lacks
+#: them, and never to the others, of which clients take 501 for success.
+NOT_IMPLEMENTED = frozenset(
     {
-        *("addFixedIp", "addFloatingIp", "addSecurityGroup", "changePassword", "confirmResize", "createBackup"),
-        *("createImage", "evacuate", "injectNetworkInfo", "migrate", "os-getConsoleOutput"),
-        *("os-getRDPConsole", "os-getSerialConsole", "os-getSPICEConsole", "os-getVNCConsole", "os-migrateLive"),
-        *("os-resetState", "pause", "removeFixedIp", "removeFloatingIp", "removeSecurityGroup", "resetNetwork"),
-        *("resize", "restore", "resume", "revertResize", "shelve", "shelveOffload", "suspend", "trigger_crash_dump"),
-        *("unpause", "unshelve"),
+        *("changePassword", "os-getConsoleOutput", "os-getRDPConsole", "os-getSerialConsole", "os-getSPICEConsole"),
+        *("os-getVNCConsole", "pause", "unpause"),
+    }
+)
+NOT_HERE = NOT_IMPLEMENTED | frozenset(
+    {
+        *("addFixedIp", "addFloatingIp", "addSecurityGroup", "confirmResize", "createBackup", "createImage"),
+        *("evacuate", "injectNetworkInfo", "migrate", "os-migrateLive", "os-resetState", "removeFixedIp"),
+        *("removeFloatingIp", "removeSecurityGroup", "resetNetwork", "resize", "restore", "resume", "revertResize"),
+        *("shelve", "shelveOffload", "suspend", "trigger_crash_dump", "unshelve"),
     }
 )
 
@@ -44,7 +49,8 @@ def act(call: ComputeCall, session: Session, server_id: str) -> Response:
     action = ACTIONS.get(name)
     if action is None:
         if name in NOT_HERE:
-            raise NotImplementedHere(message=f"The action {name} is not implemented for servers on bare metal.")
+            refused = NotImplementedHere if name in NOT_IMPLEMENTED else BadRequest
+            raise refused(message=f"The action {name} is not implemented for servers on bare metal.")
         raise InvalidValue(message=f"There is no such action: {name}")
     call.require(action.policy)
     call.action_rule = action.policy

@@ -1,4 +1,4 @@
-"""/servers/{server_id}/metadata, tags (from 2.26) and ips"""
+"""/servers/{server_id}/metadata, tags (from 2.26), ips and os-security-groups"""
 
 from flask import Response
 from sqlalchemy import Connection
@@ -109,3 +109,13 @@ def show_network(call: ComputeCall, connection: Connection, server_id: str, netw
     if network not in addresses:
         raise NetworkNotFound(server=server_id, network=network)
     return json_response({network: addresses[network]})
+
+
+def list_security_groups(call: ComputeCall, session: Session, server_id: str) -> Response:
+    """GET /servers/{server_id}/os-security-groups: they are names, without rules"""
+    server = find(call, session, server_id)
+    groups = [
+        {"id": name, "name": name, "description": "", "tenant_id": server.project_id, "rules": []}
+        for name in sorted(set(server.security_groups))
+    ]
+    return json_response({"security_groups": groups})

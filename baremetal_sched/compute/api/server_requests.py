@@ -20,7 +20,6 @@ from baremetal_sched.compute.servers.server_operations import Rebuild
 from baremetal_sched.compute.servers.servers import MOST_AT_ONCE, NewServers
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.compute import FlavorWithoutDisk
-from baremetal_sched.image.access import ImageRequester
 
 _LETTERS = string.ascii_letters + string.digits
 _PASSWORD_LENGTH = 12
@@ -65,7 +64,7 @@ def new_servers(call: ComputeCall, session: Session, body: Mapping[str, Any], pa
     return NewServers(
         name=asked["name"],
         flavor=_with_disk(call, own_copies.copy_of_flavor(session, str(asked["flavorRef"]), call.viewer)),
-        image=own_copies.copy_of_image(session, _image_ref(asked), _image_requester(call)),
+        image=own_copies.copy_of_image(session, _image_ref(asked), call.image_requester),
         admin_password=password,
         count=_count(asked),
         hostname=asked.get("hostname"),
@@ -98,7 +97,7 @@ def rebuild(call: ComputeCall, session: Session, asked: Mapping[str, Any], passw
         changes["user_data"] = asked["user_data"]
     preserve = asked.get("preserve_ephemeral")
     return Rebuild(
-        image=own_copies.copy_of_image(session, asked["imageRef"], _image_requester(call)),
+        image=own_copies.copy_of_image(session, asked["imageRef"], call.image_requester),
         admin_password=password,
         preserve_ephemeral=None if preserve is None else to_boolean(preserve),
         changes=changes,
@@ -126,10 +125,6 @@ def changes_of(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def _ipv6(address: str | None) -> str | None:
     return None if address is None else compact_ipv6(address)
-
-
-def _image_requester(call: ComputeCall) -> ImageRequester:
-    return ImageRequester(call.project_id, is_admin=call.is_admin)
 
 
 def _with_disk(call: ComputeCall, flavor: dict[str, Any]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from baremetal_sched.errors.compute import ServerNotFound
 from baremetal_sched.web.query import Query
 from baremetal_sched.web.responses import empty_response, json_response
 
+_PINNED = "pinned_availability_zone"
 _DEFAULT_ORDER = [SortKey("created_at", descending=True), SortKey("id", descending=True)]
 
 
@@ -91,8 +92,11 @@ def _created(call: ComputeCall, server: Server, password: str) -> Response:
 
 def update_server(call: ComputeCall, session: Session, server_id: str) -> Response:
     """PUT /servers/{server_id}"""
-    changes = server_requests.changes_of(call.body(forms.update(call.version))["server"])
+    asked = call.body(forms.update(call.version))["server"]
+    changes = server_requests.changes_of(asked)
     locked = find_unlocked(call, session, server_id)
+    if _PINNED in asked:
+        servers.pin(locked, asked[_PINNED], call.settings.compute.default_availability_zone)
     servers.update(session, locked.server, changes)
     session.flush()
     row = find_row(call, session, server_id)

@@ -13,6 +13,8 @@ EXTRA_SPECS_SINCE = 61
 SWAP_IS_NUMBER_SINCE = 75
 #: From here on a public flavor is refused access of projects, which it does not need.
 PUBLIC_REFUSED_SINCE = 7
+#: From here on lists are filtered by name, and flavors have neither ``rxtx_factor`` nor ``OS-FLV-DISABLED:disabled``.
+BY_NAME_SINCE = 102
 
 #: Most characters of an extra spec, without its key.
 LONGEST_SPEC = 255
@@ -54,6 +56,19 @@ _CREATE_WITH_DESCRIPTION = Form(
     closed({"flavor": closed({**_FIELDS, "description": _DESCRIPTION}, *_REQUIRED)}, "flavor")
 )
 
+_CREATE_WITHOUT_FACTOR = Form(
+    closed(
+        {
+            "flavor": closed(
+                {name: field for name, field in _FIELDS.items() if name != "rxtx_factor"}
+                | {"description": _DESCRIPTION},
+                *_REQUIRED,
+            )
+        },
+        "flavor",
+    )
+)
+
 UPDATE = Form(closed({"flavor": closed({"description": _DESCRIPTION}, "description")}, "flavor"))
 
 _SPECS: dict[str, Any] = {
@@ -76,6 +91,8 @@ ACTION = Form(
 
 def create(version: int) -> Form:
     """Return the form of the body that makes a flavor."""
+    if version >= BY_NAME_SINCE:
+        return _CREATE_WITHOUT_FACTOR
     return _CREATE_WITH_DESCRIPTION if version >= DESCRIPTION_SINCE else _CREATE
 
 

@@ -15,6 +15,7 @@ NETWORKS_REQUIRED_SINCE = 37
 KEY_AT_REBUILD_SINCE = 54
 USER_DATA_AT_REBUILD_SINCE = 57
 LOCK_REASON_SINCE = 73
+PINNED_SINCE = 104
 
 _MEMBER: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 255}
 _UUID: dict[str, Any] = {"type": "string", "format": "uuid"}
@@ -85,6 +86,7 @@ _IN_CHANGES: tuple[Since, ...] = (
     ("hostname", 90, 93, _HOSTNAME),
     ("hostname", 94, None, _FQDN),
 )
+_PINNED: Since = ("pinned_availability_zone", PINNED_SINCE, None, {**NAME, "type": ["string", "null"]})
 _IN_DEPLOYMENTS: tuple[Since, ...] = (
     *_IN_CHANGES,
     ("personality", 1, 56, _ANY_LIST),
@@ -129,7 +131,7 @@ def rebuild(version: int) -> Form:
 @lru_cache
 def update(version: int) -> Form:
     """Return the form of the body that changes a server."""
-    return Form(closed({"server": closed(_members(version, _UPDATE, _IN_CHANGES))}, "server"))
+    return Form(closed({"server": closed(_members(version, _UPDATE, (*_IN_CHANGES, _PINNED)))}, "server"))
 
 
 @lru_cache

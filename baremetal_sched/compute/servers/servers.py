@@ -13,6 +13,7 @@ from sqlalchemy.orm.exc import StaleDataError
 from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.nodes.nodes import find as find_node
 from baremetal_sched.compute import server_history, server_states
+from baremetal_sched.compute.availability_zones import zone_of
 from baremetal_sched.compute.flavors import extra_specs
 from baremetal_sched.compute.hosts import booting, instance_info, own_copies
 from baremetal_sched.compute.hosts.booting import BootContext
@@ -25,7 +26,7 @@ from baremetal_sched.db.models import Node, Server, ServerTag
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import NodeNotFound
-from baremetal_sched.errors.compute import ServerNotFound
+from baremetal_sched.errors.compute import PinRefused, ServerNotFound
 from baremetal_sched.placement import pending_claims
 
 #: Most servers that one request may ask for.
@@ -228,6 +229,22 @@ def find_for_change(session: Session, uuid: str, project: str | None) -> Locked:
 def update(session: Session, server: Server, values: Mapping[str, Any]) -> None:
     """Set name, hostname, description, access addresses or the disk configuration."""
     records.change(server, values)
+
+
+def pin(locked: Locked, zone: str | None, default_zone: str) -> None:
+    """Pin the server to the zone that it is in, or to none.
+
+    Nothing changes for a server that is in a zone, except where it may be deployed next. Raises PinRefused.
+    """
+    server, node = locked.server, locked.node
+    pinned, current = server.requested_zone, None if node is None else zone_of(node.conductor_group, default_zone)
+    if zone not in (None, pinned):
+        if pinned is not None:
+            reason = f"it is pinned to {pinned}. Unpin it first: set pinned_availability_zone to null."
+            raise PinRefused(zone=zone, reason=reason)
+        if zone != current:
+            raise PinRefused(zone=zone, reason=f"it is in {current}." if current else "it has no machine yet.")
+    records.change(server, {"requested_zone": zone})
 
 
 def delete(context: BootContext, locked: Locked, requester: ServerRequester) -> None:

@@ -31,7 +31,7 @@ SDK_FAILS = {
     "test_metadef_property": _METADATA,
     "test_metadef_resource_types": _METADATA,
     **{f"test_get_metadef_{kind}_schema": _METADATA for kind in (*_KINDS, *_OTHER_KINDS)},
-    "test_create_image_snapshot_wait_active": f"it makes an image of a server, and {_NO_DATA}: 501",
+    "test_create_image_snapshot_wait_active": f"it makes an image of a server, and {_NO_DATA}: 400",
     "test_get_server_console": _NO_CONSOLE,
     "test_get_server_console_name_or_id": _NO_CONSOLE,
     "test_get_compute_usage": "usage is not recorded: no /os-simple-tenant-usage",

@@ -200,3 +200,14 @@ def test_what_a_microversion_lacks_is_not_found(
 def test_methods_that_a_path_lacks_are_not_allowed_in_its_microversions(service: Service, node: str) -> None:
     for version in ("1.89", LATEST):
         service.baremetal("PUT", "/nodes/n1/vmedia", {}, version=version, status=405)
+
+
+def test_a_driver_that_the_query_string_names(service: Service) -> None:
+    service.add_conductor("c1")
+    for path in ("properties", "vendor_passthru/methods"):
+        expected = service.baremetal("GET", f"/drivers/fake-hardware/{path}").json
+        assert expected or path != "properties"
+        assert service.baremetal("GET", f"/drivers/{path}?driver_name=fake-hardware").json == expected
+        service.baremetal("GET", f"/drivers/{path}?driver_name=nosuch", status=404)
+        assert "driver_name" in fault(service.baremetal("GET", f"/drivers/{path}", status=400))
+        service.baremetal("GET", f"/drivers/{path}?driver_name=fake-hardware&x=1", status=400)

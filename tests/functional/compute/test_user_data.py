@@ -35,6 +35,7 @@ def test_line_breaks_and_blanks_are_left_out(service: Service, subtests: pytest.
                 service, server, "rebuild", {"imageRef": image, "user_data": base64.encodebytes(b"new\n" * 30).decode()}
             )
             assert _given(service, node) == "new\n" * 30
+            service.work()
 
 
 def test_other_characters_are_refused_with_the_reason(service: Service, subtests: pytest.Subtests) -> None:

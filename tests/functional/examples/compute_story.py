@@ -86,6 +86,9 @@ def _boot(teller: Storyteller) -> str:
     image = teller.service.http.post_json("/image/v2/images", fields).json["id"]
     location = {"method": {"name": "web-download", "uri": "https://images.example.org/debian-13.raw"}}
     teller.service.http.post_json(f"/image/v2/images/{image}/import", location)
+    for path in ("/v2.1/images", "/v2.1/images/detail"):
+        teller.ask("GET", path, version="2.35")
+    teller.ask("GET", "/v2.1/images/{image_id}", version="2.35", image_id=image)
     server = {"name": "web-1", "flavorRef": "gold", "imageRef": image, "networks": "none", "key_name": "demo"}
     made = teller.ask("POST", "/v2.1/servers", {"server": server}, status=202)["server"]["id"]
     teller.work()
@@ -107,7 +110,7 @@ def _describe(teller: Storyteller, server: str) -> None:
     teller.ask("GET", f"{tags}/{{tag}}", server_id=server, tag="monitored")
     for name in (path, f"{path}/detail"):
         teller.ask("GET", name)
-    for name in (one, f"{one}/ips"):
+    for name in (one, f"{one}/ips", f"{one}/os-security-groups"):
         teller.ask("GET", name, server_id=server)
     teller.ask("GET", f"{one}/ips/{{network}}", server_id=server, network="provider")
 

@@ -42,17 +42,20 @@ class Storyteller:
         status: int | str = "2*",
         longest: int | None = None,
         sort_keys: bool = False,
+        version: str | None = None,
         **names: str,
     ) -> Any:
         """Make the request that is the example of ``path``, a path of the reference with ``names`` for its parameters.
 
         Returns the answer's document. ``longest`` is how many entries of each list and object the example shows;
-        with ``sort_keys`` it shows objects in the order of their keys, because the service does not order them.
+        with ``sort_keys`` it shows objects in the order of their keys, because the service does not order them;
+        ``version`` is an older microversion.
         """
         name = example_name(method, path)
         assert name not in self.told, f"{method} {path} has its example already"
         address = path.format(**names) + (f"?{query}" if query else "")
-        headers = {**HEADERS[self.api], **({} if body is None else {"Content-Type": kind})}
+        asked = {} if version is None else {"OpenStack-API-Version": f"{self.api} {version}"}
+        headers = {**HEADERS[self.api], **asked, **({} if body is None else {"Content-Type": kind})}
         answer = self._send(method, address, body, headers, status)
         document = _document(answer)
         shown = json.loads(json.dumps(document, sort_keys=sort_keys))
@@ -64,7 +67,8 @@ class Storyteller:
 
     def prepare(self, method: str, path: str, body: Any = None, *, kind: str = JSON, version: str | None = None) -> Any:
         """Make a request that the story needs; returns the answer's document."""
-        headers = {**HEADERS[self.api], **({} if body is None else {"Content-Type": kind})}
+        asked = {} if version is None else {"OpenStack-API-Version": f"{self.api} {version}"}
+        headers = {**HEADERS[self.api], **asked, **({} if body is None else {"Content-Type": kind})}
         if version is not None:
             headers["X-OpenStack-Ironic-API-Version"] = version
         answer = self._send(method, path, body, headers, "2*")
