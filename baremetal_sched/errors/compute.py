@@ -162,7 +162,10 @@ class ActionNotFound(NotFoundError):
 
 
 class TooManyExplanations(UnavailableError):
-    template = "{limit} explanations are being worked on, which is the limit of this process. Try again in a moment."
+    template = (
+        "{limit} explanations are being worked on, which is the limit of this process, or half of them for your "
+        "project. Try again in a moment."
+    )
 
 
 class ExplanationTookTooLong(UnavailableError):

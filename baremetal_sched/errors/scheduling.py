@@ -41,6 +41,15 @@ class NeverFits(ConflictError):
     )
 
 
+class FitUnknown(UnavailableError):
+    """It is not known whether any machine could ever fit. ``reason`` is a sentence."""
+
+    template = (
+        "Nothing is free, and whether any machine could fit is not known: {reason} Try again, or set "
+        "even_if_impossible to wait all the same."
+    )
+
+
 class CannotWait(InvalidError):
     """The request does not say what it waits for."""
 

@@ -109,9 +109,9 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default=24,
             min=0,
             help="The greatest number of requests of one process that wait at the same time until a claim is decided "
-            "(``GET /scheduling/v1/claims/{uuid}?wait=30``). Others are answered at once with the present state and "
-            "``Retry-After``. They are among those that ``[api] max_requests_waiting`` limits, and should leave room "
-            "for others.",
+            "(``GET /scheduling/v1/claims/{uuid}?wait=30``), half of them of one project. Others are answered at once "
+            "with the present state and ``Retry-After``. They are among those that ``[api] max_requests_waiting`` "
+            "limits, and should leave room for others.",
         ),
     ],
     "compute": [

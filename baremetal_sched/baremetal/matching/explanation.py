@@ -1,7 +1,6 @@
 """Why machines meet the conditions of a question or do not: what a scan of them found, and what follows from it."""
 
 import re
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -34,10 +33,11 @@ from baremetal_sched.baremetal.provider.availability import (
     held_by_type,
 )
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
-from baremetal_sched.db import deadline
+from baremetal_sched.db import deadline, requester
 from baremetal_sched.db.engine import WRITES
 from baremetal_sched.db.models import Hold, Node, table_of
 from baremetal_sched.errors.compute import ExplanationTookTooLong, TooManyExplanations
+from baremetal_sched.fair_places import FairPlaces
 from baremetal_sched.placement.candidates.trees.candidate import TimeLimit, TookTooLong
 from baremetal_sched.settings import Settings
 
@@ -54,7 +54,10 @@ MOST_GROUPS = 100
 #: The number of explanations that a process works on at once.
 AT_ONCE = 2
 
-_places = threading.BoundedSemaphore(AT_ONCE)
+_places = FairPlaces(AT_ONCE)
+
+#: Seconds for which an explanation waits for its turn, unless it has a transaction that writes.
+_PATIENCE = 2.0
 
 #: Seconds that may be spent on explaining a failure, while others may wait for the locks of the transaction.
 _SECONDS = 2.0
@@ -264,23 +267,24 @@ def _held(session: Session, question: Question, masks: Mapping[int, Bucket]) -> 
 
 
 @contextmanager
-def one_of_few() -> Iterator[None]:
-    """Work on an explanation. Raises TooManyExplanations if the process is working on the most allowed."""
-    if not _places.acquire(blocking=False):
-        raise TooManyExplanations(limit=AT_ONCE)
-    try:
+def one_of_few(project: str | None = None, seconds: float = 0) -> Iterator[None]:
+    """Work on an explanation for a project, or for none. Raises TooManyExplanations if the process is working on the
+    most allowed, in all or for the project, for ``seconds``."""
+    with _places.place(project, seconds) as is_free:
+        if not is_free:
+            raise TooManyExplanations(limit=AT_ONCE)
         yield
-    finally:
-        _places.release()
 
 
 @contextmanager
 def bounded(session: Session, seconds: float, *, cuts: bool = True) -> Iterator[None]:
-    """Work on an explanation, with ``seconds`` of the database's time: ``deadline.limited``.
+    """Work on an explanation, with ``seconds`` of the database's time: ``deadline.limited``. Unless the transaction
+    writes, it waits for its turn among those of other projects, and of the same.
 
     Raises TooManyExplanations, ExplanationTookTooLong.
     """
-    with one_of_few():
+    writes = session.connection().get_execution_options().get(WRITES)
+    with one_of_few(requester.of(session).project_id, 0 if writes else _PATIENCE):
         try:
             with deadline.limited(session, seconds, cuts=cuts):
                 yield

@@ -9,6 +9,7 @@ from flask import Response
 from sqlalchemy import ColumnElement, false, literal, select
 from sqlalchemy.orm import Session, defer
 
+from baremetal_sched.baremetal.matching.explanation import Explanation
 from baremetal_sched.baremetal.matching.masks import Verdict
 from baremetal_sched.baremetal.matching.sentences import FALLBACK
 from baremetal_sched.baremetal.visibility import is_exactly
@@ -19,7 +20,7 @@ from baremetal_sched.db.paging import Page
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import CommitUnknown, InvalidValue, SchedulerError
 from baremetal_sched.errors.compute import ExplanationTookTooLong, TooManyExplanations
-from baremetal_sched.errors.scheduling import ClaimNotFound, ConsumerInUse, NeverFits, NothingFree
+from baremetal_sched.errors.scheduling import ClaimNotFound, ConsumerInUse, FitUnknown, NeverFits, NothingFree
 from baremetal_sched.placement import pending_claims
 from baremetal_sched.placement.pending_claims import CLAIMED, WAITING
 from baremetal_sched.scheduling import claim_requests, claims
@@ -58,17 +59,19 @@ def create_claim(call: SchedulingCall, session: None) -> Response:
 
 
 def _claimed(call: SchedulingCall, asked: ClaimBody) -> ShownClaim:
-    """Claim a machine now, or else enter the claim into the queue. Raises NothingFree, NeverFits."""
+    """Claim a machine now, or else enter the claim into the queue. Raises NothingFree, NeverFits, FitUnknown."""
     for _ in range(_ATTEMPTS):
         done = _write(call, lambda session: _claim_now(call, session, asked))
         if isinstance(done, ShownClaim):
             return done
         new = done
-        reason, verdict = _explained(call, new)
+        reason, verdict = _explained(call, asked, new)
         if asked.wait or verdict != Verdict.FITS:
             break
     if not asked.wait:
         raise NothingFree(reason=_BUSY if verdict == Verdict.FITS else reason)
+    if verdict is None and not asked.even_if_impossible:
+        raise FitUnknown(reason=reason)
     if verdict == Verdict.IMPOSSIBLE and not asked.even_if_impossible:
         raise NeverFits(reason=reason)
     if verdict == Verdict.IMPOSSIBLE:
@@ -94,14 +97,17 @@ def _enter(call: SchedulingCall, session: Session, asked: ClaimBody, new: NewCla
         claims.wait(session, new, asked.wait, reason, call.settings)
 
 
-def _explained(call: SchedulingCall, new: NewClaim) -> tuple[str, Verdict | None]:
+def _explained(call: SchedulingCall, asked: ClaimBody, new: NewClaim) -> tuple[str, Verdict | None]:
     """Return why nothing is free, and the verdict on the request; None if there is no time to find out."""
+
+    def explain(session: Session) -> Explanation:
+        requester.attach(session, audit.requester_of(call))
+        return claim_requests.explain(session, call.settings, new.request)
+
     try:
-        explained = call.database.read(
-            lambda session: claim_requests.explain(session, call.settings, new.request), deadline=call.deadline
-        )
-    except (TooManyExplanations, ExplanationTookTooLong):
-        return FALLBACK, None
+        explained = call.database.read(explain, deadline=call.deadline)
+    except (TooManyExplanations, ExplanationTookTooLong) as error:
+        return (str(error) if asked.wait and not asked.even_if_impossible else FALLBACK), None
     return explained.summary, explained.verdict
 
 
@@ -135,7 +141,7 @@ def show_claim(call: SchedulingCall, session: None, claim: str) -> Response:
     if call.deadline is not None:
         until = min(until, call.deadline - _RESERVE)
     if shown.state == WAITING and time.monotonic() < until:
-        if call.decisions.wait(uuid, until):
+        if call.decisions.wait(uuid, until, call.caller.project_id):
             shown = _visible(call, uuid)
         else:
             headers = _LATER

@@ -11,6 +11,7 @@ from baremetal_sched.baremetal.matching.explanation import ClosestTree, Explanat
 from baremetal_sched.baremetal.matching.masks import Share
 from baremetal_sched.baremetal.matching.question import Asker
 from baremetal_sched.baremetal.visibility import Visibility
+from baremetal_sched.db import requester
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.explain import explanations
 from baremetal_sched.explain.context import Context
@@ -24,6 +25,7 @@ from baremetal_sched.scheduling.api.asked import (
 )
 from baremetal_sched.scheduling.api.policies import EXPLAIN_ALL
 from baremetal_sched.scheduling.schemas.explanations import MOST_WANTED, QUERY, SERVER, WANTED
+from baremetal_sched.web import audit
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.responses import json_response
 
@@ -62,6 +64,7 @@ def _number(given: list[str]) -> int:
 
 def context_of(call: Call, session: Session, machine: str | None = None) -> Context:
     """Return what the caller may hear of; ``machine`` (UUID): of this one only."""
+    requester.attach(session, audit.requester_of(call))  # whose turn it is
     if call.allows(EXPLAIN_ALL):
         return Context(session, call.settings, Asker(), machine=machine, unrestricted=call.caller.unrestricted)
     # Nothing belongs to the project of a caller that has none.

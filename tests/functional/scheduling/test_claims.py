@@ -180,14 +180,19 @@ def test_a_machine_that_is_freed_while_the_claim_is_explained(served: Service, m
     assert post(served, wait=60, status=201).json["state"] == "claimed"
 
 
-def test_no_time_to_explain(served: Service) -> None:
+def test_no_time_to_explain(served: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explanation, "_PATIENCE", 0)
     served.add_node("n1")
     post(served, status=201)
     with ExitStack() as others:
         for _ in range(explanation.AT_ONCE):
             others.enter_context(explanation.one_of_few())
         assert message(post(served, status=409)) == FALLBACK
-        assert post(served, wait=60, status=202).json["reason"] == FALLBACK
+        # What could not be explained is not taken for possible.
+        refused = post(served, wait=60, status=503)
+        assert message(refused).startswith("Nothing is free, and whether any machine could fit is not known: 2 expl")
+        assert (refused.headers["Retry-After"], len(listed(served))) == ("1", 1)
+        assert post(served, wait=60, even_if_impossible=True, status=202).json["reason"] == FALLBACK
 
 
 def test_the_limits_of_waiting(database_url: str) -> None:
@@ -403,7 +408,7 @@ def test_a_request_waits_no_longer_than_it_may(served: Service, monkeypatch: pyt
     """It ends five seconds before its time is over."""
     _, waiting = _waiting(served)
     decisions, ends = served.app.extensions["decisions"], list[float]()
-    monkeypatch.setattr(decisions, "wait", lambda uuid, until: ends.append(until) or True)
+    monkeypatch.setattr(decisions, "wait", lambda uuid, until, project: ends.append(until) or True)
     accepted_at = time.monotonic()
     for seconds in (999_999, 20):
         path = f"{CLAIMS}/{waiting}?wait={seconds}"

@@ -323,7 +323,8 @@ def counts(found: Any) -> dict[str, tuple[int, int, int, int]]:
     return {each["id"]: tuple(each[name] for name in names) for each in found["conditions"]}  # type: ignore[misc]
 
 
-def test_two_at_once(service: Service) -> None:
+def test_two_at_once(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explanation, "_PATIENCE", 0)
     with ExitStack() as others:
         for _ in range(explanation.AT_ONCE):
             others.enter_context(explanation.one_of_few())

@@ -209,7 +209,8 @@ def test_more_than_is_shown(service: Service, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.sqlite_only
-def test_two_at_once(service: Service) -> None:
+def test_two_at_once(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explanation, "_PATIENCE", 0)
     with explanation.one_of_few(), explanation.one_of_few():
         answer = service.http.get("/ui/find?class=gold", status=503)
         assert "Retry-After" in answer.headers

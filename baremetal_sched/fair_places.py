@@ -1,0 +1,60 @@
+"""A few places that requests share: no project has more than half of them, and those who wait get theirs in turn."""
+
+import threading
+from collections import Counter, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class FairPlaces:
+    """``most`` places of a process. A project has half of them at most (one, if there is only one); callers without a
+    project, such as those of the system, have as many as are free."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._half = max(1, most // 2)
+        self._lock = threading.Lock()
+        self._held: Counter[str | None] = Counter()
+        self._queue: deque[tuple[str | None, threading.Event]] = deque()
+
+    @contextmanager
+    def place(self, project: str | None, seconds: float = 0) -> Iterator[bool]:
+        """Have a place within this context, and wait for it for ``seconds`` at most; yields whether there is one."""
+        is_taken = self._take(project, seconds)
+        try:
+            yield is_taken
+        finally:
+            if is_taken:
+                self._give_back(project)
+
+    def _take(self, project: str | None, seconds: float) -> bool:
+        turn = threading.Event()
+        with self._lock:
+            if self._may_have_one(project):
+                self._held[project] += 1
+                return True
+            if seconds <= 0:
+                return False
+            self._queue.append((project, turn))
+        if turn.wait(seconds):
+            return True
+        with self._lock:
+            if not turn.is_set():
+                self._queue.remove((project, turn))
+            return turn.is_set()
+
+    def _give_back(self, project: str | None) -> None:
+        with self._lock:
+            self._held[project] -= 1
+            if not self._held[project]:
+                del self._held[project]
+            for entry in [*self._queue]:
+                waiting, turn = entry
+                if self._may_have_one(waiting):
+                    self._held[waiting] += 1
+                    self._queue.remove(entry)
+                    turn.set()
+
+    def _may_have_one(self, project: str | None) -> bool:
+        is_free = self._held.total() < self._most
+        return is_free and (project is None or self._held[project] < self._half)
