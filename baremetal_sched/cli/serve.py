@@ -76,12 +76,16 @@ def serve(
     listener = _listen(host, port)
     from baremetal_sched.cli import embedded  # takes seconds, so what is above comes first
 
-    check_conductor(None, group)
     overrides: dict[str, dict[str, Any]] = {
         "api": {"auth_strategy": auth_strategy, "insecure": insecure or None},
         "conductor": {"conductor_group": group},
     }
-    settings = make_settings(config_files, database, debug, overrides)
+    try:
+        check_conductor(None, group)
+        settings = make_settings(config_files, database, debug, overrides)
+    except Exception:
+        listener.close()
+        raise
     where = embedded.Listening(listener, host, workers, threads, tls_cert, tls_key)
     embedded.run(settings, where, with_conductor=not without_conductor)
 
@@ -97,6 +101,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listener.bind((host, port))
     except OSError as error:
+        listener.close()
         raise click.ClickException(f"Cannot listen on {host}:{port}: {error.strerror}.") from None
     listener.listen(512)
     listener.set_inheritable(True)

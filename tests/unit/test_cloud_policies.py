@@ -92,6 +92,7 @@ def test_rules_are_those_that_were_noted(original: Original) -> None:
     assert sorted(ours) == original.noted()
 
 
+@pytest.mark.ci
 def test_facts_that_were_noted_are_those_of_the_original(original: Original, pytestconfig: pytest.Config) -> None:
     python = original.python(pytestconfig)
     if python is None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.ci
+
 #: Threads that allocate at the same time, as those of a server; then glibc says how many arenas there are.
 _PROGRAM = """
 import ctypes, sys, threading
