@@ -45,6 +45,7 @@ ON_SERVERS = (
     "tests/database/",
     "tests/fault/",
     "tests/functional/baremetal/test_allocations.py",
+    "tests/functional/baremetal/test_long_reasons.py",
     "tests/functional/baremetal/test_node_list.py",
     "tests/functional/baremetal/test_recorded_keys.py",
     "tests/functional/baremetal/test_traits.py",

@@ -18,7 +18,11 @@ from baremetal_sched.masking import mask_text
 Query = Any
 Rows = Sequence[Any]
 
-#: Text without a practical limit: MySQL's own TEXT ends at 64 KiB.
+#: Maximum bytes of a Text in MariaDB and MySQL, in UTF-8, and those of a character.
+LARGEST_MESSAGE = 65_535
+_WIDEST = 4
+
+#: Text without a practical limit.
 LongText = Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
 
 
@@ -72,7 +76,15 @@ class Message(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        return None if value is None else mask_text(value)
+        return None if value is None else _cut(mask_text(value))
+
+
+def _cut(text: str) -> str:
+    """Return as much of the text as every database holds in a column of messages."""
+    if len(text) * _WIDEST <= LARGEST_MESSAGE:
+        return text
+    encoded = text.encode()
+    return text if len(encoded) <= LARGEST_MESSAGE else f"{encoded[: LARGEST_MESSAGE - 3].decode(errors='ignore')}…"
 
 
 def dump_json(value: Any) -> str:

@@ -93,14 +93,23 @@ def parse_flag(name: str, value: Any) -> bool:
 
 
 class Text(fields.Field[str]):
-    """A string of ``shortest`` to ``longest`` characters."""
+    """A string of ``shortest`` to ``longest`` characters, and at most ``most_bytes`` in UTF-8."""
 
-    def __init__(self, *, longest: int | None = None, shortest: int | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        longest: int | None = None,
+        shortest: int | None = None,
+        most_bytes: int | None = None,
+        **options: Any,
+    ) -> None:
         def check(text: str) -> None:
             if shortest is not None and len(text) < shortest:
                 raise ValidationError(f"{shown(text)} is too short: {shortest} characters are needed")
             if longest is not None and len(text) > longest:
                 raise ValidationError(f"{shown(text)} is too long: {longest} characters are allowed")
+            if most_bytes is not None and len(text.encode(errors="surrogatepass")) > most_bytes:
+                raise ValidationError(f"{shown(text)} is too long: {most_bytes} bytes in UTF-8 are allowed")
 
         super().__init__(validate=check, **options)
 

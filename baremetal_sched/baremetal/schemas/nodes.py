@@ -6,6 +6,7 @@ from marshmallow import ValidationError, validates_schema
 
 from baremetal_sched.baremetal.schemas.provisioning.network_data import NetworkData
 from baremetal_sched.baremetal.schemas.provisioning.runbooks import Count
+from baremetal_sched.db.types import LARGEST_MESSAGE
 from baremetal_sched.documents.schema import Flag, JsonObject, StrictSchema, Text, Uuid
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES
 
@@ -29,7 +30,7 @@ _COMMON: dict[str, Any] = {
     "lessee": Text(longest=255, allow_none=True),
     "description": Text(longest=4096, allow_none=True),
     "retired": Flag(allow_none=True),
-    "retired_reason": Text(longest=65535, allow_none=True),
+    "retired_reason": Text(most_bytes=LARGEST_MESSAGE, allow_none=True),
     "network_data": NetworkData(),
     "shard": Text(longest=255, allow_none=True),
     "parent_node": Text(longest=255, allow_none=True),
@@ -52,7 +53,7 @@ class _NodeUpdate(StrictSchema):
     """The fields that only an existing node may be given."""
 
     protected = Flag(allow_none=True)
-    protected_reason = Text(longest=65535, allow_none=True)
+    protected_reason = Text(most_bytes=LARGEST_MESSAGE, allow_none=True)
 
 
 NODE_CREATE = _NodeCreate.from_dict(_COMMON, name="NodeCreate")()
@@ -62,7 +63,7 @@ NODE_UPDATE = _NodeUpdate.from_dict(_COMMON, name="NodeUpdate")()
 class _Maintenance(StrictSchema):
     """The body of PUT /v1/nodes/{node}/maintenance."""
 
-    reason = Text(longest=65535, allow_none=True)
+    reason = Text(most_bytes=LARGEST_MESSAGE, allow_none=True)
 
 
 class _Power(StrictSchema):
