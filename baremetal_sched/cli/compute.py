@@ -37,8 +37,13 @@ class _Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit):
+        except click.exceptions.Exit:
             raise
+        except click.ClickException as error:
+            if error.exit_code != click.ClickException.exit_code:
+                raise
+            error.show()
+            sys.exit(FAILED)
         except Exception as error:
             refusal = refusal_of(error)
             click.echo(traceback.format_exc() if refusal is None else f"Error: {refusal}", err=True)

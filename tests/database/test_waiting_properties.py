@@ -156,7 +156,7 @@ class Model:
     def may_get(self, waiter: Waiter, machine: Machine, most: int) -> bool:
         """Return whether the machine may be given to this claim: none ahead of it fits. If there may be more entries
         than are looked at, each project has a turn, so that the second of a project may be passed over."""
-        queue = self.queue(machine.columns["resource_class"])
+        queue = self.queue(waiter.asked.resource_class)
         ahead = queue[: queue.index(waiter)]
         turns = [(one.priority, one.asked.project) for one in ahead]
         had_turn = [most < MANY and turn in turns[:place] for place, turn in enumerate(turns)]

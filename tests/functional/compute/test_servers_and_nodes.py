@@ -125,8 +125,17 @@ def test_a_deletion_that_turns_out_to_be_impossible_is_given_up(service: Service
     assert (result, "is protected" in details) == ("Error", True)
 
 
+@pytest.fixture
+def one_at_a_time(service: Service) -> Iterator[None]:
+    """One deployment at a time. Other tests get the application afterwards."""
+    settings = service.app.extensions["settings"]
+    settings.set_override("max_concurrent_deploy", 1, group="conductor")
+    yield
+    settings.clear_override("max_concurrent_deploy", group="conductor")
+
+
+@pytest.mark.usefixtures("one_at_a_time")
 def test_a_deployment_that_has_to_wait_begins_later(service: Service) -> None:
-    service.app.extensions["settings"].set_override("max_concurrent_deploy", 1, group="conductor")
     nodes = {service.add_node(f"n{number}") for number in range(2)}
     uuids = [boot(service)["uuid"] for _ in range(2)]
     assert {show(service, uuid)["node"] for uuid in uuids} == nodes

@@ -20,8 +20,9 @@ from tests.service import ADMINISTRATOR, Service
 ANNA = {"X-Auth-Token": "anna:a", "X-Roles": "reader"}
 CAROL = {"X-Auth-Token": "carol:c", "X-Roles": "reader"}
 TENANTS = {"with nodes": ANNA, "without nodes": CAROL, "without a project": {"X-Auth-Token": "x", "X-Roles": "reader"}}
+PLACEMENT_ADMIN = {"X-Auth-Token": "admin:operators", "X-Roles": "admin"}
 EVERYONE = {
-    "admin": {"X-Auth-Token": "admin:operators", "X-Roles": "admin"},
+    "admin": ADMINISTRATOR,
     "service": {"X-Auth-Token": "nova:service", "X-Roles": "service"},
     "system reader": {"X-Auth-Token": "s", "X-Roles": "reader", "OpenStack-System-Scope": "all"},
 }
@@ -174,7 +175,7 @@ def add_foreign_nodes(service: Service) -> None:
     hold = {"type": "window", "reason": "zulu-reason"}
     service.http.post_json(f"/scheduling/v1/nodes/{nodes[0]}/holds", hold, headers=ADMINISTRATOR, status=201)
     provider = {"name": "zulu-card", "uuid": CHILD, "parent_provider_uuid": nodes[1]}
-    service.placement("POST", "/resource_providers", provider, headers=EVERYONE["admin"])
+    service.placement("POST", "/resource_providers", provider, headers=PLACEMENT_ADMIN)
 
 
 def test_every_route_is_asked() -> None:
