@@ -189,7 +189,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
         self._settings = settings
         self._conductor = conductor
         self._options: dict[str, Any] = {
-            "bind": [f"fd://{listener.fileno()}"],
+            "bind": [f"fd://{listener.detach()}"],  # gunicorn closes it
             **options,
             "preload_app": True,
             "loglevel": "warning",

@@ -73,21 +73,17 @@ def serve(
     """
     if sys.stderr.isatty():
         click.echo("baremetal-sched is starting. Ctrl-C stops it.", err=True)
-    listener = _listen(host, port)
-    from baremetal_sched.cli import embedded  # takes seconds, so what is above comes first
+    with _listen(host, port) as listener:
+        from baremetal_sched.cli import embedded  # takes seconds, so what is above comes first
 
-    overrides: dict[str, dict[str, Any]] = {
-        "api": {"auth_strategy": auth_strategy, "insecure": insecure or None},
-        "conductor": {"conductor_group": group},
-    }
-    try:
         check_conductor(None, group)
+        overrides: dict[str, dict[str, Any]] = {
+            "api": {"auth_strategy": auth_strategy, "insecure": insecure or None},
+            "conductor": {"conductor_group": group},
+        }
         settings = make_settings(config_files, database, debug, overrides)
-    except Exception:
-        listener.close()
-        raise
-    where = embedded.Listening(listener, host, workers, threads, tls_cert, tls_key)
-    embedded.run(settings, where, with_conductor=not without_conductor)
+        where = embedded.Listening(listener, host, workers, threads, tls_cert, tls_key)
+        embedded.run(settings, where, with_conductor=not without_conductor)
 
 
 def _listen(host: str, port: int) -> socket.socket:
