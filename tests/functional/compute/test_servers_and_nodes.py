@@ -1,5 +1,7 @@
 """One truth: what becomes of a server when its node changes, whoever changes it; and deleting servers."""
 
+from collections.abc import Iterator
+
 import pytest
 from sqlalchemy import delete as sql_delete
 from sqlalchemy import select
