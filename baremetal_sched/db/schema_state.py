@@ -88,6 +88,11 @@ def oldest(connection: Connection) -> str | None:
     return found
 
 
+def lock(connection: Connection) -> None:
+    """Lock the row of the state, for what only one transaction may do at a time, and rarely does."""
+    connection.execute(select(table_of(Row).c.id).with_for_update())
+
+
 def is_since(release: str | None, revision: str) -> bool:
     """Return whether the ``oldest`` release is that of ``revision``, or a later one."""
     return release not in revisions.chain() or revisions.age(release) >= revisions.age(revision)

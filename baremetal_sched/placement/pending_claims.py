@@ -154,9 +154,7 @@ def enter(session: Session, new: NewPendingClaim, *, most: int) -> PendingClaim:
     served_since = schema_state.oldest(session.connection())
     if not schema_state.is_since(served_since, FIRST_REVISION):
         raise WaitingNotServed
-    waiting = select(func.count()).where(PendingClaim.consumer_project == new.project, PendingClaim.state == WAITING)
-    if (session.scalar(waiting) or 0) >= most:
-        raise TooManyWaitingClaims(project=new.project, limit=most)
+    _require_few(session, new.project, most)
     notes_of(session.connection()).waiting.append(new.uuid)
     entered = _insert(session, new, state=WAITING)
     # Releases that do not know them would take a reserved UUID for one that is in use.
@@ -164,6 +162,21 @@ def enter(session: Session, new: NewPendingClaim, *, most: int) -> PendingClaim:
     if reserves and not consumers.reserve(session.connection(), new.consumer()):
         raise UuidTaken(uuid=new.uuid)
     return entered
+
+
+#: So near the limit, those who begin to wait at the same moment do so one after the other.
+_NEAR = 100
+
+
+def _require_few(session: Session, project: str, most: int) -> None:
+    """Raise TooManyWaitingClaims if ``most`` of the project wait."""
+    waiting = select(func.count()).where(PendingClaim.consumer_project == project, PendingClaim.state == WAITING)
+    number = session.scalar(waiting) or 0
+    if most - _NEAR < number < most:
+        schema_state.lock(session.connection())
+        number = session.scalar(waiting) or 0
+    if number >= most:
+        raise TooManyWaitingClaims(project=project, limit=most)
 
 
 def enter_claimed(session: Session, new: NewPendingClaim) -> PendingClaim:

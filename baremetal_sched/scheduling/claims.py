@@ -62,11 +62,12 @@ class NewClaim:
         )
 
 
-def existing(session: Session, uuid: str, digest: str) -> PendingClaim | None:
-    """Return the claim that was asked for with the same body, None if there is none. Raises ClaimDiffers."""
+def existing(session: Session, uuid: str, digest: str, project: str) -> PendingClaim | None:
+    """Return the claim that was asked for with the same body, None if there is none. Raises ClaimDiffers; UuidTaken for
+    what another project has."""
     found = pending_claims.find(session, uuid)
     if found is not None and found.body_digest != digest:
-        raise ClaimDiffers(claim=uuid)
+        raise ClaimDiffers(claim=uuid) if found.consumer_project == project else UuidTaken(uuid=uuid)
     return found
 
 

@@ -24,22 +24,33 @@ def find(session: Session, node: str, resource_class: str, settings: Settings) -
 
 
 def explain_node(
-    session: Session, node: Node, membership: Membership, settings: Settings, *, names_others: bool = True
+    session: Session,
+    node: Node,
+    membership: Membership,
+    settings: Settings,
+    *,
+    names_others: bool = True,
+    project: str | None = None,
 ) -> NodeExplanation:
     """Explain whether the node is offered, and who is next.
 
-    ``names_others``: whether consumers, and the conductor that works on it, are named.
+    ``names_others``: whether consumers, and the conductor that works on it, are named. A claim of ``project``, that of
+    the caller, is always named.
     """
     explained = explain(session, node, membership, names_others=names_others)
     name = explained.resource_class
     claim = None if name is None else find(session, node.uuid, name, settings)
     if claim is None:
         return explained
-    return replace(explained, remarks=[*explained.remarks, _finding(claim, names_others)])
+    return replace(explained, remarks=[*explained.remarks, _finding(claim, names_others, project)])
 
 
-def _finding(claim: PendingClaim, names_others: bool) -> Finding:
-    who = f"{claim.kind} {claim.uuid} of project {claim.consumer_project}" if names_others else "another project"
+def _finding(claim: PendingClaim, names_others: bool, project: str | None) -> Finding:
+    who = f"{claim.kind} {claim.uuid}"
+    if claim.consumer_project == project:
+        who += " of your project"
+    else:
+        who = f"{who} of project {claim.consumer_project}" if names_others else "another project"
     return Finding(
         "next claim",
         f"When it is free, it goes to {who}, which has waited since {in_words(claim.asked_at)}.",

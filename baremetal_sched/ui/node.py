@@ -82,7 +82,14 @@ def show_node(call: UiCall, session: Session, ident: str) -> Response:
     names_conductors = call.allows(SHOW_WORKERS, target)
     explanation: NodeExplanation | None = None
     if call.allows(NODE_AVAILABILITY, target):
-        explanation = explain_node(session, entity, membership, call.settings, names_others=names_conductors)
+        explanation = explain_node(
+            session,
+            entity,
+            membership,
+            call.settings,
+            names_others=names_conductors,
+            project=call.caller.project_id,
+        )
     sees_history = call.allows(SEE_HISTORY, target)
     parts = node_actions.parts(session, entity, with_ports=_sees_ports(call, entity))
     return page(

@@ -73,12 +73,14 @@ def refusal(actor: Actor, hold: Hold) -> str | None:
         return f"{named}): not permitted at {actor.scope} scope"
     if actor.project == hold.asserted_by_project:
         return None
-    return f"{named}, asserted by project {hold.asserted_by_project}): not asserted by your project"
+    return f"{named}): not asserted by your project"
 
 
-def is_masked(hold: Hold, scope: str) -> bool:
-    """Return whether who asserted ``hold`` is hidden from a caller with this ``scope``."""
-    return outranks(hold.scope, scope)
+def is_masked(hold: Hold, scope: str, project: str) -> bool:
+    """Return whether who asserted ``hold`` is hidden from a caller with this ``scope`` and ``project``: from a lower
+    scope, and from another project in the same, such as the next lessee."""
+    is_others = scope != SYSTEM and hold.scope == scope and hold.asserted_by_project != project
+    return is_others or outranks(hold.scope, scope)
 
 
 # -- what follows from the holds of a node -----------------------------------------------------------------------------

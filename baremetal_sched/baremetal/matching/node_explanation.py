@@ -105,6 +105,12 @@ _NO_CLASS = Finding(
 
 def _claims(session: Session, node: Node, names_others: bool) -> Iterator[Finding]:
     consumers = indivisible.consumers_beside(session, node.uuid)
+    if node.allocation_uuid is not None and node.allocation_uuid not in consumers and node.resource_class:
+        yield Finding(
+            "allocation",
+            f"Its allocation {node.allocation_uuid} is active, but its claim in placement was deleted there.",
+            f"Delete it: openstack baremetal allocation delete {node.allocation_uuid}",
+        )
     if consumers and consumers != [node.instance_uuid]:
         who = f"consumer {', '.join(consumers)}" if names_others else "a consumer in placement"
         yield Finding(

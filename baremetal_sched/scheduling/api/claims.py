@@ -83,7 +83,7 @@ def _claimed(call: SchedulingCall, asked: ClaimBody) -> ShownClaim:
 
 def _claim_now(call: SchedulingCall, session: Session, asked: ClaimBody) -> ShownClaim | NewClaim:
     """Return the claim, as it is or was claimed just now; what is to be claimed if nothing is free."""
-    found = claims.existing(session, asked.uuid, asked.digest)
+    found = claims.existing(session, asked.uuid, asked.digest, asked.project)
     if found is not None:
         return claims.shown_of(session, [found])[0]
     new = asked.new_claim(session)
@@ -93,7 +93,7 @@ def _claim_now(call: SchedulingCall, session: Session, asked: ClaimBody) -> Show
 
 
 def _enter(call: SchedulingCall, session: Session, asked: ClaimBody, new: NewClaim, reason: str) -> None:
-    if claims.existing(session, asked.uuid, asked.digest) is None:
+    if claims.existing(session, asked.uuid, asked.digest, asked.project) is None:
         claims.wait(session, new, asked.wait, reason, call.settings)
 
 

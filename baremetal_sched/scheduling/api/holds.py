@@ -236,7 +236,8 @@ def documents_of(call: Call, session: Session, found: Iterable[ShownHold]) -> li
             continue
         reads_all = call.caller.system_scope == "all"
         scope = rules.SYSTEM if reads_all else scope_of(call, owner, lessee) or rules.LESSEE
-        documents.append(_document(call, hold, uuid, name, is_masked=rules.is_masked(hold, scope), now=now))
+        is_masked = rules.is_masked(hold, scope, call.caller.project_id or "")
+        documents.append(_document(call, hold, uuid, name, is_masked=is_masked, now=now))
     return documents
 
 

@@ -42,7 +42,8 @@ def show_availability(call: Call, session: Session, node: str) -> Response:
     found, target = find(call, session, node, NODE_AVAILABILITY)
     names_others = call.allows(SHOW_WORKERS, target)
     members = live_members(session, call.settings)
-    explained = explain_node(session, found, members, call.settings, names_others=names_others)
+    project = call.caller.project_id
+    explained = explain_node(session, found, members, call.settings, names_others=names_others, project=project)
     return json_response(
         {
             "node": explained.uuid,
@@ -85,7 +86,8 @@ def _find(call: Call, session: Session, ident: str) -> tuple[Node, bool]:
 
 def _answer(context: Context, node: Node, explained: Explanation, names_others: bool) -> Response:
     settings, members = context.settings, context.membership()
-    why = explain_node(context.session, node, members, settings, names_others=names_others)
+    project = context.asker.project
+    why = explain_node(context.session, node, members, settings, names_others=names_others, project=project)
     return json_response(
         {
             "node": node.uuid,

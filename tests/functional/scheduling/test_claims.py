@@ -261,11 +261,11 @@ def test_two_requests_with_one_uuid_at_the_same_time(
     """The second comes while the first has not looked for it: they are one claim."""
     existing, inner = claims.existing, list[None]()
 
-    def looking(session: Session, uuid: str, digest: str) -> Any:
+    def looking(session: Session, uuid: str, digest: str, project: str) -> Any:
         if not inner:
             inner.append(None)
             return None
-        return existing(session, uuid, digest)
+        return existing(session, uuid, digest, project)
 
     for wait in [0, 60]:
         with subtests.test(wait=wait), restored(served), monkeypatch.context() as patch:

@@ -134,8 +134,8 @@ def test_the_hold_of_a_former_lessee(service: Service) -> None:
     service.patch("n1", ("replace", "/lessee", "others"))
     path = f"/nodes/n1/holds/{former['uuid']}"
     assert message(ask(service, "DELETE", path, by=NEXT_LESSEE, status=403)) == (
-        f"Cannot release maintenance entry {former['uuid']} (type operator_hold, scope lessee, asserted by project "
-        "tenants): not asserted by your project"
+        f"Cannot release maintenance entry {former['uuid']} (type operator_hold, scope lessee): not asserted by your "
+        "project"
     )
     ask(service, "DELETE", path, by=LESSEE, status=404)
     assert hold(service, by=NEXT_LESSEE)["scope"] == "lessee"
