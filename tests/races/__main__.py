@@ -1,6 +1,6 @@
 """Let requests meet in a drawn order, on the databases of TEST_DATABASE_URLS; SQLite has one writer at a time.
 
-python -m tests.races [--seconds N] [--seed S] [--pairs STATE|OPERATION|OPERATION[|OPERATION] …]
+python -m tests.races [--seconds N] [--seed S] [--states STATE …] [--pairs STATE|OPERATION|OPERATION[|OPERATION] …]
 
 The exit status is 1 if something ended like no order of the requests, one after the other.
 """
@@ -15,6 +15,7 @@ from multiprocessing import get_context
 
 from tests.races import drawing
 from tests.races.running import explore, explore_drawn
+from tests.races.states import STATES
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -23,6 +24,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=60, help="for how long, on all databases at a time")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="what the order is drawn from")
     parser.add_argument("--pairs", nargs="+", metavar="STATE|OPERATION|OPERATION", help="these, and no others")
+    parser.add_argument("--states", nargs="+", choices=list(STATES), default=list(STATES), help="only in these")
     options = parser.parse_args(arguments)
     urls = [url for url in os.environ.get("TEST_DATABASE_URLS", "").split() if not url.startswith("sqlite")]
     if not urls:
@@ -33,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
     else:
         print(f"seed {options.seed}", flush=True)
         with ProcessPoolExecutor(len(urls), mp_context=get_context("spawn")) as pool:
-            running = [pool.submit(explore_drawn, url, options.seed, options.seconds) for url in urls]
+            running = [pool.submit(explore_drawn, url, options.seed, options.seconds, options.states) for url in urls]
             results = [each.result() for each in running]
     for result in results:
         print(

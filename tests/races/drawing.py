@@ -23,10 +23,9 @@ def count() -> int:
     return len(STATES) * len(OPERATIONS) ** 2
 
 
-def drawn(seed: int) -> Iterator[Meeting]:
-    """Yield meetings, none of them twice, until all pairs were there."""
+def drawn(seed: int, states: Sequence[str] = tuple(STATES)) -> Iterator[Meeting]:
+    """Yield meetings in these states, none of them twice, until all pairs were there."""
     chance = random.Random(seed)
-    states = list(STATES)
     kinds: Sequence[Sequence[Sequence[str]]] = ((_HOT, _HOT), (_HOT, _DELETIONS, _HOT), (list(OPERATIONS),) * 2)
     seen: set[Meeting] = set()
     misses = 0
@@ -37,9 +36,9 @@ def drawn(seed: int) -> Iterator[Meeting]:
         if meeting not in seen:
             seen.add(meeting)
             yield meeting
-    yield from (each for each in _all_pairs() if each not in seen)
+    yield from (each for each in _all_pairs(states) if each not in seen)
 
 
-def _all_pairs() -> Iterator[Meeting]:
-    for state, first, second in product(STATES, OPERATIONS, OPERATIONS):
+def _all_pairs(states: Sequence[str]) -> Iterator[Meeting]:
+    for state, first, second in product(states, OPERATIONS, OPERATIONS):
         yield state, (first, second)

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -45,6 +45,6 @@ def explore(url: str, meetings: Iterable[Meeting], seconds: float) -> Result:
     return result
 
 
-def explore_drawn(url: str, seed: int, seconds: float) -> Result:
-    """Explore meetings in the order that the seed determines."""
-    return explore(url, drawing.drawn(seed), seconds)
+def explore_drawn(url: str, seed: int, seconds: float, states: Sequence[str]) -> Result:
+    """Explore meetings in these states in the order that the seed determines."""
+    return explore(url, drawing.drawn(seed, states), seconds)

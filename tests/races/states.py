@@ -175,6 +175,25 @@ def _claims_wait(service: Service) -> None:
         service.database.write(partial(_enter, asked=asked, settings=settings))
 
 
+def _claims_wait_beside(service: Service) -> None:
+    """Two claims wait, of which n1 fits one, and it is free: nobody has handed it over."""
+    _beside(service, _claims_wait)
+
+
+def _wait_beside(service: Service) -> None:
+    """An allocation waits, then a server, and n1, which fits both, is free."""
+    _beside(service, _wait)
+
+
+def _beside(service: Service, wait: Callable[[Service], None]) -> None:
+    """Let these begin to wait while n1 is held by a consumer, which gives it back without a hand-over."""
+    _hold(service)
+    wait(service)
+    handover, service.database.handover = service.database.handover, None
+    service.placement("DELETE", f"/allocations/{NAMES['consumer']}")
+    service.database.handover = handover
+
+
 def _enter(session: Session, asked: NewClaim, settings: Settings) -> None:
     claims.wait(session, asked, 3600, "None is free.", settings)
 
@@ -249,6 +268,8 @@ STATES: Mapping[str, tuple[Callable[[Service], None], ...]] = {
     "manageable": (_free, _manage),
     "waiting": (_free, _hold, _wait),
     "claims-waiting": (_free, _hold, _claims_wait),
+    "waiting-beside": (_free, _wait_beside),
+    "claims-waiting-beside": (_free, _claims_wait_beside),
     "waiting-maintenance": (_free, _maintain, _wait),
     "due-hold": (_free, _plan),
     "ending-hold": (_free, _plan, _begin),

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.races.exploring import Explorer
+from tests.races.states import NAMES
 from tests.races.test_doors import require_serial
 
 
@@ -17,6 +18,12 @@ from tests.races.test_doors import require_serial
         ("claims-waiting", "delete claim", "release"),
         ("waiting-maintenance", "maintenance off", "delete allocation"),
         ("waiting-maintenance", "maintenance off", "delete node"),
+        ("waiting-beside", "claim node", "claim with others"),
+        ("waiting-beside", "claim node", "sweep"),
+        ("waiting-beside", "boot", "allocate"),
+        ("claims-waiting-beside", "boot", "allocate"),
+        ("waiting-beside", "claim node", "delete allocation"),
+        ("claims-waiting-beside", "delete claim", "allocate"),
         ("overdue", "sweep", "delete allocation"),
         ("overdue", "sweep", "delete server"),
         ("overdue", "release", "sweep"),
@@ -43,3 +50,18 @@ def test_who_begins_to_wait_while_a_release_commits_is_served_by_the_sweep(
 def test_a_uuid_belongs_to_the_first_that_takes_it(explorer: Explorer, one: str, other: str) -> None:
     """The second is refused, also if neither sees the other."""
     require_serial(explorer, "held", one, other)
+
+
+@pytest.mark.parametrize(
+    ("state", "first", "door"),
+    [
+        *(("waiting-beside", "allocation", door) for door in ("claim node", "claim with others", "allocate", "boot")),
+        # The UUID of the first two doors belongs to a claim that waits there.
+        *(("claims-waiting-beside", "instance", door) for door in ("allocate", "boot")),
+    ],
+)
+def test_newcomers_do_not_overtake(explorer: Explorer, state: str, first: str, door: str) -> None:
+    """What is free is given to who waits, whichever newcomer meets it."""
+    explorer.points(state, door)
+    holders = explorer.service.placement("GET", f"/resource_providers/{NAMES['node']}/allocations").json["allocations"]
+    assert list(holders) == [NAMES[first]]
