@@ -44,39 +44,45 @@ VALUES = st.recursive(
 )
 
 
-@st.composite
-def near(draw: st.DrawFn, schema: dict[str, Any]) -> Any:
+def near(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
     """A document that ``schema`` might have been made for, with something else here and there."""
-    if draw(st.integers(0, 20)) == 20:
-        return draw(VALUES)
     if "anyOf" in schema:
-        return draw(near(draw(st.sampled_from(schema["anyOf"]))))
-    kind = schema["type"]
-    match draw(st.sampled_from(kind)) if isinstance(kind, list) else kind:
+        fitting = st.one_of(*map(near, schema["anyOf"]))
+    else:
+        kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        fitting = st.one_of(*(of_kind(kind, schema) for kind in kinds))
+    return st.integers(0, 20).flatmap(lambda number: VALUES if number == 20 else fitting)
+
+
+def of_kind(kind: str, schema: dict[str, Any]) -> st.SearchStrategy[Any]:
+    match kind:
         case "object":
-            return draw(objects(schema))
+            return objects(schema)
         case "array":
-            return draw(st.lists(near(schema["items"]), min_size=schema.get("minItems", 0), max_size=3))
+            return st.lists(near(schema["items"]), min_size=schema.get("minItems", 0), max_size=3)
         case "string":
-            return draw(st.sampled_from(schema.get("enum") or texts(schema)))
+            return st.sampled_from(schema.get("enum") or texts(schema))
         case "null":
-            return None
+            return st.none()
         case _:
-            return draw(st.sampled_from(NUMBERS))
+            return st.sampled_from(NUMBERS)
 
 
-@st.composite
-def objects(draw: st.DrawFn, schema: dict[str, Any]) -> dict[str, Any]:
-    found = {}
-    for name, below in schema.get("properties", {}).items():
-        if name in schema.get("required", ()) or draw(st.booleans()):
-            found[name] = draw(near(below))
+def objects(schema: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
+    required = schema.get("required", ())
+    named = {name: near(below) for name, below in schema.get("properties", {}).items()}
+    parts = [
+        st.fixed_dictionaries(
+            {name: below for name, below in named.items() if name in required},
+            optional={name: below for name, below in named.items() if name not in required},
+        )
+    ]
     for pattern, below in schema.get("patternProperties", {}).items():
-        names = texts({"pattern": pattern})
-        found |= draw(st.dictionaries(st.sampled_from(names), near(below), min_size=1, max_size=2))
-    if draw(st.integers(0, 9)) == 9:
-        found[draw(st.sampled_from(TEXTS))] = draw(VALUES)
-    return found
+        names = st.sampled_from(texts({"pattern": pattern}))
+        parts.append(st.dictionaries(names, near(below), min_size=1, max_size=2))
+    odd = st.dictionaries(st.sampled_from(TEXTS), VALUES, min_size=1, max_size=1)
+    parts.append(st.integers(0, 9).flatmap(lambda number: odd if number == 9 else st.just({})))
+    return st.tuples(*parts).map(lambda found: {name: value for part in found for name, value in part.items()})
 
 
 def texts(schema: dict[str, Any]) -> list[str]:
