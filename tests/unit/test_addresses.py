@@ -9,16 +9,8 @@ USUAL = ["192.0.2.1", "10.0.0.1", "2001:db8::1", "fd00::1", "172.16.0.1"]
 #: Of this machine, in all the ways in which it can be written.
 LOOPBACK = ["127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::"]
 LINK_LOCAL = ["169.254.169.254", "fe80::1", "fe80::1%eth0", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe"]
-OF_NO_MACHINE = [
-    "0.0.0.0",
-    "::",
-    "224.0.0.1",
-    "ff02::1",
-    "255.255.255.255",
-    "240.0.0.1",
-    "::ffff:0.0.0.0",
-    "::127.0.0.1",
-]
+OF_NO_MACHINE = ["0.0.0.0", "::", "224.0.0.1", "ff02::1", "255.255.255.255", "240.0.0.1"]
+OF_NO_MACHINE += ["::ffff:0.0.0.0", "::127.0.0.1"]
 
 
 def is_allowed(hosts: AllowedHosts, host: str, address: str) -> bool:

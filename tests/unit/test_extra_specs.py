@@ -1,10 +1,15 @@
-"""Extra specs of flavors: what is refused, and what is said then."""
+"""Extra specs of flavors: what is refused, what is said then, and that the page about them says the same."""
+
+import re
+from pathlib import Path
 
 import pytest
 
-from baremetal_sched.compute.flavors.extra_specs import check, forbidden_anywhere
+from baremetal_sched.compute.flavors.extra_specs import REFUSED_NAMESPACES, check, forbidden_anywhere
 from baremetal_sched.errors.compute import InvalidExtraSpec
+from baremetal_sched.image.properties import REFUSED
 
+PAGE = (Path(__file__).parents[2] / "api-ref" / "compute" / "extra_specs.rst").read_text()
 _FORMS = "Write resources[S]:CLASS=N or trait[S]:NAME=required|forbidden"
 
 
@@ -113,3 +118,16 @@ def test_what_does_not_go_together(subtests: pytest.Subtests) -> None:
 def test_traits_that_any_group_forbids() -> None:
     extra_specs = {"trait:CUSTOM_A": "forbidden", "trait1:CUSTOM_B": "forbidden", "trait:CUSTOM_C": "required"}
     assert forbidden_anywhere(extra_specs) == {"CUSTOM_A", "CUSTOM_B"}
+
+
+def test_what_is_refused_by_name_is_listed() -> None:
+    for namespace in REFUSED_NAMESPACES:
+        assert f"``{namespace}:*``" in PAGE
+    listed = re.findall(r"``((?:hw|os)_\w+)``", PAGE.partition("Image properties that become")[2])
+    assert listed[: len(REFUSED)] == list(REFUSED)
+
+
+def test_the_example_is_a_flavor_for_bare_metal() -> None:
+    specs = dict(re.findall(r"--property (\S+)=(\d)", PAGE))
+    assert set(specs.values()) == {"0", "1"}
+    check(specs)

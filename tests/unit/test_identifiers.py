@@ -1,6 +1,7 @@
-"""What is well formed: UUIDs, names, groups, traits."""
+"""What is well formed: UUIDs, names, groups, traits, and what is proposed for a name that is not that of a trait."""
 
 import os_traits
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,3 +47,31 @@ def test_traits() -> None:
 @given(st.from_regex(r"CUSTOM_[A-Z0-9_]{1,248}", fullmatch=True))
 def test_custom_traits(name: str) -> None:
     assert traits.is_trait(name)
+
+
+def test_proposals(subtests: pytest.Subtests) -> None:
+    for name, meant in [
+        ("NVME", ["CUSTOM_NVME"]),
+        ("nvme-ssd v1", ["CUSTOM_NVME_SSD_V1"]),
+        ("custom_nvme", ["CUSTOM_NVME"]),
+        ("CUSTOM_NVME\n", ["CUSTOM_NVME"]),
+        ("hw_cpu_x86_avx2", ["HW_CPU_X86_AVX2"]),
+        ("AVX2", ["CUSTOM_AVX2", "HW_CPU_X86_AVX2"]),
+        ("STORAGE_DISC_SSD", ["STORAGE_DISK_SSD", "STORAGE_DISK_HDD", "CUSTOM_STORAGE_DISC_SSD"]),
+        ("CUSTOM_", []),
+        ("!", []),
+        ("é", []),
+        ("x" * 250, []),
+    ]:
+        with subtests.test(name=name):
+            assert traits.proposals(name) == meant
+            assert all(traits.is_trait(trait) for trait in meant)
+
+
+def test_a_complaint_is_a_sentence() -> None:
+    assert traits.complaint("NVME") == (
+        "'NVME' is not a valid trait. Did you mean CUSTOM_NVME? It is not one of os-traits, and does not match "
+        "'^CUSTOM_[A-Z0-9_]+$'."
+    )
+    assert "Did you mean STORAGE_DISK_SSD or STORAGE_DISK_HDD or" in traits.complaint("STORAGE_DISC_SSD")
+    assert "mean" not in traits.complaint("!")
