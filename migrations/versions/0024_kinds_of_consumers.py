@@ -17,5 +17,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    op.execute(sa.text("DELETE FROM consumers WHERE generation = 0 AND request_kind IS NOT NULL"))
+    columns = sa.inspect(op.get_bind()).get_columns("consumers")
+    if any(column["name"] == "request_kind" for column in columns):  # on MariaDB, not if this was interrupted before
+        op.execute(sa.text("DELETE FROM consumers WHERE generation = 0 AND request_kind IS NOT NULL"))
     op.drop_column("consumers", "request_kind")
