@@ -157,7 +157,6 @@ def test_a_step_that_takes_too_long_fails(database_url: str, busy: Busy) -> None
         put_into(service, enrol(service), "manageable")
         ask(service, "clean", clean_steps=[LOG_STEP])
         service.work()
-        assert service.node("n1")["provision_state"] == "cleaning"
         # It is asked once more when its time is up, not after the 60 seconds that it asked for.
         wait_until(lambda: service.work() or service.node("n1")["provision_state"] != "cleaning", "the end")
         node = service.node("n1")
