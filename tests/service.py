@@ -39,6 +39,7 @@ class Service:
             "database": {"connection": database_url, "max_pool_size": 5},
             "conductor": {
                 "heartbeat_interval": 0.2,
+                "heartbeat_timeout": 3600,  # those that are only registered send none
                 "node_locked_retry_attempts": 2,
                 "node_locked_retry_interval": 0.01,
             },

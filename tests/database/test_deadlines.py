@@ -33,8 +33,8 @@ SHORT = 0.2
 LOCK = 2
 
 
-#: What the two say.
-IN_TIME, LOCKED = "within the time limit of a request", "Another database session held a lock"
+#: What is said of a lock that was waited for until its time-out.
+LOCKED = "Another database session held a lock"
 
 
 @contextmanager
@@ -131,14 +131,12 @@ def test_a_silent_database_frees_every_thread_in_time(database_url: str) -> None
 
 def test_more_requests_than_connections_wait_no_longer(database_url: str) -> None:
     """Those that wait for a connection of the pool, too."""
-    with relayed(database_url, max_pool_size=1, max_overflow=0, pool_timeout=60) as (service, relay):
+    with relayed(database_url, max_pool_size=1, max_overflow=0, pool_timeout=3600) as (service, relay):
         service.baremetal("GET", "/nodes", status=200)
         relay.silence()
         with ThreadPoolExecutor(4) as pool, hurried(service):
             asked = pool.map(lambda _: service.placement("GET", "/resource_classes", status=503), range(4))
-            for response in asked:
-                assert response.headers["Retry-After"] == "1"
-                assert IN_TIME in response.text
+            assert {response.headers["Retry-After"] for response in asked} == {"1"}
 
 
 def test_a_server_that_accepts_and_says_nothing(database_url: str) -> None:
