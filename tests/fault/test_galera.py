@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,16 @@ from sqlalchemy import create_engine, text
 
 from baremetal_sched.db.models import Base
 from tests.databases import make_empty
-from tests.fault import galera
+from tests.fault import galera, machines
+from tests.fault.caller import Caller
 from tests.fault.claim_journal import ClaimJournal
 from tests.fault.claimants import Claimant
 from tests.fault.fleet import GROUPS, Fleet
 from tests.fault.test_claims import CLAIMANTS, HELD_BY_ANOTHER, lost, report
+from tests.fault.test_waiting_claims import handed_over
 from tests.fault.troubles import SECONDS, SETTINGS, busy
+from tests.fault.waiters import WaitingClient, left
+from tests.fault.waiting_journal import WaitingJournal
 from tests.fault.watching import DOUBLY_HELD, watched
 from tests.processes import Client, conductor, run, serve
 from tests.waiting import wait_until
@@ -33,6 +38,9 @@ pytestmark = [
 
 #: How long a server is gone, and how long all of them are there.
 _PAUSE = 8
+
+#: Machines, clients that wait for them, and clients that hold them.
+_MACHINES, _WAITING, _HOLDING = 4, 8, 2
 
 
 @pytest.fixture
@@ -101,6 +109,52 @@ def test_no_machine_is_held_twice_on_a_cluster(nodes: list[galera.Node], urls: l
     for node in nodes:
         audited = run(tmp_path, "db", "check", "--database", node.url)
         assert (audited.returncode, audited.stdout) == (0, "ok\n"), audited.stdout
+
+
+@dataclass
+class HoldingClient(Caller):
+    """Asserts holds of the machines and releases them."""
+
+    nodes: list[str] = field(default_factory=list)
+
+    def act(self) -> None:
+        """Assert a hold of a machine, or release all that it has."""
+        path = f"/nodes/{self._dice.choice(self.nodes)}/holds"
+        if self._dice.random() < 0.5:
+            self._call("hold", self._client.scheduling, "POST", path, {"type": "operator_hold"})
+        else:
+            self._call("release holds", self._client.scheduling, "DELETE", path)
+        time.sleep(self._dice.random() / 4)
+
+
+def test_nobody_is_overtaken_on_a_cluster(nodes: list[galera.Node], urls: list[str], tmp_path: Path) -> None:
+    """Deadlocks between servers are lost races: ten clients wait, claim and hold, and none sees a 500."""
+    fleet = machines.enrol(urls[0], _MACHINES, GROUPS.values())
+    with Client(urls[0]) as client:
+        for node in fleet[::2]:
+            assert client.baremetal("PUT", f"/nodes/{node}/traits/CUSTOM_A").status_code == 204
+    waiting = [WaitingClient(number) for number in range(_WAITING)]
+    holding = [HoldingClient(_WAITING + number, nodes=fleet) for number in range(_HOLDING)]
+    clients = [*waiting, *holding]
+    until = time.monotonic() + SECONDS
+    with watched(nodes[0].url, DOUBLY_HELD, HELD_BY_ANOTHER) as watch, busy(clients, urls):
+        wait_until(lambda: handed_over(waiting) > _WAITING and time.monotonic() >= until, "hand-overs", SECONDS + 300)
+    with Client(urls[0]) as client:
+        for node in fleet:
+            assert client.scheduling("DELETE", f"/nodes/{node}/holds").status_code in (204, 404)
+        journal = WaitingJournal([waiter for each in waiting for waiter in each.journal.waiters])
+        there = left(client, journal.waiters)
+        now = time.monotonic()
+    findings = [*watch.findings, *journal.findings(there, now), *(each for one in waiting for each in one.findings)]
+    statuses = sum((each.statuses for each in clients), Counter[tuple[str, int]]())
+    print("; ".join(f"{name} {status or 'lost'}: {number}" for (name, status), number in sorted(statuses.items())))
+    print(f"{statuses.total()} requests, {handed_over(waiting)} handed over, {watch.looks} looks")
+    print(*findings, sep="\n")
+    assert findings == []
+    assert [failure for each in clients for failure in each.failures] == []
+    for node in nodes:
+        checked = ("db", "check", "--database", node.url)
+        wait_until(lambda checked=checked: run(tmp_path, *checked).stdout == "ok\n", "db check to find nothing")
 
 
 def serves(url: str) -> bool:

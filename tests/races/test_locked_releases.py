@@ -47,7 +47,8 @@ def locked(service: Service, node: str) -> Iterator[threading.Event]:
 
 
 def test_a_release_waits_for_who_has_locked_the_machine(service: Service, database_url: str) -> None:
-    """It is handed over in the transaction that releases it: it is never free."""
+    """Guide: 'If another request has locked the machine at that moment, the release waits for that request.' It is
+    handed over in the transaction that releases it: it is never free."""
     node, holder = service.add_node("n1"), str(uuid.uuid4())
     service.claim(holder, node)
     waiting = wait(service)
@@ -68,6 +69,7 @@ def test_a_release_waits_for_who_has_locked_the_machine(service: Service, databa
 
 
 def test_a_machine_that_stays_locked_is_released_and_left_to_the_sweep(database_url: str) -> None:
+    """Guide: 'Only after that time it is committed without a hand-over; it succeeds either way.'"""
     with Service(database_url, database={"lock_timeout": 1}) as service:
         service.add_conductor("c1")
         node, holder = service.add_node("n1"), str(uuid.uuid4())
@@ -81,7 +83,8 @@ def test_a_machine_that_stays_locked_is_released_and_left_to_the_sweep(database_
 
 @pytest.mark.parametrize("other", ["allocate and wait", "boot and wait"])
 def test_who_begins_to_wait_before_a_release_commits_is_served(explorer: Explorer, other: str) -> None:
-    """It does not see what is free yet, and the release has looked for who waits before: it looks again."""
+    """Guide: 'After its commit a release looks once more for claims that began to wait meanwhile.' It does not see
+    what is free yet, and the release has looked for who waits before: it looks again."""
     points = explorer.points("held", "release")
     place = max(place for place, point in enumerate(points, 1) if point == "COMMIT")
     run, end = explorer.meet("held", ["release", other], place)

@@ -156,6 +156,8 @@ def test_a_claim_waits_and_is_given_the_machine(served: Service, subtests: pytes
 
 
 def test_what_is_impossible_waits_only_if_that_is_said(served: Service) -> None:
+    """Guide: 'A claim that no machine would fit, even if all were free, is refused at once … With
+    even_if_impossible it waits for machines that are still to be enrolled.'"""
     served.add_node("n1")
     refused = post(served, query="resources=CUSTOM_NEW:1", wait=60, status=409)
     assert "even_if_impossible" in message(refused)
@@ -391,6 +393,7 @@ def meanwhile(service: Service, do: Callable[[], object]) -> Iterator[None]:
 
 
 def test_a_request_waits_until_the_claim_is_decided(patient: Service) -> None:
+    """Guide: 'GET /v1/claims/{uuid}?wait=30 is answered as soon as the claim is decided.'"""
     first, waiting = _waiting(patient)
     with meanwhile(patient, lambda: patient.placement("DELETE", f"/allocations/{first}")):
         assert show(patient, waiting, "?wait=3600")["state"] == "claimed"
@@ -435,6 +438,7 @@ def test_requests_that_may_not_wait_hear_the_present_state(database_url: str, su
 
 
 def test_one_statement_asks_for_all_who_wait(served: Service) -> None:
+    """Guide: 'One statement of the process asks for all requests that wait like that.'"""
     _, waiting = _waiting(served)
     waiting_too = post(served, wait=60, status=202).json["uuid"]
     decisions = served.app.extensions["decisions"]
@@ -469,6 +473,7 @@ def secured(database_url: str) -> Iterator[Service]:
 
 
 def test_tenants_claim_what_they_may_use_for_their_project(secured: Service) -> None:
+    """Guide: 'A tenant's claim fits only machines that its project may use.'"""
     of_anna, of_bert = secured.add_node("a", owner="a"), secured.add_node("b", owner="b")
     of_nobody = secured.add_node("n")
     got = [next(iter(post(secured, headers=ANNA, status=201).json["allocations"])) for _ in range(2)]

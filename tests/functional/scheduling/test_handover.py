@@ -51,6 +51,7 @@ def held(service: Service, uuid: str) -> list[str]:
 
 
 def test_a_machine_that_is_enrolled_goes_to_the_first_who_waits(served: Service) -> None:
+    """Guide: 'The transaction that frees a machine gives it to the first who waits and whom it fits.'"""
     first, second = wait(served), wait(served)
     node = served.add_node("n1", resource_class="gold")
     assert (held(served, first), state(served, second)) == ([node], "waiting")
@@ -90,6 +91,8 @@ def _aggregate(service: Service, node: str) -> None:
 
 
 def test_what_makes_a_machine_fit_hands_it_over(served: Service, subtests: pytest.Subtests) -> None:
+    """Guide: 'Whatever makes it free … and whatever makes it fit somebody: its class, its traits, its owner or
+    lessee, … its aggregates.'"""
     for values, request_, free in [
         ({}, GOLD, _maintenance_off),
         ({}, GOLD_A, _trait),
@@ -116,6 +119,7 @@ def test_what_makes_a_machine_fit_hands_it_over(served: Service, subtests: pytes
 
 
 def test_the_end_of_cleaning_hands_the_machine_over(served: Service) -> None:
+    """Guide: '… in the same transaction: the end of its cleaning'"""
     node = served.add_node("n1", resource_class="gold")
     served.baremetal("PUT", f"/nodes/{node}/states/provision", {"target": "active"})
     served.work()
@@ -127,12 +131,15 @@ def test_the_end_of_cleaning_hands_the_machine_over(served: Service) -> None:
 
 
 def test_a_machine_is_kept_back_for_nobody_whom_it_does_not_fit(served: Service) -> None:
+    """Guide: 'Who waits for a trait that it lacks is passed over, and keeps its place.'"""
     picky, modest = wait(served, GOLD_A), wait(served)
     node = served.add_node("n1", resource_class="gold")
     assert (state(served, picky), held(served, modest)) == ("waiting", [node])
 
 
 def test_what_waited_in_vain_is_ended_by_the_sweep(served: Service) -> None:
+    """Guide: 'After it nothing is handed over, and its state is timed_out; the next sweep records why no machine
+    was free then.'"""
     served.add_node("n1", resource_class="gold")
     waiting = wait(served, GOLD_A, seconds=-1)
     assert state(served, waiting) == "timed_out"
@@ -196,6 +203,7 @@ def test_after_a_claim_that_failed_the_next_is_served_whatever_it_asks_for(serve
 
 
 def test_the_sweep_gives_what_was_not_handed_over_and_counts_it(served: Service) -> None:
+    """Guide: 'Conductors look for those every [scheduling] sweep_interval seconds.'"""
     waiting = wait(served)
     handover, served.database.handover = served.database.handover, None
     node = served.add_node("n1", resource_class="gold")

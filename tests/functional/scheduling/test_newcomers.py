@@ -88,7 +88,8 @@ _DOORS = (_put, _post, _reshape, _claim, _claim_and_wait, _allocate, _boot)
 def test_a_machine_is_handed_over_before_a_newcomer_gets_it(
     served: Service, newcomer: Callable[[Service, str], bool]
 ) -> None:
-    """Nobody overtakes: the machine goes to the first whom it fits, and the newcomer finds it taken."""
+    """Guide: 'No request overtakes: a free machine for which others wait is first given to the first of them whom
+    it fits.' Nobody overtakes: the machine goes to the first whom it fits, and the newcomer finds it taken."""
     node, (picky, first, second) = _left_free(served, (GOLD_A,), (), ())
     assert not newcomer(served, node)
     assert held(served, first) == [node]
@@ -97,6 +98,7 @@ def test_a_machine_is_handed_over_before_a_newcomer_gets_it(
 
 @pytest.mark.parametrize("newcomer", _DOORS)
 def test_a_newcomer_gets_what_fits_nobody_who_waits(served: Service, newcomer: Callable[[Service, str], bool]) -> None:
+    """Guide: 'If the machine fits none of those who wait, the new request gets it.'"""
     node, (picky,) = _left_free(served, (GOLD_A,))
     assert newcomer(served, node)
     assert state(served, picky) == "waiting"
@@ -104,6 +106,7 @@ def test_a_newcomer_gets_what_fits_nobody_who_waits(served: Service, newcomer: C
 
 @pytest.mark.parametrize("newcomer", [_claim, _allocate, _boot])
 def test_a_newcomer_looks_for_the_next_machine(served: Service, newcomer: Callable[[Service, str], bool]) -> None:
+    """Guide: 'They continue as if the machine had just been taken: they get the next one, wait, or fail.'"""
     node, (first,) = _left_free(served, ())
     handover, served.database.handover = served.database.handover, None
     served.add_node("n2", resource_class="gold")
@@ -134,7 +137,8 @@ def test_a_claim_takes_no_statement_more_where_nobody_waits(served: Service) -> 
 
 
 def test_beyond_what_is_tested_a_newcomer_may_be_faster(database_url: str) -> None:
-    """With more different requests than ``most_tested`` the machine is left to the sweep, or to a newcomer."""
+    """Guide: 'Until then a new claim may be faster than one that waits.' With more different requests than
+    ``most_tested`` the machine is left to the sweep, or to a newcomer."""
     with Service(database_url, scheduling={"most_tested": 1}) as service:
         service.add_conductor("r1")
         beside = HostRequest(f"resources=CUSTOM_GOLD:1&in_tree={uuid.uuid4()}", served=False, version=39)

@@ -36,6 +36,7 @@ def undecided(project: str) -> HostRequest:
 
 
 def test_requests_that_cannot_fit_do_not_count(served: Service) -> None:
+    """Guide: 'Requests … that ask for other traits or aggregates than it has, do not count.'"""
     for _ in range(3 * MOST):
         wait(served, elsewhere())
     first = wait(served)
@@ -55,6 +56,7 @@ def test_a_machine_in_the_aggregate_fits(served: Service) -> None:
 
 
 def test_requests_of_who_may_not_use_the_machine_do_not_count(served: Service) -> None:
+    """Guide: 'Requests whose project may not use the machine … do not count.'"""
     for number in range(3 * MOST):
         wait(served, asking(f"required=!CUSTOM_{number}", "blue"))
     first = wait(served, asking("required=!CUSTOM_A", "green"))
@@ -63,6 +65,7 @@ def test_requests_of_who_may_not_use_the_machine_do_not_count(served: Service) -
 
 
 def test_each_project_in_turn_has_its_share(served: Service) -> None:
+    """Guide: 'If more are left, each project in turn has its share.'"""
     blue = [wait(served, undecided("blue"), project="blue") for _ in range(3 * MOST)]
     first = wait(served, GOLD, project="green")
     last = wait(served, asking("required=!CUSTOM_A", "blue"), project="blue")
@@ -72,7 +75,8 @@ def test_each_project_in_turn_has_its_share(served: Service) -> None:
 
 
 def test_what_no_machine_would_fit_comes_last(served: Service) -> None:
-    """Even if a machine that fits is enrolled later: it goes to others first."""
+    """Guide: 'It is -1 for a claim that no machine would have fitted when it was asked for, so such claims come
+    last.' Even if a machine that fits is enrolled later: it goes to others first."""
     body = {"query": f"resources=CUSTOM_GOLD:1&member_of={uuid.uuid4()}", "wait": 60, "even_if_impossible": True}
     made = served.http.post_json("/scheduling/v1/claims", body, status=202).json
     assert made["priority"] == pending_claims.LAST

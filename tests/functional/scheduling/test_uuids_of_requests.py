@@ -129,6 +129,7 @@ def test_no_other_request_takes_the_uuid_of_one_that_waits(
 
 
 def test_the_uuid_of_what_waits_in_vain_is_free_again(served: Service) -> None:
+    """Guide: 'When the request has ended without a machine, the UUID is free.'"""
     node = served.add_node("n1")
     served.claim(OTHER, node)
     claim(served, wait=600, status=202)
