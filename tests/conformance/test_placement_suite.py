@@ -33,6 +33,10 @@ ONLY_IN_PROCESS = {
 }
 
 
+def _load(file: Path) -> Any:
+    return yaml.load(file.read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
 def suite_folder() -> Path:
     """Where the installed package keeps its YAML files."""
     spec = importlib.util.find_spec("placement")
@@ -45,7 +49,7 @@ FILES = sorted(suite_folder().glob("*.yaml"))
 
 
 def test_the_suite_is_whole() -> None:
-    tests = sum(len(yaml.safe_load(file.read_text())["tests"]) for file in FILES)
+    tests = sum(len(_load(file)["tests"]) for file in FILES)
     assert len(FILES) >= 79
     assert tests >= 1316
 
@@ -62,7 +66,7 @@ def clean_environment() -> Iterator[None]:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_file(file: Path, database_url: str, tmp_path: Path, clean_environment: None) -> None:
-    document = yaml.safe_load(file.read_text())
+    document = _load(file)
     (fixture,) = document.pop("fixtures", None) or ["APIFixture"]
     flavour, seed = seeds.FIXTURES[fixture]
     app, close = make_app(config_of(flavour, database_url, tmp_path))
