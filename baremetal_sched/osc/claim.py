@@ -11,16 +11,7 @@ from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
 from baremetal_sched.osc.claiming import ClaimChoice, Consumers, NothingFits, claim
-from baremetal_sched.osc.client import (
-    Client,
-    CountsColumn,
-    FitsOrNot,
-    RequestFailed,
-    TextColumn,
-    UsageError,
-    client_of,
-    is_table,
-)
+from baremetal_sched.osc.client import Client, FitsOrNot, RequestFailed, UsageError, client_of
 from baremetal_sched.osc.find import positive
 from baremetal_sched.osc.proposals import about_unknown
 from baremetal_sched.osc.query import (
@@ -30,6 +21,7 @@ from baremetal_sched.osc.query import (
     placement_class,
     trait_entries,
 )
+from baremetal_sched.osc.tables import CountsColumn, TextColumn, is_table
 from baremetal_sched.osc.waiting import ProgressLine, claim_when_free, duration
 
 #: What placement itself notes where it does not know the project and the user of a consumer.

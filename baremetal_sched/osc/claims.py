@@ -7,9 +7,10 @@ from urllib.parse import quote
 
 from osc_lib.command import command
 
-from baremetal_sched.osc.client import TextColumn, TimeColumn, add_long, chosen, client_of, lines, plain
+from baremetal_sched.osc.client import client_of
 from baremetal_sched.osc.find import positive
 from baremetal_sched.osc.query import placement_class
+from baremetal_sched.osc.tables import TextColumn, TimeColumn, add_long, chosen, lines, plain
 from baremetal_sched.osc.waiting import CLAIMED, WAITING, duration
 
 _STATES = (WAITING, CLAIMED, "timed_out", "failed", "released")

@@ -8,22 +8,10 @@ from urllib.parse import quote
 from cliff.columns import FormattableColumn
 from osc_lib.command import command
 
-from baremetal_sched.osc.client import (
-    Client,
-    CountsColumn,
-    FitsOrNot,
-    HeldColumn,
-    SentenceColumn,
-    UsageError,
-    client_of,
-    is_table,
-    lines,
-    plain,
-    server,
-    wrapped,
-)
+from baremetal_sched.osc.client import Client, FitsOrNot, UsageError, client_of, server
 from baremetal_sched.osc.find import positive
 from baremetal_sched.osc.query import add_machine_options, add_query_options, candidate_query, trait_entries
+from baremetal_sched.osc.tables import CountsColumn, HeldColumn, SentenceColumn, is_table, lines, plain, wrapped
 
 #: In this order, and what there may be besides behind it.
 _ORDER = (

@@ -8,18 +8,10 @@ from typing import Any
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
-from baremetal_sched.osc.client import (
-    Client,
-    FitsOrNot,
-    ListColumn,
-    RequestFailed,
-    TextColumn,
-    UsageError,
-    client_of,
-    is_table,
-)
+from baremetal_sched.osc.client import Client, FitsOrNot, RequestFailed, UsageError, client_of
 from baremetal_sched.osc.proposals import about_unknown
 from baremetal_sched.osc.query import add_machine_options, placement_class, split
+from baremetal_sched.osc.tables import ListColumn, TextColumn, is_table
 
 _FIELDS = ("uuid", "name", "resource_class", "conductor_group", "provision_state", "traits")
 _TITLES = ("UUID", "Name", "Resource Class", "Conductor Group", "Provisioning State", "Traits")

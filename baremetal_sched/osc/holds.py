@@ -9,8 +9,9 @@ from urllib.parse import quote
 from osc_lib.cli import parseractions
 from osc_lib.command import command
 
-from baremetal_sched.osc.client import TextColumn, TimeColumn, add_long, chosen, client_of, plain
+from baremetal_sched.osc.client import client_of
 from baremetal_sched.osc.find import positive
+from baremetal_sched.osc.tables import TextColumn, TimeColumn, add_long, chosen, plain
 
 _TYPES = ("hardware_failure", "operator_hold", "lockout", "window")
 _ALL_TYPES = ("legacy", "fault", *_TYPES)

@@ -12,7 +12,8 @@ from keystoneauth1.exceptions import ClientException as NoAnswer
 from osc_lib.exceptions import CommandError
 
 from baremetal_sched.osc.claiming import ClaimChoice, Consumers, NothingFits
-from baremetal_sched.osc.client import Client, RequestFailed, plain
+from baremetal_sched.osc.client import Client, RequestFailed
+from baremetal_sched.osc.tables import plain
 
 #: Seconds that one request waits for a decision, and seconds between two requests if the service does not wait.
 _POLL = 30

@@ -11,8 +11,11 @@ from baremetal_sched.placement.api.call import PlacementCall
 def show_provider_usages(call: PlacementCall, connection: Connection, uuid: str) -> Response:
     """GET /resource_providers/{uuid}/usages"""
     generation, rows = provider_parts.inventories(connection, uuid)
-    usages_by_class = {row.name: row.used for row in rows}
-    return call.answer({"resource_provider_generation": generation, "usages": usages_by_class})
+    document = {
+        "resource_provider_generation": generation,
+        "usages": {row.name: row.used for row in rows},
+    }
+    return call.answer(document)
 
 
 def show_usages(call: PlacementCall, session: Session) -> Response:

@@ -1,6 +1,6 @@
 """openstack scheduling capacity"""
 
-from baremetal_sched.osc.client import HeldColumn
+from baremetal_sched.osc.tables import HeldColumn
 
 
 def test_holds_in_a_table() -> None:

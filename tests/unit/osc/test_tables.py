@@ -5,7 +5,8 @@ from typing import Any
 
 from baremetal_sched.osc import claims, explain, holds
 from baremetal_sched.osc.claim import _in_options
-from baremetal_sched.osc.client import RequestFailed, TimeColumn, chosen
+from baremetal_sched.osc.client import RequestFailed
+from baremetal_sched.osc.tables import TimeColumn, chosen
 
 UUID = "aaaaaaaa-0000-4000-8000-000000000001"
 TIME = "2050-01-01T21:00:00.123456+00:00"

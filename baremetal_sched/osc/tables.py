@@ -1,0 +1,100 @@
+"""How answers are shown: cells and tables for people, documents for programs."""
+
+import argparse
+import re
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from cliff.columns import FormattableColumn
+
+#: How wide a text in a cell of a table is, so that tables fit into 100 columns.
+_WIDTH = 78
+
+
+def plain(value: Any) -> str:
+    """Return the text of a value for one line of a terminal: what cannot be printed is shown by its code."""
+    if value is None:
+        return ""
+    return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in str(value))
+
+
+def lines(texts: Iterable[str]) -> str:
+    """Return texts as the lines of one cell."""
+    return "\n".join(texts)
+
+
+def wrapped(text: str) -> str:
+    """Return the lines of a cell, none too wide for a table of 100 columns."""
+    return lines(
+        part
+        for line in text.split("\n")
+        for part in textwrap.wrap(line, _WIDTH, break_long_words=False, break_on_hyphens=False) or [""]
+    )
+
+
+class TextColumn(FormattableColumn[Any]):
+    """A text, in which nothing that a terminal would obey is left."""
+
+    def human_readable(self) -> str:
+        return plain(self._value)
+
+
+class TimeColumn(FormattableColumn[str | None]):
+    """A time of the API, to the second, with its zone: a command takes it as it is shown."""
+
+    def human_readable(self) -> str:
+        return re.sub(r"\.\d+", "", self._value or "").replace("+00:00", "Z")
+
+
+class SentenceColumn(TextColumn):
+    """A long text."""
+
+    def human_readable(self) -> str:
+        return wrapped(super().human_readable())
+
+
+class CountsColumn(FormattableColumn[Mapping[str, int]]):
+    """How many there are of each: the most frequent first."""
+
+    def human_readable(self) -> str:
+        ordered = sorted(self._value.items(), key=lambda pair: (-pair[1], pair[0]))
+        return lines(f"{count} {plain(name)}" for name, count in ordered)
+
+
+class HeldColumn(FormattableColumn[list[dict[str, Any]]]):
+    """How many machines have a hold of each type, and when the last of these ends: a line for each type."""
+
+    def human_readable(self) -> str:
+        return lines(f"{held['nodes']} {plain(held['type'])}{self._until(held['until'])}" for held in self._value)
+
+    @staticmethod
+    def _until(moment: str | None) -> str:
+        return "" if moment is None else f" until {moment[:16].replace('T', ' ')} UTC"
+
+
+class ListColumn(FormattableColumn[list[str]]):
+    """Names, one after the other."""
+
+    def human_readable(self) -> str:
+        return ", ".join(plain(each) for each in self._value)
+
+
+def is_table(parsed_args: argparse.Namespace) -> bool:
+    """Return whether the output is a table for people, of columns that the command chooses."""
+    return parsed_args.formatter == "table" and not parsed_args.columns
+
+
+def chosen(
+    parsed_args: argparse.Namespace, titles: Sequence[str], rows: Iterable[Sequence[Any]], table: Iterable[str]
+) -> tuple[Sequence[str], list[Sequence[Any]]]:
+    """Return titles and rows: in a table without ``--long`` only the columns ``table``, which fit into 100 columns."""
+    if not is_table(parsed_args) or parsed_args.long:
+        return titles, list(rows)
+    places = [titles.index(title) for title in table]
+    return [titles[place] for place in places], [[row[place] for place in places] for row in rows]
+
+
+def add_long(parser: argparse.ArgumentParser) -> None:
+    """Add ``--long`` to a command whose table is ``chosen``."""
+    parser.add_argument("--long", action="store_true", help="Show all columns in the table; documents have them.")
