@@ -5,17 +5,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Integer, bindparam, delete, insert, select, type_coerce, update
-from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.insert import insert_if_missing
-from baremetal_sched.db.models import Allocation, Consumer, ProviderTrait, ResourceClass, ResourceProvider, Trait
 from baremetal_sched.db.results import new_id, rows_changed
 from baremetal_sched.db.transaction import Writer, connection_of
-from baremetal_sched.db.types import Rows
 from baremetal_sched.errors.placement import (
     CapacityExceeded,
     ConsumerConflict,
@@ -320,56 +317,3 @@ def _release(connection: Connection, consumer_uuid: str, is_own: Callable[[Any],
     compiled.change(connection, _FREE_ONE, {"consumer": consumer})
     compiled.change(connection, _FORGET, {"consumer": consumer})
     trees.settle(connection)
-
-
-def held_by(session: Session, consumer_uuid: str) -> Rows:
-    """Return the consumer's allocations: provider uuid and generation, class name, used, and the consumer's columns."""
-    return session.execute(
-        select(
-            ResourceProvider.uuid.label("provider"),
-            ResourceProvider.generation.label("provider_generation"),
-            ResourceClass.name.label("resource_class"),
-            Allocation.used,
-            Allocation.created_at,
-            Consumer.project_id,
-            Consumer.user_id,
-            Consumer.generation,
-            Consumer.consumer_type,
-        )
-        .join(Consumer, Consumer.id == Allocation.consumer_id)
-        .join(ResourceProvider, ResourceProvider.id == Allocation.provider_id)
-        .join(ResourceClass, ResourceClass.id == Allocation.resource_class_id)
-        .where(Consumer.uuid == consumer_uuid)
-        .order_by(Allocation.provider_id, Allocation.resource_class_id)
-    ).all()
-
-
-def traits_held_by(session: Session, consumer_uuid: str) -> set[str]:
-    """Return the traits of the providers from which the consumer has allocations."""
-    return set(
-        session.scalars(
-            select(Trait.name)
-            .distinct()
-            .join(ProviderTrait, ProviderTrait.trait_id == Trait.id)
-            .join(Allocation, Allocation.provider_id == ProviderTrait.provider_id)
-            .join(Consumer, Consumer.id == Allocation.consumer_id)
-            .where(Consumer.uuid == consumer_uuid)
-        )
-    )
-
-
-def held_of(session: Session, provider_id: int) -> Rows:
-    """Return the provider's allocations: consumer uuid and generation, class name, used, created_at."""
-    return session.execute(
-        select(
-            Consumer.uuid.label("consumer"),
-            Consumer.generation,
-            ResourceClass.name.label("resource_class"),
-            Allocation.used,
-            Allocation.created_at,
-        )
-        .join(Consumer, Consumer.id == Allocation.consumer_id)
-        .join(ResourceClass, ResourceClass.id == Allocation.resource_class_id)
-        .where(Allocation.provider_id == provider_id)
-        .order_by(Allocation.consumer_id, Allocation.resource_class_id)
-    ).all()

@@ -14,8 +14,9 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_if_missing
-from baremetal_sched.db.models import Allocation, Consumer, ResourceClass, ResourceProvider
+from baremetal_sched.db.models import Allocation, Consumer, ProviderTrait, ResourceClass, ResourceProvider, Trait
 from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.types import Rows
 from baremetal_sched.placement.tables import CONSUMERS
 
 #: The generation of a consumer whose UUID is reserved, and of one that has what it was given first.
@@ -127,3 +128,56 @@ def amounts_held_by(session: Session, consumer_uuids: Iterable[str], kind: str) 
     for consumer, provider, resource_class, used in rows:
         held.setdefault(consumer, {}).setdefault(provider, {})[resource_class] = used
     return held
+
+
+def held_by(session: Session, consumer_uuid: str) -> Rows:
+    """Return the consumer's allocations: provider uuid and generation, class name, used, and the consumer's columns."""
+    return session.execute(
+        select(
+            ResourceProvider.uuid.label("provider"),
+            ResourceProvider.generation.label("provider_generation"),
+            ResourceClass.name.label("resource_class"),
+            Allocation.used,
+            Allocation.created_at,
+            Consumer.project_id,
+            Consumer.user_id,
+            Consumer.generation,
+            Consumer.consumer_type,
+        )
+        .join(Consumer, Consumer.id == Allocation.consumer_id)
+        .join(ResourceProvider, ResourceProvider.id == Allocation.provider_id)
+        .join(ResourceClass, ResourceClass.id == Allocation.resource_class_id)
+        .where(Consumer.uuid == consumer_uuid)
+        .order_by(Allocation.provider_id, Allocation.resource_class_id)
+    ).all()
+
+
+def traits_held_by(session: Session, consumer_uuid: str) -> set[str]:
+    """Return the traits of the providers from which the consumer has allocations."""
+    return set(
+        session.scalars(
+            select(Trait.name)
+            .distinct()
+            .join(ProviderTrait, ProviderTrait.trait_id == Trait.id)
+            .join(Allocation, Allocation.provider_id == ProviderTrait.provider_id)
+            .join(Consumer, Consumer.id == Allocation.consumer_id)
+            .where(Consumer.uuid == consumer_uuid)
+        )
+    )
+
+
+def held_of(session: Session, provider_id: int) -> Rows:
+    """Return the provider's allocations: consumer uuid and generation, class name, used, created_at."""
+    return session.execute(
+        select(
+            Consumer.uuid.label("consumer"),
+            Consumer.generation,
+            ResourceClass.name.label("resource_class"),
+            Allocation.used,
+            Allocation.created_at,
+        )
+        .join(Consumer, Consumer.id == Allocation.consumer_id)
+        .join(ResourceClass, ResourceClass.id == Allocation.resource_class_id)
+        .where(Allocation.provider_id == provider_id)
+        .order_by(Allocation.consumer_id, Allocation.resource_class_id)
+    ).all()

@@ -164,15 +164,11 @@ def enter(session: Session, new: NewPendingClaim, *, most: int) -> PendingClaim:
     return entered
 
 
-#: So near the limit, those who begin to wait at the same moment do so one after the other.
-_NEAR = 100
-
-
 def _require_few(session: Session, project: str, most: int) -> None:
     """Raise TooManyWaitingClaims if ``most`` of the project wait."""
     waiting = select(func.count()).where(PendingClaim.consumer_project == project, PendingClaim.state == WAITING)
     number = session.scalar(waiting) or 0
-    if most - _NEAR < number < most:
+    if most - 100 < number < most:  # so near to it one begins to wait after the other
         schema_state.lock(session.connection())
         number = session.scalar(waiting) or 0
     if number >= most:

@@ -13,7 +13,7 @@ from baremetal_sched.db.models import Node, NodeTrait
 from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES
 from baremetal_sched.masking import mask_text
-from baremetal_sched.placement import allocations as claims
+from baremetal_sched.placement import consumers
 
 #: Vendors' methods validate their own arguments.
 VALIDATED = tuple(kind for kind in INTERFACE_TYPES if kind != "vendor")
@@ -80,7 +80,7 @@ def _require_traits(session: Session, node: Node) -> list[str]:
         )
     present = set(session.scalars(select(NodeTrait.trait).where(NodeTrait.node_id == node.id)))
     if node.instance_uuid is not None:
-        present |= claims.traits_held_by(session, node.instance_uuid)
+        present |= consumers.traits_held_by(session, node.instance_uuid)
     missing = sorted(set(wanted) - present)
     if missing:
         raise InvalidValue(

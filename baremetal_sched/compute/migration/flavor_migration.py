@@ -33,7 +33,7 @@ from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import SchedulerError, UnavailableError
 from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.placement import allocations as claims
-from baremetal_sched.placement import projected
+from baremetal_sched.placement import consumers, projected
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
 from baremetal_sched.settings import Settings
 
@@ -265,7 +265,7 @@ def _claim_of(
 ) -> ConsumerWrite:
     """Return the claim that the instance is to have: 1 of the class of its node, and what it holds elsewhere."""
     amounts: dict[str, dict[str, int]] = {}
-    held = claims.held_by(session, occupied.instance)
+    held = consumers.held_by(session, occupied.instance)
     for row in held:
         if row.provider != node.uuid:
             amounts.setdefault(row.provider, {})[row.resource_class] = row.used

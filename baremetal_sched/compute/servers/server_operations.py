@@ -25,7 +25,7 @@ from baremetal_sched.errors import ForbiddenError, InvalidError, NotFoundError
 from baremetal_sched.errors.compute import FlavorForbidsTraits, MachineLacksTraits, MachineRefuses, ServerLocked
 from baremetal_sched.image import properties as properties_of_images
 from baremetal_sched.machines import states
-from baremetal_sched.placement import allocations as claims
+from baremetal_sched.placement import consumers
 
 
 def require_unlocked(server: Server, *, is_admin: bool) -> None:
@@ -160,6 +160,6 @@ def _require_fit(context: BootContext, server: Server, image: Mapping[str, Any])
     forbidden = required & extra_specs.forbidden_anywhere(server.flavor["extra_specs"])
     if forbidden:
         raise FlavorForbidsTraits(server=server.uuid, traits=", ".join(sorted(forbidden)))
-    missing = required - claims.traits_held_by(context.session, server.uuid) if required else ()
+    missing = required - consumers.traits_held_by(context.session, server.uuid) if required else ()
     if missing:
         raise MachineLacksTraits(server=server.uuid, traits=", ".join(sorted(missing)))

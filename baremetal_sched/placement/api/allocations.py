@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.placement import allocations, providers, reshaper
+from baremetal_sched.placement import allocations, consumers, providers, reshaper
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
 from baremetal_sched.placement.inventories import InventoryValues
@@ -72,7 +72,7 @@ def _amounts(given: Any) -> dict[str, dict[str, int]]:
 
 def show_allocations(call: PlacementCall, session: Session, consumer: str) -> Response:
     """GET /allocations/{consumer}"""
-    rows = allocations.held_by(session, consumer)
+    rows = consumers.held_by(session, consumer)
     held: dict[str, dict[str, Any]] = {}
     for row in rows:
         provider = held.setdefault(row.provider, {"resources": {}, "generation": row.provider_generation})
@@ -103,7 +103,7 @@ def delete_allocations(call: PlacementCall, connection: Connection, consumer: st
 def list_provider_allocations(call: PlacementCall, session: Session, uuid: str) -> Response:
     """GET /resource_providers/{uuid}/allocations"""
     provider = providers.find(session, uuid)
-    rows = allocations.held_of(session, provider["id"])
+    rows = consumers.held_of(session, provider["id"])
     holders: dict[str, dict[str, Any]] = {}
     for row in rows:
         holder = holders.setdefault(row.consumer, {"resources": {}})
