@@ -17,7 +17,7 @@ from baremetal_sched.errors import SchedulerError
 from baremetal_sched.placement import pending_claims
 from baremetal_sched.placement.pending_claims import IS_WAITING, SERVER, WAITING
 from baremetal_sched.placement.tables import CLASSES, PROVIDERS
-from baremetal_sched.scheduling import handover
+from baremetal_sched.scheduling import chances
 from baremetal_sched.scheduling.claim_requests import request_of
 from baremetal_sched.settings import Settings
 
@@ -44,7 +44,7 @@ def _passed_over(session: Session, settings: Settings) -> Iterator[str]:
         CLASSES, CLASSES.c.id == PROVIDERS.c.mirrored_class_id
     )
     for node, resource_class in session.execute(free.with_only_columns(Node.uuid, CLASSES.c.name)).all():
-        chance = handover.chance_of(session.connection(), node, resource_class, _ALL)
+        chance = chances.chance_of(session.connection(), node, resource_class, _ALL)
         for entry in () if chance is None else chance.entries:
             claim = pending_claims.first_of(session, entry)
             if claim is not None and claim.created_at < before and _fits(session, settings, claim, node):

@@ -9,7 +9,7 @@ from baremetal_sched.baremetal.matching.node_explanation import Finding, NodeExp
 from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.models import Node, PendingClaim
 from baremetal_sched.placement import pending_claims
-from baremetal_sched.scheduling.handover import chance_of
+from baremetal_sched.scheduling.chances import chance_of
 from baremetal_sched.settings import Settings
 
 
