@@ -4,7 +4,7 @@ Code that frees a machine notes it here, in its transaction, and need not know w
 composition root sets ``Database.handover``, which serves those who wait, in the same transaction.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -114,13 +114,18 @@ class Attempts:
         #: Whether nothing is handed over because a machine could not be locked.
         self.given_up = False
 
-    def begin(self, connection: Connection) -> None:
-        """Begin another: first lock the machines that were locked by others before."""
+    def begin(self, connect: Callable[[], Connection]) -> None:
+        """Begin another: first lock the machines that were locked by others before.
+
+        ``connect`` is called only if there is something to lock or to note: on SQLite it takes the lock for writing,
+        and what a request does before it reads must not wait for that.
+        """
         self._begun += 1
-        notes_of(connection).offered = self.offered
+        if self.offered:
+            notes_of(connect()).offered = self.offered
         if self._nodes and self.hands_over and self._handover is not None:
             self.is_locking = True
-            self._handover.lock(connection, self._nodes)
+            self._handover.lock(connect(), self._nodes)
             self.is_locking = False
 
     @property

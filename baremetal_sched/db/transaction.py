@@ -158,7 +158,7 @@ class Database:
 
         def served(writer: _Reader) -> T:
             nonlocal notes
-            attempts.begin(connection_of(writer))
+            attempts.begin(lambda: connection_of(writer))
             try:
                 result = work(writer)
                 notes = notes_of(connection_of(writer))
