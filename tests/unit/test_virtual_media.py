@@ -246,3 +246,11 @@ def test_what_is_shown_is_no_secret_and_not_without_end(controller: Any) -> None
     assert shown[1]["image"].startswith("https://ann:******@h/aaa")
     assert len(shown[1]["image"]) < 600
     assert len(shown) == owner.asked == 32
+
+
+def test_a_device_of_several_types_is_emptied_once(controller: Any) -> None:
+    device = Device(CD, STICK)
+    device.inserted = True
+    controller(Owner([device]))
+    virtual_media.eject(MACHINE, ["cdrom", "disk"])
+    assert device.journal == ["eject"]

@@ -152,9 +152,10 @@ def eject(machine: Machine, device_types: Collection[str] = ()) -> None:
         for name in device_types:
             if not _fitting(found, name):
                 raise failures.refused(target, f"has no virtual media device of the type '{name}'.")
-        fitting = [device for name in device_types for device in _fitting(found, name)]
-        for device in fitting if device_types else found:
-            _eject(device)
+        fitting = {id(device) for name in device_types for device in _fitting(found, name)}
+        for device in found:
+            if not device_types or id(device) in fitting:
+                _eject(device)
 
 
 def _eject(device: VirtualMedia) -> None:

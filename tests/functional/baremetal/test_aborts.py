@@ -9,8 +9,8 @@ import pytest
 from baremetal_sched.conductor.agent_steps import flags_of
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.drivers import steps
-from baremetal_sched.drivers.fake.hardware import FakeVendor
-from baremetal_sched.drivers.fake.provisioning import FakeDeploy
+from baremetal_sched.drivers.fake.hardware import FakePower, FakeVendor
+from baremetal_sched.drivers.fake.provisioning import FakeBoot, FakeDeploy
 from baremetal_sched.drivers.steps import clean_step, deploy_step, service_step
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import NOTHING, Effect, Machine
@@ -159,3 +159,40 @@ def test_the_abort_of_a_failed_service(service: Service, uuid: str) -> None:
     service.set_columns(uuid, maintenance=False)
     node = do(service, "abort")
     assert (node["provision_state"], node["last_error"], node["reservation"]) == ("active", None, None)
+
+
+@pytest.mark.parametrize("hears", [False, True], ids=["before the agent reports", "when it has failed"])
+def test_a_machine_with_an_agent_goes_back_to_its_instance(
+    service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch, hears: bool
+) -> None:
+    """Also if nothing was heard of the agent, and if its service had failed and the node is out of maintenance."""
+    done: list[str] = []
+    monkeypatch.setattr(FakeBoot, "prepare_ramdisk", lambda self, machine: done.append("ramdisk"))
+    monkeypatch.setattr(FakeBoot, "clean_up_ramdisk", lambda self, machine: done.append("no ramdisk"))
+    switch = FakePower.set_power_state
+
+    def note(self: FakePower, machine: Machine, target: str, timeout: int | None = None) -> Any:
+        done.append(target)
+        return switch(self, machine, target, timeout)
+
+    monkeypatch.setattr(FakePower, "set_power_state", note)
+    service.set_columns(uuid, deploy_interface="custom-agent")
+    put_into(service, uuid, "active", power_state="power on")
+    node = do(service, "service", service_steps=[{"interface": "vendor", "step": "trigger_servicewait"}])
+    assert (node["provision_state"], node["service_step"]) == ("service wait", {})
+    assert done == ["ramdisk", "rebooting"]
+    if hears:
+        monkeypatch.setattr(FakeVendor, "trigger_servicewait", failing_step)
+        resume(service)
+        service.work()
+        assert service.node(uuid)["provision_state"] == "service failed"
+        service.set_columns(uuid, maintenance=False, fault=None)
+    done.clear()
+    node = do(service, "abort")
+    assert (node["provision_state"], node["reservation"]) == ("active", None)
+    assert done == ["rebooting", "no ramdisk"]
+    assert not node["driver_internal_info"].get("booted_for_service")
+
+
+def failing_step(self: FakeVendor, machine: Machine) -> Effect:
+    raise InvalidValue(message="it does not work")
