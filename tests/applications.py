@@ -46,7 +46,7 @@ class Application:
         self.database: Database = self.app.extensions["database"]
         for engine in (self.database.engine, self.database.schema._engine):
             if engine.dialect.name == "sqlite":
-                event.listen(engine, "connect", _never_wait_for_the_disk)
+                event.listen(engine, "connect", never_wait_for_the_disk)
         self._settings: dict[str, Settings] = {}
         self._parts = [
             vars(part)
@@ -101,7 +101,7 @@ def _key(overrides: Mapping[str, Mapping[str, Any]]) -> str:
     return json.dumps([overrides, environment], sort_keys=True, default=repr)
 
 
-def _never_wait_for_the_disk(connection: sqlite3.Connection, record: object) -> None:
+def never_wait_for_the_disk(connection: sqlite3.Connection, record: object) -> None:
     """No test cuts the power."""
     connection.execute("PRAGMA synchronous = OFF").close()
 

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any, TypeVar
 
+from sqlalchemy import Engine
+
 from tests.service import Service
 
 T = TypeVar("T")
@@ -27,12 +29,12 @@ def built_once(service: Service, build: Callable[[Service], T]) -> T:
     key = (build.__code__, *service.conductors)
     if key not in _BUILT:
         result, copy = build(service), sqlite3.connect(":memory:", check_same_thread=False)
-        with driver(service) as connection:
+        with driver(service.database.engine) as connection:
             connection.backup(copy)
         _BUILT[key] = copy, result
     else:
         copy, result = _BUILT[key]
-        overwrite(service, copy)
+        overwrite(service.database.engine, copy)
         for conductor in service.conductors.values():
             conductor.beat()
     return deepcopy(result)
@@ -44,9 +46,9 @@ def forget() -> None:
         _BUILT.popitem()[1][0].close()
 
 
-def overwrite(service: Service, copy: sqlite3.Connection) -> None:
+def overwrite(engine: Engine, copy: sqlite3.Connection) -> None:
     """Make the database what ``copy`` is."""
-    with driver(service) as connection:
+    with driver(engine) as connection:
         version = connection.execute("PRAGMA schema_version").fetchone()[0]
         copy.backup(connection)
         # The schema is the same, so no connection has to read it again.
@@ -54,9 +56,9 @@ def overwrite(service: Service, copy: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def driver(service: Service) -> Iterator[sqlite3.Connection]:
+def driver(engine: Engine) -> Iterator[sqlite3.Connection]:
     """A connection of the driver's, from the pool."""
-    pooled = service.database.engine.raw_connection()
+    pooled = engine.raw_connection()
     try:
         yield pooled.driver_connection  # type: ignore[misc]
     finally:

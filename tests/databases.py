@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, create_engine, insert, make_url, select, text
+from sqlalchemy import URL, Connection, create_engine, event, insert, make_url, select, text
 from sqlalchemy.exc import DBAPIError
 
 from baremetal_sched.db import schema, schema_state
@@ -141,6 +141,7 @@ class SqliteFile(TestDatabase):
 
     def __init__(self, path: Path, template: bytes) -> None:
         super().__init__(f"sqlite:///{path}", pool_pre_ping=False)
+        event.listen(self._engine, "connect", applications.never_wait_for_the_disk)
         self._path, self._template = path, template
         self._identity: tuple[int, int] | None = None
 

@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from baremetal_sched.baremetal.provider.audit import audit
 from tests.built_once import built_once
-from tests.restored import restored
+from tests.databases import TestDatabase
+from tests.restored import Rows, restored
 from tests.service import Service
 
 
@@ -47,3 +50,17 @@ def test_rows_begin_with_the_same_database(service: Service) -> None:
         assert [provider["uuid"] for provider in providers] == [node]
         assert service.candidates("resources=CUSTOM_GOLD:1") == {node}
         assert service.database.snapshot(audit) == []
+
+
+def test_a_row_does_not_see_what_the_row_before_changed(
+    service: Service, test_database: TestDatabase, subtests: pytest.Subtests
+) -> None:
+    node, row = service.add_node("n1", traits=("CUSTOM_A",)), Rows(subtests, test_database)
+    before = service.node("n1")
+    for name in ("n2", "n3"):
+        with row(name):
+            assert service.node("n1") == before
+            assert [each["name"] for each in service.baremetal("GET", "/nodes").json["nodes"]] == ["n1"]
+            service.add_node(name, traits=("CUSTOM_B",))
+            service.claim(node, node)
+            service.patch("n1", ("add", "/extra/a", 1))

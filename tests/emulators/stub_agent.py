@@ -64,6 +64,10 @@ class StubAgent:
         """Return the steps that were begun."""
         return [params["step"]["step"] for name, params in self.executed if "execute_" in name]
 
+    def renew(self) -> None:
+        """Be as a new agent, for the next row of a table."""
+        vars(self).update(vars(type(self)()))
+
     def restart(self) -> None:
         """Forget all commands, as an agent does that is booted again."""
         self._commands.clear()

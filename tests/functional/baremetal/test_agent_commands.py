@@ -14,6 +14,7 @@ from baremetal_sched.db.models import NodeWork
 from baremetal_sched.drivers.fake.hardware import FakePower
 from baremetal_sched.machines.machine import Machine
 from tests.emulators.stub_agent import URL, StubAgent
+from tests.restored import Rows
 from tests.service import Service
 
 MAC = "52:54:00:00:00:01"
@@ -86,18 +87,18 @@ def test_a_deployment(service: Service, agent: StubAgent, token: str) -> None:
     assert token not in str(agent.executed)
 
 
-@pytest.mark.parametrize(("stays_on", "expected"), [(False, "power off"), (True, "power on")])
-def test_an_instance_that_is_deleted_does_not_run_on(
-    service: Service, agent: StubAgent, token: str, stays_on: bool, expected: str
-) -> None:
-    service.set_columns(service.node("n1")["uuid"], disable_power_off=stays_on, automated_clean=False)
-    until_done(service, token)
-    assert agent.names[2:] == (["sync", "lockdown"] if stays_on else ["sync"])
-    before = service.node("n1")["driver_internal_info"]["last_power_state_change"]
-    ask(service, "deleted")
-    node = service.node("n1")
-    assert (node["provision_state"], node["power_state"]) == ("available", expected)
-    assert node["driver_internal_info"]["last_power_state_change"] != before
+def test_an_instance_that_is_deleted_does_not_run_on(service: Service, agent: StubAgent, token: str, row: Rows) -> None:
+    for stays_on, expected in [(False, "power off"), (True, "power on")]:
+        with row(stays_on, expected):
+            agent.renew()
+            service.set_columns(service.node("n1")["uuid"], disable_power_off=stays_on, automated_clean=False)
+            until_done(service, token)
+            assert agent.names[2:] == (["sync", "lockdown"] if stays_on else ["sync"])
+            before = service.node("n1")["driver_internal_info"]["last_power_state_change"]
+            ask(service, "deleted")
+            node = service.node("n1")
+            assert (node["provision_state"], node["power_state"]) == ("available", expected)
+            assert node["driver_internal_info"]["last_power_state_change"] != before
 
 
 def test_the_agent_shuts_the_machine_down(
@@ -274,57 +275,64 @@ def test_a_deployment_fails_if_the_agent_has_changed(service: Service, agent: St
     )
 
 
-@pytest.mark.parametrize(("info", "expected"), [({}, "wait call-back"), ({"ironic_ramdisk_deploy": True}, "active")])
-def test_autodetect(database_url: str, agent: StubAgent, info: dict[str, Any], expected: str) -> None:
-    with Service(database_url, DEFAULT={"autodetect_deploy_interfaces": ["ramdisk", "direct"]}) as service:
-        service.add_conductor("c1")
-        boot(service)
-        service.patch("n1", ("add", "/deploy_interface", "autodetect"))
-        if info:
-            service.patch("n1", ("add", "/instance_info", {"boot_iso": "http://images.example.org/x.iso", **info}))
-        ask(service, "active")
-        assert state(service) == expected, service.node("n1")["last_error"]
-        assert service.node("n1")["deploy_interface"] == "autodetect"
+def test_autodetect(database_url: str, agent: StubAgent, row: Rows) -> None:
+    for info, expected in [({}, "wait call-back"), ({"ironic_ramdisk_deploy": True}, "active")]:
+        with (
+            row(info, expected),
+            Service(database_url, DEFAULT={"autodetect_deploy_interfaces": ["ramdisk", "direct"]}) as service,
+        ):
+            service.add_conductor("c1")
+            boot(service)
+            service.patch("n1", ("add", "/deploy_interface", "autodetect"))
+            if info:
+                service.patch("n1", ("add", "/instance_info", {"boot_iso": "http://images.example.org/x.iso", **info}))
+            ask(service, "active")
+            assert state(service) == expected, service.node("n1")["last_error"]
+            assert service.node("n1")["deploy_interface"] == "autodetect"
 
 
-@pytest.mark.parametrize("during", ["boot", "a command"])
-def test_an_abort(service: Service, agent: StubAgent, token: str, during: str) -> None:
+def test_an_abort(service: Service, agent: StubAgent, token: str, row: Rows) -> None:
     """What the agent does is nobody's concern any more."""
-    if during == "a command":
-        beat(service, token)
-    ask(service, "abort")
-    node = service.node("n1")
-    assert node["provision_state"] == "deploy failed"
-    assert "By request, the deployment was aborted" in node["last_error"]
-    assert "agent_command" not in node["driver_internal_info"]
-    service.baremetal(
-        "POST", "/heartbeat/n1", {"callback_url": URL, "agent_token": token, "agent_version": "1"}, status=400
-    )
+    for during in ["boot", "a command"]:
+        with row(during):
+            if during == "a command":
+                beat(service, token)
+            ask(service, "abort")
+            node = service.node("n1")
+            assert node["provision_state"] == "deploy failed"
+            assert "By request, the deployment was aborted" in node["last_error"]
+            assert "agent_command" not in node["driver_internal_info"]
+            service.baremetal(
+                "POST", "/heartbeat/n1", {"callback_url": URL, "agent_token": token, "agent_version": "1"}, status=400
+            )
 
 
 # -- what is lost ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["execute_deploy_step", "install_bootloader", "sync"])
-@pytest.mark.parametrize("trouble", ["refused", "unanswered", "garbled"])
-def test_an_answer_that_is_lost(service: Service, agent: StubAgent, token: str, name: str, trouble: str) -> None:
+def test_an_answer_that_is_lost(service: Service, agent: StubAgent, token: str, row: Rows) -> None:
     """A command that the agent has is found in its list; one that was never sent is sent."""
-    agent.trouble[name] = trouble
-    assert until_done(service, token)["provision_state"] == "active"
-    assert agent.names == DEPLOYED
+    for name in ["execute_deploy_step", "install_bootloader", "sync"]:
+        for trouble in ["refused", "unanswered", "garbled"]:
+            with row(name, trouble):
+                agent.renew()
+                agent.trouble[name] = trouble
+                assert until_done(service, token)["provision_state"] == "active"
+                assert agent.names == DEPLOYED
 
 
-@pytest.mark.parametrize("name", ["execute_deploy_step", "install_bootloader"])
 def test_a_command_that_may_have_arrived_is_not_sent_again(
-    service: Service, agent: StubAgent, token: str, name: str
+    service: Service, agent: StubAgent, token: str, row: Rows
 ) -> None:
-    agent.trouble[name] = "lost"
-    node = until_done(service, token)
-    assert node["provision_state"] == "deploy failed"
-    step = "write_image" if name == "execute_deploy_step" else "prepare_instance_boot"
-    assert f"It is unknown whether step deploy.{step} ran" in node["last_error"]
-    assert name not in agent.names
-    assert token not in node["last_error"]
+    for name in ["execute_deploy_step", "install_bootloader"]:
+        with row(name):
+            agent.trouble[name] = "lost"
+            node = until_done(service, token)
+            assert node["provision_state"] == "deploy failed"
+            step = "write_image" if name == "execute_deploy_step" else "prepare_instance_boot"
+            assert f"It is unknown whether step deploy.{step} ran" in node["last_error"]
+            assert name not in agent.names
+            assert token not in node["last_error"]
 
 
 def test_a_command_that_may_be_repeated_is(service: Service, agent: StubAgent, token: str) -> None:
@@ -353,48 +361,49 @@ def _kill(body: dict[str, Any] | None, name: str) -> None:
         raise Killed
 
 
-@pytest.mark.parametrize("name", ["execute_deploy_step", "install_bootloader"])
-@pytest.mark.parametrize("kill", [kill_before, kill_after])
-def test_a_conductor_is_killed_at_a_command(
-    service: Service, agent: StubAgent, token: str, kill: Kill, name: str
-) -> None:
+def test_a_conductor_is_killed_at_a_command(service: Service, agent: StubAgent, token: str, row: Rows) -> None:
     """The node fails, and says what is not known."""
-    kill(agent, name)
-    with pytest.raises(Killed):
-        until_done(service, token)
-    agent.before = agent.after = lambda method, body: None
-    settings = service.app.extensions["settings"]
-    orphaned_reservations.release_before_start(ConductorHost("c1", service.database, settings))
-    node = service.node("n1")
-    assert (node["provision_state"], node["reservation"]) == ("deploy failed", None)
-    step = "write_image" if name == "execute_deploy_step" else "prepare_instance_boot"
-    image = "may be partly written" if step == "write_image" else "is written"
-    assert node["last_error"].endswith(f"It is unknown whether step deploy.{step} ran. The image {image}.")
-    assert agent.names.count(name) == (kill is kill_after)
+    for name in ["execute_deploy_step", "install_bootloader"]:
+        for kill in [kill_before, kill_after]:
+            with row(name, kill):
+                agent.renew()
+                kill(agent, name)
+                with pytest.raises(Killed):
+                    until_done(service, token)
+                agent.before = agent.after = lambda method, body: None
+                settings = service.app.extensions["settings"]
+                orphaned_reservations.release_before_start(ConductorHost("c1", service.database, settings))
+                node = service.node("n1")
+                assert (node["provision_state"], node["reservation"]) == ("deploy failed", None)
+                step = "write_image" if name == "execute_deploy_step" else "prepare_instance_boot"
+                image = "may be partly written" if step == "write_image" else "is written"
+                assert node["last_error"].endswith(f"It is unknown whether step deploy.{step} ran. The image {image}.")
+                assert agent.names.count(name) == (kill is kill_after)
 
 
-@pytest.mark.parametrize("name", ["execute_deploy_step", "install_bootloader"])
-def test_a_conductor_is_killed_while_the_agent_works(service: Service, agent: StubAgent, token: str, name: str) -> None:
+def test_a_conductor_is_killed_while_the_agent_works(service: Service, agent: StubAgent, token: str, row: Rows) -> None:
     """Nothing is lost: no process has anything to do with the node then."""
-    agent.is_quick = False
-    beat(service, token)
-    while agent.names[-1] != name:
-        agent.finish()
-        beat(service, token)
-    assert service.node("n1")["reservation"] is None
-    agent.is_quick = True
-    settings = service.app.extensions["settings"]
-    orphaned_reservations.release_before_start(ConductorHost("c1", service.database, settings))
-    assert until_done(service, token)["provision_state"] == "active"
-    assert agent.names == DEPLOYED
+    for name in ["execute_deploy_step", "install_bootloader"]:
+        with row(name):
+            agent.renew()
+            agent.is_quick = False
+            beat(service, token)
+            while agent.names[-1] != name:
+                agent.finish()
+                beat(service, token)
+            assert service.node("n1")["reservation"] is None
+            agent.is_quick = True
+            settings = service.app.extensions["settings"]
+            orphaned_reservations.release_before_start(ConductorHost("c1", service.database, settings))
+            assert until_done(service, token)["provision_state"] == "active"
+            assert agent.names == DEPLOYED
 
 
 # -- what the agent says -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("prepare", "said"),
-    [
+def test_a_step_that_fails(service: Service, agent: StubAgent, token: str, row: Rows) -> None:
+    for prepare, said in [
         (lambda agent: agent.failures.update(execute_deploy_step="checksum is wrong"), "checksum is wrong"),
         (lambda agent: agent.trouble.update(execute_deploy_step=500), "refused the request (500): it does not work"),
         (lambda agent: agent.trouble.update(execute_deploy_step=401), "refused the request (401)"),
@@ -402,16 +411,14 @@ def test_a_conductor_is_killed_while_the_agent_works(service: Service, agent: St
         (lambda agent: agent.failures.update(get_deploy_steps="no"), "did not say which deploy steps it has: no"),
         (lambda agent: agent.steps.update(deploy=[{"step": 7}]), "has a deploy step that makes no sense"),
         (lambda agent: agent.failures.update(install_bootloader="no grub"), "says: no grub"),
-    ],
-)
-def test_a_step_that_fails(
-    service: Service, agent: StubAgent, token: str, prepare: Callable[[StubAgent], None], said: str
-) -> None:
-    prepare(agent)
-    node = until_done(service, token)
-    assert node["provision_state"] == "deploy failed"
-    assert said in node["last_error"]
-    assert "agent_command" not in node["driver_internal_info"]
+    ]:
+        with row(prepare, said):
+            agent.renew()
+            prepare(agent)
+            node = until_done(service, token)
+            assert node["provision_state"] == "deploy failed"
+            assert said in node["last_error"]
+            assert "agent_command" not in node["driver_internal_info"]
 
 
 def test_an_agent_that_was_restarted(service: Service, agent: StubAgent, token: str) -> None:
@@ -495,12 +502,13 @@ def test_an_old_answer_is_not_taken_for_a_lost_one(service: Service, agent: Stub
     assert agent.executed[-1][1]["clean_version"] == agent.versions
 
 
-@pytest.mark.parametrize("result", [["x"], "x", 7])
-def test_partitions_that_make_no_sense(service: Service, agent: StubAgent, token: str, result: Any) -> None:
-    agent.results["get_partition_uuids"] = result
-    node = until_done(service, token)
-    assert node["provision_state"] == "deploy failed"
-    assert "the agent did not say which partitions there are" in node["last_error"]
+def test_partitions_that_make_no_sense(service: Service, agent: StubAgent, token: str, row: Rows) -> None:
+    for result in [["x"], "x", 7]:
+        with row(result):
+            agent.results["get_partition_uuids"] = result
+            node = until_done(service, token)
+            assert node["provision_state"] == "deploy failed"
+            assert "the agent did not say which partitions there are" in node["last_error"]
 
 
 def test_an_agent_that_sends_no_heartbeat_is_asked(service: Service, agent: StubAgent, token: str) -> None:

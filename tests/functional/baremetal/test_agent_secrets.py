@@ -17,6 +17,7 @@ from baremetal_sched.conductor.http_get import Answer
 from baremetal_sched.web.health import METRICS
 from tests.emulators.stub_agent import StubAgent
 from tests.functional.baremetal.test_agent_commands import IMAGE, MAC, ask, beat, token_of
+from tests.restored import Rows
 from tests.service import Service
 
 #: Nothing else has these in it.
@@ -79,33 +80,37 @@ def internal(service: Service) -> dict[str, Any]:
     return dict(found or {})
 
 
-@pytest.mark.parametrize("trouble", TROUBLES)
 def test_what_agents_are_told_is_said_nowhere_else(
-    service: Service, parrot: Parrot, lines: io.StringIO, trouble: str
+    service: Service, parrot: Parrot, lines: io.StringIO, row: Rows
 ) -> None:
-    uuid = service.add_node("n1", power=False, deploy_interface="direct", driver_info=DRIVER_INFO)
-    service.patch("n1", ("add", "/instance_info", {"image_source": IMAGE, "image_checksum": "0" * 64}))
-    service.baremetal("POST", "/ports", {"node_uuid": uuid, "address": MAC})
-    steps = [{"interface": "deploy", "step": "burnin_cpu", "priority": 70, "args": {"admin_password": PASSWORD}}]
-    ask(service, "active", configdrive=DRIVE, deploy_steps=steps)
-    token = token_of(service)
-    TROUBLES[trouble](parrot)
-    said: list[str] = []
-    for _ in range(8):
-        beat(service, token)
-        for path in ("/nodes/n1", "/nodes/detail", "/nodes/n1/history?detail=true", "/nodes/n1/states"):
-            said.append(service.baremetal("GET", path).text)
-        said.append(service.http.get(METRICS).text)
-        record = internal(service).get("agent_command")
-        said.append(str({**record, "step": None}) if record else "")
-        if "wait" not in service.node("n1")["provision_state"]:
-            break
-    state = service.node("n1")["provision_state"]
-    assert state == ("active" if trouble in ("none", "nonsense") else "deploy failed")
-    said.append(lines.getvalue())
-    assert len(parrot.drives) == (trouble != "its steps")
-    drives = [drive[40:80] for drive in parrot.drives]
-    for secret in (token, PASSWORD, IN_DRIVE, *drives):
-        assert [text[max(0, text.find(secret) - 100) :][:200] for text in said if secret in text] == []
-        if secret in (token, *drives) or state == "active":
-            assert secret == IN_DRIVE or any(secret in text for text in parrot.told)
+    for trouble in TROUBLES:
+        with row(trouble):
+            parrot.renew()
+            uuid = service.add_node("n1", power=False, deploy_interface="direct", driver_info=DRIVER_INFO)
+            service.patch("n1", ("add", "/instance_info", {"image_source": IMAGE, "image_checksum": "0" * 64}))
+            service.baremetal("POST", "/ports", {"node_uuid": uuid, "address": MAC})
+            steps = [
+                {"interface": "deploy", "step": "burnin_cpu", "priority": 70, "args": {"admin_password": PASSWORD}}
+            ]
+            ask(service, "active", configdrive=DRIVE, deploy_steps=steps)
+            token = token_of(service)
+            TROUBLES[trouble](parrot)
+            said: list[str] = []
+            for _ in range(8):
+                beat(service, token)
+                for path in ("/nodes/n1", "/nodes/detail", "/nodes/n1/history?detail=true", "/nodes/n1/states"):
+                    said.append(service.baremetal("GET", path).text)
+                said.append(service.http.get(METRICS).text)
+                record = internal(service).get("agent_command")
+                said.append(str({**record, "step": None}) if record else "")
+                if "wait" not in service.node("n1")["provision_state"]:
+                    break
+            state = service.node("n1")["provision_state"]
+            assert state == ("active" if trouble in ("none", "nonsense") else "deploy failed")
+            said.append(lines.getvalue())
+            assert len(parrot.drives) == (trouble != "its steps")
+            drives = [drive[40:80] for drive in parrot.drives]
+            for secret in (token, PASSWORD, IN_DRIVE, *drives):
+                assert [text[max(0, text.find(secret) - 100) :][:200] for text in said if secret in text] == []
+                if secret in (token, *drives) or state == "active":
+                    assert secret == IN_DRIVE or any(secret in text for text in parrot.told)

@@ -7,6 +7,7 @@ import pytest
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.drivers.fake.hardware import FakePower
 from baremetal_sched.errors import InvalidValue
+from tests.restored import Rows
 from tests.service import Service, fault
 
 MAC = "52:54:00:00:00:01"
@@ -104,28 +105,30 @@ def changed(service: Service) -> str | None:
     return moment
 
 
-@pytest.mark.parametrize(("disabled", "expected"), [(False, "power off"), (True, "power on")])
-def test_a_machine_is_switched_off_when_it_is_clean(service: Service, node: str, disabled: bool, expected: str) -> None:
+def test_a_machine_is_switched_off_when_it_is_clean(service: Service, node: str, row: Rows) -> None:
     """One that must not be off is only rid of its agent."""
-    service.patch("n1", ("add", "/disable_power_off", disabled))
-    do(service, "manage")
-    do(service, "provide")
-    assert (state(service), service.node("n1")["power_state"]) == ("clean wait", "power on")
-    before = changed(service)
-    beat(service, token_of(service))
-    assert (state(service), service.node("n1")["power_state"]) == ("available", expected)
-    assert changed(service) != before
-    assert "agent_url" not in internal_info(service)
+    for disabled, expected in [(False, "power off"), (True, "power on")]:
+        with row(disabled, expected):
+            service.patch("n1", ("add", "/disable_power_off", disabled))
+            do(service, "manage")
+            do(service, "provide")
+            assert (state(service), service.node("n1")["power_state"]) == ("clean wait", "power on")
+            before = changed(service)
+            beat(service, token_of(service))
+            assert (state(service), service.node("n1")["power_state"]) == ("available", expected)
+            assert changed(service) != before
+            assert "agent_url" not in internal_info(service)
 
 
-@pytest.mark.parametrize("asked", [{}, {"disable_ramdisk": True}])
-def test_a_machine_without_an_agent_stays_as_it_is(service: Service, node: str, asked: dict[str, bool]) -> None:
-    service.set_columns(node, power_state="power on")
-    do(service, "manage")
-    steps = [{"interface": "power", "step": "power_on"}]
-    do(service, "clean", clean_steps=steps, **asked)
-    assert (state(service), service.node("n1")["power_state"]) == ("manageable", "power on")
-    assert changed(service) is None
+def test_a_machine_without_an_agent_stays_as_it_is(service: Service, node: str, row: Rows) -> None:
+    for asked in [{}, {"disable_ramdisk": True}]:
+        with row(asked):
+            service.set_columns(node, power_state="power on")
+            do(service, "manage")
+            steps = [{"interface": "power", "step": "power_on"}]
+            do(service, "clean", clean_steps=steps, **asked)
+            assert (state(service), service.node("n1")["power_state"]) == ("manageable", "power on")
+            assert changed(service) is None
 
 
 def test_a_machine_that_cannot_be_switched_off_is_not_clean(
@@ -409,9 +412,8 @@ def post(service: Service, body: Any, *, query: str = "", version: str = "1.115"
     return service.baremetal("POST", f"/continue_inspection{query}", body, version=version, status=status)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_inspections_that_are_none(service: Service, node: str, row: Rows) -> None:
+    for body in [
         {},
         [],
         {"inventory": None},
@@ -421,12 +423,11 @@ def post(service: Service, body: Any, *, query: str = "", version: str = "1.115"
         {"inventory": {"interfaces": [{"mac_address": 1}]}},
         {"inventory": {"interfaces": [{"mac_address": "x"}]}},
         {"inventory": {"interfaces": [{"mac_address": MAC}], "bmc_address": 1}},
-    ],
-)
-def test_inspections_that_are_none(service: Service, node: str, body: Any) -> None:
-    inspect(service)
-    post(service, body, status=400)
-    assert state(service) == "inspect wait"
+    ]:
+        with row(body):
+            inspect(service)
+            post(service, body, status=400)
+            assert state(service) == "inspect wait"
 
 
 def test_which_node_was_inspected(service: Service, node: str) -> None:
@@ -564,21 +565,22 @@ def test_an_inspection_boots_the_agent_afresh_and_leaves_it(fast: Service) -> No
     assert state(fast) == "available"
 
 
-@pytest.mark.parametrize("late", [False, True])
-def test_an_agent_that_has_reported_an_inspection_waits_there(fast: Service, late: bool) -> None:
+def test_an_agent_that_has_reported_an_inspection_waits_there(fast: Service, row: Rows) -> None:
     """For a while, even if it has not sent a heartbeat yet: its first one is waited for."""
-    fast.patch("n1", ("add", "/inspect_interface", "agent"))
-    do(fast, "manage")
-    do(fast, "inspect")
-    post(fast, {"inventory": FOUND})
-    fast.work()
-    if late:
-        info = {**fast.node("n1")["driver_internal_info"], "agent_last_heartbeat": "2026-01-01T00:00:00"}
-        fast.set_columns(fast.node("n1")["uuid"], driver_internal_info=info)
-    before = changed(fast)
-    do(fast, "provide")
-    assert state(fast) == "clean wait"
-    assert (changed(fast) == before) is not late
+    for late in [False, True]:
+        with row(late):
+            fast.patch("n1", ("add", "/inspect_interface", "agent"))
+            do(fast, "manage")
+            do(fast, "inspect")
+            post(fast, {"inventory": FOUND})
+            fast.work()
+            if late:
+                info = {**fast.node("n1")["driver_internal_info"], "agent_last_heartbeat": "2026-01-01T00:00:00"}
+                fast.set_columns(fast.node("n1")["uuid"], driver_internal_info=info)
+            before = changed(fast)
+            do(fast, "provide")
+            assert state(fast) == "clean wait"
+            assert (changed(fast) == before) is not late
 
 
 def test_when_an_agent_was_heard_of_is_forgotten_with_it(service: Service, node: str) -> None:

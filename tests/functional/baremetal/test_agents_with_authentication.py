@@ -8,6 +8,7 @@ import pytest
 
 from baremetal_sched.app import create_app
 from baremetal_sched.settings import load
+from tests.restored import Rows
 from tests.service import Service, fault
 
 MAC = "52:54:00:00:00:01"
@@ -106,13 +107,14 @@ def test_a_lookup_tells_its_fields_and_no_secret(secured: Service, node: str) ->
         assert header not in answer.headers
 
 
-@pytest.mark.parametrize("given", ["available", "manageable", "enroll", "active", "error", "deploy failed"])
-def test_a_lookup_elsewhere_finds_nothing(secured: Service, node: str, given: str) -> None:
-    secured.set_columns(node, provision_state=given)
-    assert node not in look_up(secured, status=404).text
-    # To a tenant who owns it, and to an administrator, it is the same: who asks is not looked at.
-    look_up(secured, status=404, **TENANT)
-    look_up(secured, status=404, **{"X-Auth-Token": "admin", "X-Roles": "admin"})
+def test_a_lookup_elsewhere_finds_nothing(secured: Service, node: str, row: Rows) -> None:
+    for given in ["available", "manageable", "enroll", "active", "error", "deploy failed"]:
+        with row(given):
+            secured.set_columns(node, provision_state=given)
+            assert node not in look_up(secured, status=404).text
+            # To a tenant who owns it, and to an administrator, it is the same: who asks is not looked at.
+            look_up(secured, status=404, **TENANT)
+            look_up(secured, status=404, **{"X-Auth-Token": "admin", "X-Roles": "admin"})
 
 
 def test_the_token_is_given_once(secured: Service, node: str) -> None:
@@ -171,9 +173,10 @@ def test_nothing_else_of_a_node_is_public(secured: Service, node: str) -> None:
     ask(secured, "POST", "/events", {"events": []}, status=401)
 
 
-@pytest.mark.parametrize(
-    ("strategy", "options", "warnings"),
-    [
+def test_what_tenants_could_make_of_it_is_warned_of(
+    lines: io.StringIO, tmp_path: Any, subtests: pytest.Subtests
+) -> None:
+    for strategy, options, warnings in [
         ("noauth2", {}, []),
         ("noauth2", {"auto_discovery": {"enabled": True, "driver": "fake-hardware"}}, ["auto_discovery"]),
         ("noauth2", {"api": {"restrict_lookup": False}}, ["restrict_lookup"]),
@@ -181,15 +184,14 @@ def test_nothing_else_of_a_node_is_public(secured: Service, node: str) -> None:
         ("noauth2", {"oslo_policy": {"enforce_scope": False}}, ["enforce_scope"]),
         ("none", {"oslo_policy": {"enforce_scope": False}}, []),
         ("none", {"auto_discovery": {"enabled": True, "driver": "fake-hardware"}}, []),
-    ],
-)
-def test_what_tenants_could_make_of_it_is_warned_of(
-    lines: io.StringIO, tmp_path: Any, strategy: str, options: dict[str, dict[str, Any]], warnings: list[str]
-) -> None:
-    api = {"auth_strategy": strategy, **options.get("api", {})}
-    database = {"connection": f"sqlite:///{tmp_path}/unused.sqlite"}
-    create_app(load(overrides={**options, "api": api, "database": database})).extensions["database"].dispose()
-    logged = [json.loads(line) for line in lines.getvalue().splitlines()]
-    found = [line["event"] for line in logged if line["logger"] == "baremetal_sched.start_warnings"]
-    assert len(found) == len(warnings)
-    assert all(word in line for word, line in zip(warnings, found, strict=True))
+    ]:
+        with subtests.test(msg=repr((strategy, options, warnings))):
+            lines.seek(0)
+            lines.truncate()
+            api = {"auth_strategy": strategy, **options.get("api", {})}
+            database = {"connection": f"sqlite:///{tmp_path}/unused.sqlite"}
+            create_app(load(overrides={**options, "api": api, "database": database})).extensions["database"].dispose()
+            logged = [json.loads(line) for line in lines.getvalue().splitlines()]
+            found = [line["event"] for line in logged if line["logger"] == "baremetal_sched.start_warnings"]
+            assert len(found) == len(warnings)
+            assert all(word in line for word, line in zip(warnings, found, strict=True))

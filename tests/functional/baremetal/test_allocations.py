@@ -3,10 +3,9 @@
 import uuid
 from typing import Any
 
-import pytest
-
 from baremetal_sched.baremetal.matching.sentences import FALLBACK
 from baremetal_sched.baremetal.provider.audit import audit
+from tests.restored import Rows
 from tests.service import Service, fault
 
 A = "/allocations"
@@ -111,9 +110,8 @@ def test_a_claim_that_somebody_gave_back_in_placement_does_not_disturb(service: 
 # -- which node --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("columns", "why"),
-    [
+def test_only_free_nodes_of_the_class(service: Service, row: Rows) -> None:
+    for columns, why in [
         ({"provision_state": "manageable"}, "1 is not in provision state 'available'."),
         ({"maintenance": True}, "1 is in maintenance."),
         ({"instance_uuid": UUID}, "1 is in use by an instance."),
@@ -122,14 +120,13 @@ def test_a_claim_that_somebody_gave_back_in_placement_does_not_disturb(service: 
         ({"resource_class": "silver"}, "1 is not of resource class gold."),
         ({"resource_class": "Gold"}, "1 is not of resource class gold; did you mean Gold instead of gold?"),
         ({"parent_node": UUID}, "1 is a part of another node."),
-    ],
-)
-def test_only_free_nodes_of_the_class(service: Service, columns: dict[str, Any], why: str) -> None:
-    service.set_columns(service.add_node("n1"), **columns)
-    failed = allocate(service)
-    assert failed["state"] == "error"
-    verdict = "No node matches" if "resource_class" in columns else "No node that matches is free"
-    assert failed["last_error"] == f"Failed to process allocation {failed['uuid']}: {verdict}. Of 1 node, {why}"
+    ]:
+        with row(columns, why):
+            service.set_columns(service.add_node("n1"), **columns)
+            failed = allocate(service)
+            assert failed["state"] == "error"
+            verdict = "No node matches" if "resource_class" in columns else "No node that matches is free"
+            assert failed["last_error"] == f"Failed to process allocation {failed['uuid']}: {verdict}. Of 1 node, {why}"
 
 
 def test_traits_required_forbidden_and_any_of(service: Service) -> None:
@@ -168,20 +165,21 @@ def test_last_error_counts_what_each_condition_removed(service: Service) -> None
     )
 
 
-@pytest.mark.parametrize("count", [60, 500])
-def test_any_number_of_traits(service: Service, count: int) -> None:
-    service.add_node("n1", traits=("CUSTOM_0",))
-    failed = allocate(service, traits=[f"CUSTOM_{number}" for number in range(count)])
-    assert failed["last_error"].endswith(
-        ": No node matches. Of 1 node, 1 lacks CUSTOM_1; 1 would match without 59 of the conditions."
-        if count == 60
-        else FALLBACK
-    )
-    others = [f"!CUSTOM_{number}" for number in range(1, count)]
-    assert allocate(service, traits=others)["state"] == "active"
-    service.add_node("n2", traits=("CUSTOM_0",))
-    several = [f"in:CUSTOM_0,CUSTOM_{number}" for number in range(1, count)]
-    assert allocate(service, traits=several)["state"] == "active"
+def test_any_number_of_traits(service: Service, row: Rows) -> None:
+    for count in [60, 500]:
+        with row(count):
+            service.add_node("n1", traits=("CUSTOM_0",))
+            failed = allocate(service, traits=[f"CUSTOM_{number}" for number in range(count)])
+            assert failed["last_error"].endswith(
+                ": No node matches. Of 1 node, 1 lacks CUSTOM_1; 1 would match without 59 of the conditions."
+                if count == 60
+                else FALLBACK
+            )
+            others = [f"!CUSTOM_{number}" for number in range(1, count)]
+            assert allocate(service, traits=others)["state"] == "active"
+            service.add_node("n2", traits=("CUSTOM_0",))
+            several = [f"in:CUSTOM_0,CUSTOM_{number}" for number in range(1, count)]
+            assert allocate(service, traits=several)["state"] == "active"
 
 
 def test_an_empty_owner_is_none(service: Service) -> None:
@@ -219,9 +217,8 @@ def test_a_node_at_which_a_conductor_works_is_waited_for(service: Service) -> No
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "message"),
-    [
+def test_bodies_that_are_refused(service: Service, row: Rows) -> None:
+    for body, status, message in [
         ({"resource_class": None}, 400, "The resource_class field is mandatory when not backfilling"),
         ({"resource_class": ""}, 400, "mandatory"),
         ({"resource_class": 1}, 400, "1 is not of type 'string'"),
@@ -242,11 +239,10 @@ def test_a_node_at_which_a_conductor_works_is_waited_for(service: Service) -> No
         ({"candidate_nodes": ["a b"]}, 400, "is not a 'uuid'"),
         ({"extra": []}, 400, "is not of type 'object'"),
         ({"node": "nosuch"}, 400, "Node nosuch could not be found."),
-    ],
-)
-def test_bodies_that_are_refused(service: Service, body: dict[str, Any], status: int, message: str) -> None:
-    assert message in refusal(service, status, **body)
-    assert service.baremetal("GET", A).json["allocations"] == []
+    ]:
+        with row(body, status, message):
+            assert message in refusal(service, status, **body)
+            assert service.baremetal("GET", A).json["allocations"] == []
 
 
 def test_names_and_uuids_are_given_once(service: Service) -> None:
@@ -368,24 +364,22 @@ def test_delete_frees_the_node(service: Service) -> None:
     assert service.database.read(audit) == []
 
 
-@pytest.mark.parametrize(
-    ("columns", "status"),
-    [
+def test_when_an_allocation_may_be_deleted(service: Service, row: Rows) -> None:
+    for columns, status in [
         ({"provision_state": "active"}, 409),
         ({"provision_state": "deploying", "target_provision_state": "active"}, 409),
         ({"provision_state": "active", "maintenance": True}, 204),
         ({"provision_state": "deploying", "target_provision_state": "active", "maintenance": True}, 204),
         ({"provision_state": "manageable"}, 204),
         ({"reservation": "c1"}, 409),
-    ],
-)
-def test_when_an_allocation_may_be_deleted(service: Service, columns: dict[str, Any], status: int) -> None:
-    node = service.add_node("n1")
-    allocation = allocate(service)
-    service.set_columns(node, **columns)
-    service.baremetal("DELETE", f"{A}/{allocation['uuid']}", status=status)
-    assert (service.node(node)["instance_uuid"] is None) == (status == 204)
-    assert service.database.read(audit) == []
+    ]:
+        with row(columns, status):
+            node = service.add_node("n1")
+            allocation = allocate(service)
+            service.set_columns(node, **columns)
+            service.baremetal("DELETE", f"{A}/{allocation['uuid']}", status=status)
+            assert (service.node(node)["instance_uuid"] is None) == (status == 204)
+            assert service.database.read(audit) == []
 
 
 def test_removing_the_instance_deletes_the_allocation(service: Service) -> None:

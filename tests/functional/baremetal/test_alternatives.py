@@ -2,13 +2,13 @@
 
 import random
 import re
-from typing import Any
 
 import pytest
 
 from baremetal_sched.baremetal.api.routes import ALTERNATIVES
 from tests.built_once import built_once
 from tests.reference import API_REF, shape
+from tests.restored import Rows
 from tests.service import LATEST, Service, fault
 
 IDENTS = ("n1", "nosuch", "a%20b", "%00", "%ff", "..", "states", "x" * 3000, "a%2Fb", "n1.json")
@@ -26,25 +26,24 @@ def node(service: Service) -> str:
     return built_once(service, lambda service: service.add_node("n1", power=False))
 
 
-@pytest.mark.parametrize("path", ["/nodes/states/n1", "/nodes/states?node_ident=n1", "/nodes/states/n1/"])
-def test_states(service: Service, node: str, path: str) -> None:
-    assert service.baremetal("GET", path).json == service.baremetal("GET", "/nodes/n1/states").json
+def test_states(service: Service, node: str, row: Rows) -> None:
+    for path in ["/nodes/states/n1", "/nodes/states?node_ident=n1", "/nodes/states/n1/"]:
+        with row(path):
+            assert service.baremetal("GET", path).json == service.baremetal("GET", "/nodes/n1/states").json
 
 
-@pytest.mark.parametrize(
-    "path", ["/nodes/states/console/n1", "/nodes/states/n1/console", "/nodes/states/console?node_ident=n1"]
-)
-def test_the_console(service: Service, node: str, path: str) -> None:
-    assert service.baremetal("GET", path).json == {"console_enabled": False, "console_info": None}
-    answer = service.baremetal("PUT", path, {"enabled": True}, status=202)
-    assert answer.headers["Location"].endswith("/v1/nodes/n1/states/console")
-    service.work()
-    assert service.baremetal("GET", path).json["console_enabled"]
+def test_the_console(service: Service, node: str, row: Rows) -> None:
+    for path in ["/nodes/states/console/n1", "/nodes/states/n1/console", "/nodes/states/console?node_ident=n1"]:
+        with row(path):
+            assert service.baremetal("GET", path).json == {"console_enabled": False, "console_info": None}
+            answer = service.baremetal("PUT", path, {"enabled": True}, status=202)
+            assert answer.headers["Location"].endswith("/v1/nodes/n1/states/console")
+            service.work()
+            assert service.baremetal("GET", path).json["console_enabled"]
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
+def test_power(service: Service, node: str, row: Rows) -> None:
+    for path, body in [
         ("/nodes/states/power/n1", {"target": "power on"}),
         ("/nodes/states/power", {"target": "power on", "node_ident": "n1"}),
         ("/nodes/states/power?node_ident=n1", {"target": "power on"}),
@@ -52,18 +51,16 @@ def test_the_console(service: Service, node: str, path: str) -> None:
         ("/nodes/n1/states/power?target=power%20on", None),
         ("/nodes/n1/states/power/power%20on", None),
         ("/nodes/states/power/n1/power%20on", None),
-    ],
-)
-def test_power(service: Service, node: str, path: str, body: Any) -> None:
-    answer = service.baremetal("PUT", path, body, status=202)
-    assert answer.headers["Location"].endswith("/v1/nodes/n1/states")
-    service.work()
-    assert service.node("n1")["power_state"] == "power on"
+    ]:
+        with row(path, body):
+            answer = service.baremetal("PUT", path, body, status=202)
+            assert answer.headers["Location"].endswith("/v1/nodes/n1/states")
+            service.work()
+            assert service.node("n1")["power_state"] == "power on"
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body", "status"),
-    [
+def test_what_is_done_to_a_node(service: Service, node: str, row: Rows) -> None:
+    for method, path, body, status in [
         ("PUT", "states/provision/n1", {"target": "manage"}, 202),
         ("PUT", "states/provision/n1/manage", None, 202),
         ("PUT", "states/raid/n1", {}, 204),
@@ -84,11 +81,10 @@ def test_power(service: Service, node: str, path: str, body: Any) -> None:
         ("POST", "vendor_passthru?method=second_method&node_ident=n1", {"bar": "kazoo"}, 202),
         ("DELETE", "n1/vifs?vif_id=x", None, 204),
         ("PUT", "n1/traits?trait=CUSTOM_X", None, 204),
-    ],
-)
-def test_what_is_done_to_a_node(service: Service, node: str, method: str, path: str, body: Any, status: int) -> None:
-    service.patch("n1", ("add", "/vendor_interface", "fake"))
-    service.baremetal(method, f"/nodes/{path}", body, status=status)
+    ]:
+        with row(method, path, body, status):
+            service.patch("n1", ("add", "/vendor_interface", "fake"))
+            service.baremetal(method, f"/nodes/{path}", body, status=status)
 
 
 def test_maintenance(service: Service, node: str) -> None:
@@ -103,11 +99,10 @@ def test_maintenance(service: Service, node: str) -> None:
         assert not service.node("n1")["maintenance"]
 
 
-@pytest.mark.parametrize(
-    "path", ["raid/fake-hardware/logical_disk_properties", "vendor_passthru/fake-hardware/methods"]
-)
-def test_drivers(service: Service, path: str) -> None:
-    service.baremetal("GET", f"/drivers/{path}", status=200)
+def test_drivers(service: Service, row: Rows) -> None:
+    for path in ["raid/fake-hardware/logical_disk_properties", "vendor_passthru/fake-hardware/methods"]:
+        with row(path):
+            service.baremetal("GET", f"/drivers/{path}", status=200)
 
 
 def test_a_node_that_the_query_string_names_is_changed_and_deleted(service: Service, node: str) -> None:
@@ -118,19 +113,17 @@ def test_a_node_that_the_query_string_names_is_changed_and_deleted(service: Serv
     service.baremetal("DELETE", "/nodes?node_ident=n1", status=404)
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "message"),
-    [
+def test_what_names_no_node_or_several(service: Service, node: str, row: Rows) -> None:
+    for path, body, message in [
         ("power", {"target": "power on"}, "Missing mandatory parameter: node_ident"),
         ("power", {"target": "power on", "node_ident": 5}, "Expected one UUID or name for node_ident: 5"),
         ("power?node_ident=n1", {"target": "power on", "node_ident": "n2"}, "Expected one UUID or name for"),
         ("power/n1/power%20on", {"target": "power off"}, "Expected one value for target"),
         ("power/n1?node_ident=n1", {"target": "power on"}, "Unexpected arguments: node_ident"),
         ("power/a$b", {"target": "power on"}, "Expected UUID or name for node_ident: a$b"),
-    ],
-)
-def test_what_names_no_node_or_several(service: Service, node: str, path: str, body: Any, message: str) -> None:
-    assert message in fault(service.baremetal("PUT", f"/nodes/states/{path}", body, status=400))
+    ]:
+        with row(path, body, message):
+            assert message in fault(service.baremetal("PUT", f"/nodes/states/{path}", body, status=400))
 
 
 def test_a_heartbeat_may_name_the_node_in_its_body(service: Service, node: str) -> None:
@@ -174,27 +167,23 @@ def test_every_other_address_is_in_the_reference() -> None:
     assert [path for path in paths if f"{path}``" not in text] == []
 
 
-@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
-@pytest.mark.parametrize(
-    ("path", "version"),
-    [
-        ("/nodes/n1/vmedia", 88),
-        ("/nodes/n1/vifs", 27),
-        ("/nodes/n1/bios", 39),
-        ("/nodes/n1/allocation", 51),
-        ("/nodes/n1/portgroups", 23),
-        ("/nodes/n1/history", 77),
-        ("/volume/connectors/x", 31),
-        ("/runbooks/x/traits", 111),
-    ],
-)
-def test_what_a_microversion_lacks_is_not_found(
-    service: Service, node: str, method: str, path: str, version: int
-) -> None:
+def test_what_a_microversion_lacks_is_not_found(service: Service, node: str, row: Rows) -> None:
     """Whatever the method; a microversion that is not served comes first."""
-    body = {} if method in ("POST", "PUT", "PATCH") else None
-    service.baremetal(method, path, body, version=f"1.{version}", status=404)
-    service.baremetal(method, path, body, version="1.999", status=406)
+    for method in ["GET", "POST", "PUT", "PATCH", "DELETE"]:
+        for path, version in [
+            ("/nodes/n1/vmedia", 88),
+            ("/nodes/n1/vifs", 27),
+            ("/nodes/n1/bios", 39),
+            ("/nodes/n1/allocation", 51),
+            ("/nodes/n1/portgroups", 23),
+            ("/nodes/n1/history", 77),
+            ("/volume/connectors/x", 31),
+            ("/runbooks/x/traits", 111),
+        ]:
+            with row(method, path, version):
+                body = {} if method in ("POST", "PUT", "PATCH") else None
+                service.baremetal(method, path, body, version=f"1.{version}", status=404)
+                service.baremetal(method, path, body, version="1.999", status=406)
 
 
 def test_methods_that_a_path_lacks_are_not_allowed_in_its_microversions(service: Service, node: str) -> None:

@@ -6,6 +6,7 @@ import pytest
 from oslo_config import cfg
 
 from baremetal_sched.settings import load
+from tests.restored import Rows
 from tests.service import Service
 
 MAC = "52:54:00:00:00:01"
@@ -120,31 +121,31 @@ def test_what_was_reported_twice_is_looked_at_once(discovering: Service) -> None
     assert len(nodes(discovering)) == 1
 
 
-@pytest.mark.parametrize(("driver", "power"), [("fake-hardware", "power off"), ("manual-management", None)])
-def test_the_machine_is_switched_off_if_it_can_be(database_url: str, driver: str, power: str | None) -> None:
-    with Service(database_url, auto_discovery={"enabled": True, "driver": driver}) as service:
-        service.add_conductor("c1")
-        report(service)
-        service.work()
-        (node,) = nodes(service)
-        assert (node["driver"], node["last_error"], node["power_state"]) == (driver, None, power)
+def test_the_machine_is_switched_off_if_it_can_be(database_url: str, row: Rows) -> None:
+    for driver, power in [("fake-hardware", "power off"), ("manual-management", None)]:
+        with row(driver, power), Service(database_url, auto_discovery={"enabled": True, "driver": driver}) as service:
+            service.add_conductor("c1")
+            report(service)
+            service.work()
+            (node,) = nodes(service)
+            assert (node["driver"], node["last_error"], node["power_state"]) == (driver, None, power)
 
 
-@pytest.mark.parametrize(
-    ("query", "inventory"),
-    [
+def test_machines_that_are_known_are_not_enrolled(discovering: Service, row: Rows) -> None:
+    for query, inventory in [
         ("?node_uuid=aaaaaaaa-0000-4000-8000-000000000000", INVENTORY),
         ("", {"interfaces": [{"name": "a", "mac_address": "52:54:00:00:00:02"}]}),  # of a node in another state
         ("", {"interfaces": [{"name": "a", "mac_address": f"52:54:00:00:00:0{number}"} for number in (2, 3)]}),
-    ],
-)
-def test_machines_that_are_known_are_not_enrolled(discovering: Service, query: str, inventory: Any) -> None:
-    for number in (2, 3):
-        body = {"driver": "fake-hardware", "name": f"n{number}", "conductor_group": "rack1"}
-        discovering.baremetal("POST", "/nodes", body)
-        discovering.baremetal("POST", "/ports", {"node_ident": f"n{number}", "address": f"52:54:00:00:00:0{number}"})
-    report(discovering, inventory, query=query, status=404)
-    assert len(nodes(discovering)) == 2
+    ]:
+        with row(query, inventory):
+            for number in (2, 3):
+                body = {"driver": "fake-hardware", "name": f"n{number}", "conductor_group": "rack1"}
+                discovering.baremetal("POST", "/nodes", body)
+                discovering.baremetal(
+                    "POST", "/ports", {"node_ident": f"n{number}", "address": f"52:54:00:00:00:0{number}"}
+                )
+            report(discovering, inventory, query=query, status=404)
+            assert len(nodes(discovering)) == 2
 
 
 def test_nobody_is_told_why_a_machine_is_not_enrolled(database_url: str) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.restored import Rows
 from tests.service import Service, fault
 
 REGISTRY = {
@@ -48,15 +49,22 @@ def test_steps_of_cleaning_change_it(service: Service, node: str) -> None:
     assert service.node(node)["provision_state"] == "manageable"
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, "x", [1], [{"name": "a"}], [{"value": 1}], [{"name": "", "value": 1}], [{"name": 1, "value": 1}]]
-)
-def test_settings_that_are_none_fail_the_cleaning(service: Service, node: str, settings: Any) -> None:
-    clean(service, "apply_configuration", settings=settings)
-    shown = service.node(node)
-    assert shown["provision_state"] == "clean failed"
-    assert "settings has to be a list of objects with a name" in shown["last_error"]
-    assert values(service) == {}
+def test_settings_that_are_none_fail_the_cleaning(service: Service, node: str, row: Rows) -> None:
+    for settings in [
+        {},
+        "x",
+        [1],
+        [{"name": "a"}],
+        [{"value": 1}],
+        [{"name": "", "value": 1}],
+        [{"name": 1, "value": 1}],
+    ]:
+        with row(settings):
+            clean(service, "apply_configuration", settings=settings)
+            shown = service.node(node)
+            assert shown["provision_state"] == "clean failed"
+            assert "settings has to be a list of objects with a name" in shown["last_error"]
+            assert values(service) == {}
 
 
 def test_one_and_many(service: Service, node: str) -> None:

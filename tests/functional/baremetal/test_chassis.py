@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.restored import Rows
 from tests.service import Service, fault
 
 UUIDS = [f"cccccccc-0000-4000-8000-00000000000{number}" for number in range(4)]
@@ -37,16 +38,23 @@ def test_create_and_show(service: Service) -> None:
     assert service.baremetal("POST", "/chassis", {}).json["extra"] == {}
 
 
-@pytest.mark.parametrize(
-    "body",
-    [{"x": 1}, {"description": 1}, {"description": "d" * 256}, {"extra": []}, {"uuid": "x"}, {"nodes": []}, [], None],
-)
-def test_bodies_that_do_not_fit_are_400(service: Service, body: Any) -> None:
-    if body is None:
-        service.http.post("/baremetal/v1/chassis", "null", status=400)
-    else:
-        service.baremetal("POST", "/chassis", body, status=400)
-    assert uuids(service) == []
+def test_bodies_that_do_not_fit_are_400(service: Service, row: Rows) -> None:
+    for body in [
+        {"x": 1},
+        {"description": 1},
+        {"description": "d" * 256},
+        {"extra": []},
+        {"uuid": "x"},
+        {"nodes": []},
+        [],
+        None,
+    ]:
+        with row(body):
+            if body is None:
+                service.http.post("/baremetal/v1/chassis", "null", status=400)
+            else:
+                service.baremetal("POST", "/chassis", body, status=400)
+            assert uuids(service) == []
 
 
 def test_a_uuid_is_taken_once(boxes: Service) -> None:
@@ -74,15 +82,16 @@ def test_parameters_that_cannot_be(boxes: Service) -> None:
     boxes.baremetal("GET", f"/chassis?marker={UUIDS[0][:-1]}9", status=404)
 
 
-@pytest.mark.parametrize("order", ["", "sort_key=description", "sort_key=description&sort_dir=desc", "sort_dir=desc"])
-def test_pages_follow_each_other(boxes: Service, order: str) -> None:
-    whole, found, url = uuids(boxes, order), [], f"/chassis?limit=1&{order}"
-    while url:
-        document = boxes.baremetal("GET", url).json
-        found += [one["uuid"] for one in document["chassis"]]
-        url = document.get("next", "").removeprefix("http://localhost/baremetal/v1")
-    assert found == whole
-    assert len(set(whole)) == 4
+def test_pages_follow_each_other(boxes: Service, row: Rows) -> None:
+    for order in ["", "sort_key=description", "sort_key=description&sort_dir=desc", "sort_dir=desc"]:
+        with row(order):
+            whole, found, url = uuids(boxes, order), [], f"/chassis?limit=1&{order}"
+            while url:
+                document = boxes.baremetal("GET", url).json
+                found += [one["uuid"] for one in document["chassis"]]
+                url = document.get("next", "").removeprefix("http://localhost/baremetal/v1")
+            assert found == whole
+            assert len(set(whole)) == 4
 
 
 def test_patch(boxes: Service) -> None:

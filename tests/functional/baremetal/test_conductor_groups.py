@@ -7,6 +7,7 @@ from sqlalchemy import update
 
 from baremetal_sched.db.models import Conductor
 from baremetal_sched.hashring import HashRing
+from tests.restored import Rows
 from tests.service import Service, fault
 
 FAKE = {"driver": "fake-hardware"}
@@ -26,26 +27,28 @@ def silence(service: Service, host: str) -> None:
     )
 
 
-@pytest.mark.parametrize("group", ["rack1", "RACK1", "Rack1"])
-def test_groups_compare_without_case(groups: Service, group: str) -> None:
-    node = groups.baremetal("POST", "/nodes", FAKE | {"conductor_group": group}).json
-    assert (node["conductor_group"], node["conductor"]) == ("rack1", "c3")
-    listed = groups.baremetal("GET", f"/nodes?conductor_group={group}").json["nodes"]
-    assert [found["uuid"] for found in listed] == [node["uuid"]]
-    moved = groups.patch(node["uuid"], ("replace", "/conductor_group", "")).json
-    assert moved["conductor"] in ("c1", "c2")
-    back = groups.patch(node["uuid"], ("replace", "/conductor_group", group)).json
-    assert (back["conductor_group"], back["conductor"]) == ("rack1", "c3")
+def test_groups_compare_without_case(groups: Service, row: Rows) -> None:
+    for group in ["rack1", "RACK1", "Rack1"]:
+        with row(group):
+            node = groups.baremetal("POST", "/nodes", FAKE | {"conductor_group": group}).json
+            assert (node["conductor_group"], node["conductor"]) == ("rack1", "c3")
+            listed = groups.baremetal("GET", f"/nodes?conductor_group={group}").json["nodes"]
+            assert [found["uuid"] for found in listed] == [node["uuid"]]
+            moved = groups.patch(node["uuid"], ("replace", "/conductor_group", "")).json
+            assert moved["conductor"] in ("c1", "c2")
+            back = groups.patch(node["uuid"], ("replace", "/conductor_group", group)).json
+            assert (back["conductor_group"], back["conductor"]) == ("rack1", "c3")
 
 
-@pytest.mark.parametrize("group", ["nosuch", "NOSUCH", "bad group", "x" * 255, "x" * 256, "é"])
-def test_a_group_without_a_conductor_is_refused_and_the_others_are_named(groups: Service, group: str) -> None:
-    response = groups.baremetal("POST", "/nodes", FAKE | {"conductor_group": group}, status=400)
-    assert f'for conductor group "{group.lower()}"' in fault(response)
-    assert 'Conductor groups that serve it: the default group, "rack1".' in fault(response)
-    uuid = groups.add_node("n1", power=False)
-    assert '"rack1"' in fault(groups.patch(uuid, ("replace", "/conductor_group", group), status=400))
-    assert groups.node("n1")["conductor_group"] == ""
+def test_a_group_without_a_conductor_is_refused_and_the_others_are_named(groups: Service, row: Rows) -> None:
+    for group in ["nosuch", "NOSUCH", "bad group", "x" * 255, "x" * 256, "é"]:
+        with row(group):
+            response = groups.baremetal("POST", "/nodes", FAKE | {"conductor_group": group}, status=400)
+            assert f'for conductor group "{group.lower()}"' in fault(response)
+            assert 'Conductor groups that serve it: the default group, "rack1".' in fault(response)
+            uuid = groups.add_node("n1", power=False)
+            assert '"rack1"' in fault(groups.patch(uuid, ("replace", "/conductor_group", group), status=400))
+            assert groups.node("n1")["conductor_group"] == ""
 
 
 def test_owners_are_those_of_the_ring(groups: Service) -> None:
@@ -136,9 +139,8 @@ def test_one_conductor(groups: Service) -> None:
     assert conductor == groups.baremetal("GET", "/conductors?detail=true").json["conductors"][2]
 
 
-@pytest.mark.parametrize(
-    ("path", "version", "status"),
-    [
+def test_conductors_that_cannot_be(groups: Service, row: Rows) -> None:
+    for path, version, status in [
         ("/conductors", "1.48", 404),
         ("/conductors/c1", "1.48", 404),
         ("/conductors/nosuch", "1.115", 404),
@@ -147,11 +149,10 @@ def test_one_conductor(groups: Service) -> None:
         ("/conductors?detail=true&fields=hostname", "1.115", 400),
         ("/conductors?sort_key=alive", "1.115", 400),
         ("/conductors?conductor_group=x", "1.115", 400),
-    ],
-)
-def test_conductors_that_cannot_be(groups: Service, path: str, version: str, status: int) -> None:
-    assert fault(groups.baremetal("GET", path, version=version, status=status))
-    groups.baremetal("POST", "/conductors", {}, status=405)
+    ]:
+        with row(path, version, status):
+            assert fault(groups.baremetal("GET", path, version=version, status=status))
+            groups.baremetal("POST", "/conductors", {}, status=405)
 
 
 def test_drivers(groups: Service) -> None:
@@ -172,9 +173,8 @@ def test_drivers(groups: Service) -> None:
     assert one["default_boot_interface"] == "fake"
 
 
-@pytest.mark.parametrize(
-    ("path", "version", "status"),
-    [
+def test_drivers_that_cannot_be(groups: Service, row: Rows) -> None:
+    for path, version, status in [
         ("/drivers/nosuch", "1.115", 404),
         ("/drivers/nosuch/properties", "1.115", 404),
         ("/drivers?type=x", "1.115", 400),
@@ -183,7 +183,6 @@ def test_drivers(groups: Service) -> None:
         ("/drivers?fields=nosuch", "1.115", 400),
         ("/drivers?fields=name,default_boot_interface,enabled_boot_interfaces", "1.115", 400),
         ("/drivers?fields=name&detail=true", "1.115", 400),
-    ],
-)
-def test_drivers_that_cannot_be(groups: Service, path: str, version: str, status: int) -> None:
-    assert fault(groups.baremetal("GET", path, version=version, status=status))
+    ]:
+        with row(path, version, status):
+            assert fault(groups.baremetal("GET", path, version=version, status=status))

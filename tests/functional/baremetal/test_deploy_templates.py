@@ -2,8 +2,7 @@
 
 from typing import Any
 
-import pytest
-
+from tests.restored import Rows
 from tests.service import Service, fault
 
 STEP = {"interface": "deploy", "step": "deploy", "args": {}, "priority": 60}
@@ -42,9 +41,8 @@ def test_create_and_show(service: Service) -> None:
         assert service.baremetal("GET", f"/deploy_templates/{ident}").json == template
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_bodies_that_do_not_fit_are_400(service: Service, row: Rows) -> None:
+    for body in [
         {"name": "bad"},
         {"name": "CUSTOM_lower"},
         {"name": ""},
@@ -69,12 +67,13 @@ def test_create_and_show(service: Service) -> None:
         {"extra": []},
         {"uuid": "x"},
         {"x": 1},
-    ],
-)
-def test_bodies_that_do_not_fit_are_400(service: Service, body: dict[str, Any]) -> None:
-    whole = {"name": "CUSTOM_A", "steps": [STEP], **body}
-    assert "Schema error for template" in fault(service.baremetal("POST", "/deploy_templates", whole, status=400))
-    assert names(service) == []
+    ]:
+        with row(body):
+            whole = {"name": "CUSTOM_A", "steps": [STEP], **body}
+            assert "Schema error for template" in fault(
+                service.baremetal("POST", "/deploy_templates", whole, status=400)
+            )
+            assert names(service) == []
 
 
 def test_names_and_uuids_are_taken_once(service: Service) -> None:

@@ -2,8 +2,7 @@
 
 import json
 
-import pytest
-
+from tests.restored import Rows
 from tests.service import Service, fault
 
 MINIMUM, MAXIMUM, VERSION = (
@@ -13,13 +12,14 @@ MINIMUM, MAXIMUM, VERSION = (
 )
 
 
-@pytest.mark.parametrize("path", ["/baremetal", "/baremetal/"])
-def test_root_document(service: Service, path: str) -> None:
-    document = service.http.get(path).json
-    (version,) = document["versions"]
-    assert version == document["default_version"]
-    assert (version["min_version"], version["version"], version["status"]) == ("1.1", "1.115", "CURRENT")
-    assert version["links"][0]["href"] == "http://localhost/baremetal/v1/"
+def test_root_document(service: Service, row: Rows) -> None:
+    for path in ["/baremetal", "/baremetal/"]:
+        with row(path):
+            document = service.http.get(path).json
+            (version,) = document["versions"]
+            assert version == document["default_version"]
+            assert (version["min_version"], version["version"], version["status"]) == ("1.1", "1.115", "CURRENT")
+            assert version["links"][0]["href"] == "http://localhost/baremetal/v1/"
 
 
 def test_v1_shows_the_collections_of_the_version(service: Service) -> None:
@@ -29,9 +29,8 @@ def test_v1_shows_the_collections_of_the_version(service: Service) -> None:
     assert {"nodes", "drivers"} <= set(document)
 
 
-@pytest.mark.parametrize(
-    ("headers", "version"),
-    [
+def test_negotiation(service: Service, row: Rows) -> None:
+    for headers, version in [
         ({}, "1.1"),
         ({VERSION: ""}, "1.1"),
         ({VERSION: "1.46"}, "1.46"),
@@ -46,34 +45,36 @@ def test_v1_shows_the_collections_of_the_version(service: Service) -> None:
         ({"OpenStack-API-Version": "1.46"}, "1.1"),
         ({"OpenStack-API-Version": "baremetal"}, "1.1"),
         ({"OpenStack-API-Version": "baremetal 1.50", VERSION: "1.40"}, "1.50"),
-    ],
-)
-def test_negotiation(service: Service, headers: dict[str, str], version: str) -> None:
-    response = service.http.get("/baremetal/v1/nodes", headers=headers)
-    assert response.headers[VERSION] == version
-    assert (response.headers[MINIMUM], response.headers[MAXIMUM]) == ("1.1", "1.115")
+    ]:
+        with row(headers, version):
+            response = service.http.get("/baremetal/v1/nodes", headers=headers)
+            assert response.headers[VERSION] == version
+            assert (response.headers[MINIMUM], response.headers[MAXIMUM]) == ("1.1", "1.115")
 
 
-@pytest.mark.parametrize("version", ["1.0", "1.116", "2.0", "0.1", "-1.1"])
-def test_versions_out_of_range_are_406_with_the_range(service: Service, version: str) -> None:
-    response = service.baremetal("GET", "/nodes", version=version, status=406)
-    assert json.loads(response.json["error_message"])["code"] == 406
-    assert (response.headers[MINIMUM], response.headers[MAXIMUM]) == ("1.1", "1.115")
-    assert VERSION not in response.headers
-    at_root = service.http.get("/baremetal/", headers={VERSION: version}, status=406)
-    assert "faultstring" in json.loads(at_root.json["error_message"])
+def test_versions_out_of_range_are_406_with_the_range(service: Service, row: Rows) -> None:
+    for version in ["1.0", "1.116", "2.0", "0.1", "-1.1"]:
+        with row(version):
+            response = service.baremetal("GET", "/nodes", version=version, status=406)
+            assert json.loads(response.json["error_message"])["code"] == 406
+            assert (response.headers[MINIMUM], response.headers[MAXIMUM]) == ("1.1", "1.115")
+            assert VERSION not in response.headers
+            at_root = service.http.get("/baremetal/", headers={VERSION: version}, status=406)
+            assert "faultstring" in json.loads(at_root.json["error_message"])
 
 
-@pytest.mark.parametrize("version", ["bad", "1", "1.", ".1", "1.1.1", "1.x", "1.1\u0661"])
-def test_malformed_versions_are_406(service: Service, version: str) -> None:
-    headers = {VERSION: version.encode().decode("latin-1")}
-    response = service.http.get("/baremetal/v1/nodes", headers=headers, status=406)
-    assert "Invalid value" in fault(response)
+def test_malformed_versions_are_406(service: Service, row: Rows) -> None:
+    for version in ["bad", "1", "1.", ".1", "1.1.1", "1.x", "1.1\u0661"]:
+        with row(version):
+            headers = {VERSION: version.encode().decode("latin-1")}
+            response = service.http.get("/baremetal/v1/nodes", headers=headers, status=406)
+            assert "Invalid value" in fault(response)
 
 
-@pytest.mark.parametrize("path", ["/v1/nodes/", "/nodes", "/nodes/", "/v1/nodes"])
-def test_the_prefix_and_a_final_slash_are_optional(service: Service, path: str) -> None:
-    assert service.http.get("/baremetal" + path).json == {"nodes": []}
+def test_the_prefix_and_a_final_slash_are_optional(service: Service, row: Rows) -> None:
+    for path in ["/v1/nodes/", "/nodes", "/nodes/", "/v1/nodes"]:
+        with row(path):
+            assert service.http.get("/baremetal" + path).json == {"nodes": []}
 
 
 def test_json_suffix_is_taken_off_until_1_91(service: Service) -> None:
@@ -130,22 +131,25 @@ def test_bodies_are_limited(service: Service) -> None:
     assert service.baremetal("GET", "/nodes").json == {"nodes": []}
 
 
-@pytest.mark.parametrize("body", [b"{bad", b"<a/>", b"null", b"[]", b'"x"', b"5", b'{"driver": "a\\u0000"}', b"\xff"])
-def test_bodies_that_make_no_sense_are_400(service: Service, body: bytes) -> None:
-    response = service.http.post(
-        "/baremetal/v1/nodes", body, headers={VERSION: "1.115"}, content_type="application/json", status=400
-    )
-    assert fault(response)
+def test_bodies_that_make_no_sense_are_400(service: Service, row: Rows) -> None:
+    for body in [b"{bad", b"<a/>", b"null", b"[]", b'"x"', b"5", b'{"driver": "a\\u0000"}', b"\xff"]:
+        with row(body):
+            response = service.http.post(
+                "/baremetal/v1/nodes", body, headers={VERSION: "1.115"}, content_type="application/json", status=400
+            )
+            assert fault(response)
 
 
-@pytest.mark.parametrize("path", ["/nodes?nosuch=1", "/nodes/detail?fields=uuid", "/conductors?conductor_group=x"])
-def test_unknown_parameters_are_400(service: Service, path: str) -> None:
-    assert "Unexpected arguments" in fault(service.baremetal("GET", path, status=400))
+def test_unknown_parameters_are_400(service: Service, row: Rows) -> None:
+    for path in ["/nodes?nosuch=1", "/nodes/detail?fields=uuid", "/conductors?conductor_group=x"]:
+        with row(path):
+            assert "Unexpected arguments" in fault(service.baremetal("GET", path, status=400))
 
 
-@pytest.mark.parametrize("query", ["owner=%ff", "owner=%00", "%00=1"])
-def test_queries_that_are_no_text_are_400(service: Service, query: str) -> None:
-    service.baremetal("GET", f"/nodes?{query}", status=400)
+def test_queries_that_are_no_text_are_400(service: Service, row: Rows) -> None:
+    for query in ["owner=%ff", "owner=%00", "%00=1"]:
+        with row(query):
+            service.baremetal("GET", f"/nodes?{query}", status=400)
 
 
 def test_links_follow_the_public_endpoint_or_the_proxy(database_url: str) -> None:
@@ -161,9 +165,9 @@ def test_links_follow_the_public_endpoint_or_the_proxy(database_url: str) -> Non
         assert href == "http://localhost/baremetal/v1/"
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "missing", "since", "before"),
-    [
+def test_requests_that_name_nothing(service: Service, row: Rows) -> None:
+    """Statuses as Ironic 39.0.0 has them; where that answers 500, it is 400 too."""
+    for method, path, missing, since, before in [
         ("PATCH", "nodes", "node_ident", 1, 0),
         ("DELETE", "nodes", "node_ident", 1, 0),
         ("PATCH", "ports", "port_ident", 1, 0),
@@ -184,22 +188,19 @@ def test_links_follow_the_public_endpoint_or_the_proxy(database_url: str) -> Non
         ("DELETE", "runbooks", "runbook_ident", 92, 405),
         ("PATCH", "inspection_rules", "inspection_rule_uuid", 96, 405),
         ("POST", "heartbeat", "node_ident", 1, 0),
-    ],
-)
-def test_requests_that_name_nothing(
-    service: Service, method: str, path: str, missing: str, since: int, before: int
-) -> None:
-    """Statuses as Ironic 39.0.0 has them; where that answers 500, it is 400 too."""
-    for url in (f"/{path}", f"/{path}/"):
-        for version in (f"1.{since}", "1.115"):
-            response = service.baremetal(method, url, [], version=version, status=400)
-            assert fault(response) == f"Missing mandatory parameter: {missing}"
-        if before:
-            service.baremetal(method, url, [], version=f"1.{since - 1}", status=before)
+    ]:
+        with row(method, path, missing, since, before):
+            for url in (f"/{path}", f"/{path}/"):
+                for version in (f"1.{since}", "1.115"):
+                    response = service.baremetal(method, url, [], version=version, status=400)
+                    assert fault(response) == f"Missing mandatory parameter: {missing}"
+                if before:
+                    service.baremetal(method, url, [], version=f"1.{since - 1}", status=before)
 
 
-@pytest.mark.parametrize("path", ["conductors", "drivers", "shards", "volume", "events", "lookup"])
-def test_collections_that_nobody_changes(service: Service, path: str) -> None:
-    for method in ("PATCH", "DELETE", "PUT"):
-        service.baremetal(method, f"/{path}", status=405)
-    service.baremetal("DELETE", "/heartbeat", status=405)
+def test_collections_that_nobody_changes(service: Service, row: Rows) -> None:
+    for path in ["conductors", "drivers", "shards", "volume", "events", "lookup"]:
+        with row(path):
+            for method in ("PATCH", "DELETE", "PUT"):
+                service.baremetal(method, f"/{path}", status=405)
+            service.baremetal("DELETE", "/heartbeat", status=405)

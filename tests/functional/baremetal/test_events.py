@@ -1,10 +1,8 @@
 """/v1/events"""
 
 import io
-from typing import Any
 
-import pytest
-
+from tests.restored import Rows
 from tests.service import Service, fault
 
 EVENT = {
@@ -26,9 +24,8 @@ def test_events_are_logged(service: Service, lines: io.StringIO) -> None:
     assert "de:ad:ca:fe:ba:be" in logged[1]
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_bodies_that_are_none(service: Service, row: Rows) -> None:
+    for body in [
         {},
         [],
         {"events": []},
@@ -43,10 +40,9 @@ def test_events_are_logged(service: Service, lines: io.StringIO) -> None:
         {"events": [{**EVENT, "mac_address": "x"}]},
         {"events": [{**EVENT, "device_id": "x"}]},
         {"events": [{**EVENT, "binding:vnic_type": 1}]},
-    ],
-)
-def test_bodies_that_are_none(service: Service, body: Any) -> None:
-    assert fault(service.baremetal("POST", "/events", body, status=400)).startswith("Schema error")
+    ]:
+        with row(body):
+            assert fault(service.baremetal("POST", "/events", body, status=400)).startswith("Schema error")
 
 
 def test_methods_and_versions(service: Service) -> None:

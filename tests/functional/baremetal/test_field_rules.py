@@ -7,6 +7,7 @@ import pytest
 
 from baremetal_sched.baremetal.nodes.node_fields import FIELDS
 from tests.functional.baremetal.test_access import MANAGERS, MEMBERS, as_project
+from tests.restored import Rows
 from tests.service import Service, fault
 
 RUNBOOK = {"name": "CUSTOM_RUN", "steps": [{"interface": "bios", "step": "do_nothing", "args": {}, "order": 1}]}
@@ -25,9 +26,8 @@ def change(field: str, value: Any) -> list[dict[str, Any]]:
     return [{"op": "add", "path": f"/{field}", "value": value}]
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "rule"),
-    [
+def test_lessee_may_not_change_what_is_the_owners(secured: Service, row: Rows) -> None:
+    for field, value, rule in [
         ("owner", "tenants", "update:owner"),
         ("lessee", "others", "update:lessee"),
         ("name", "renamed", "update:name"),
@@ -41,20 +41,20 @@ def change(field: str, value: Any) -> list[dict[str, Any]]:
         ("disable_power_off", True, "update:disable_power_off"),
         ("automated_clean", False, "disable_cleaning"),
         ("automated_clean", "off", "disable_cleaning"),
-    ],
-)
-def test_lessee_may_not_change_what_is_the_owners(secured: Service, field: str, value: Any, rule: str) -> None:
-    patch = change("extra/rack", "7") + change(field, value)
-    answer = as_project(secured, "tenants", MANAGERS, "PATCH", "/nodes/owned", patch, status=403)
-    assert fault(answer) == f"Access was denied to the following resource: baremetal:node:{rule}"
-    assert secured.node("owned")["extra"] == {}
+    ]:
+        with row(field, value, rule):
+            patch = change("extra/rack", "7") + change(field, value)
+            answer = as_project(secured, "tenants", MANAGERS, "PATCH", "/nodes/owned", patch, status=403)
+            assert fault(answer) == f"Access was denied to the following resource: baremetal:node:{rule}"
+            assert secured.node("owned")["extra"] == {}
 
 
-@pytest.mark.parametrize(("field", "value"), [("extra/rack", "7"), ("description", "mine"), ("instance_info/a", "b")])
-def test_lessee_changes_what_needs_no_owner(secured: Service, field: str, value: str) -> None:
-    as_project(secured, "tenants", MANAGERS, "PATCH", "/nodes/owned", change(field, value))
-    document, _, member = field.partition("/")
-    assert secured.node("owned")[document] == ({member: value} if member else value)
+def test_lessee_changes_what_needs_no_owner(secured: Service, row: Rows) -> None:
+    for field, value in [("extra/rack", "7"), ("description", "mine"), ("instance_info/a", "b")]:
+        with row(field, value):
+            as_project(secured, "tenants", MANAGERS, "PATCH", "/nodes/owned", change(field, value))
+            document, _, member = field.partition("/")
+            assert secured.node("owned")[document] == ({member: value} if member else value)
 
 
 def test_every_field_that_can_be_changed_is_refused_to_readers(secured: Service) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.restored import Rows
 from tests.service import Service
 
 
@@ -41,17 +42,23 @@ def test_updates_are_kept(service: Service, node: str) -> None:
     assert service.node(node)["provision_state"] == "manageable"
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{}, "x", [1], [{"component": "bmc"}], [{"url": "http://h/x"}], [{"component": "bmc", "url": "http://h/"}],
-     [{"component": "bmc", "url": "http://[x"}], [{"component": 1, "url": "http://h/x"}]],
-)  # fmt: skip
-def test_updates_that_are_none_fail_the_cleaning(service: Service, node: str, settings: Any) -> None:
-    update(service, settings)
-    shown = service.node(node)
-    assert shown["provision_state"] == "clean failed"
-    assert "settings has to be a list of objects with a component" in shown["last_error"]
-    assert service.baremetal("GET", "/nodes/n1/firmware").json == {"firmware": []}
+def test_updates_that_are_none_fail_the_cleaning(service: Service, node: str, row: Rows) -> None:
+    for settings in [
+        {},
+        "x",
+        [1],
+        [{"component": "bmc"}],
+        [{"url": "http://h/x"}],
+        [{"component": "bmc", "url": "http://h/"}],
+        [{"component": "bmc", "url": "http://[x"}],
+        [{"component": 1, "url": "http://h/x"}],
+    ]:
+        with row(settings):
+            update(service, settings)
+            shown = service.node(node)
+            assert shown["provision_state"] == "clean failed"
+            assert "settings has to be a list of objects with a component" in shown["last_error"]
+            assert service.baremetal("GET", "/nodes/n1/firmware").json == {"firmware": []}
 
 
 def test_fields(service: Service, node: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.functional.baremetal.test_inspection_hooks import INVENTORY, inspecting, report
+from tests.restored import Rows
 from tests.service import Service
 
 pytestmark = pytest.mark.sqlite_only
@@ -34,50 +35,47 @@ def plugin_data(service: Service) -> dict[str, Any]:
     return shown
 
 
-@pytest.mark.parametrize(
-    ("own", "spacing", "disk", "size"),
-    [
+def test_the_root_device(database_url: str, row: Rows) -> None:
+    for own, spacing, disk, size in [
         ({"root_device": {"rotational": "no", "size": ">= 1"}}, True, FAST, 99),
         ({"root_device": {"size": ">= 1"}, "skip_block_devices": [{"serial": "s2"}]}, True, LARGE, 999),
         ({"root_device": {"serial": "S3"}}, False, LARGE, 1000),
         ({"root_device": {"name": "/dev/sda"}}, True, SMALL, 0),
         ({}, True, None, 0),
-    ],
-)
-def test_the_root_device(database_url: str, own: Any, spacing: bool, disk: Any, size: int) -> None:
-    with inspecting(database_url, hooks="root-device", disk_partitioning_spacing=spacing) as service:
-        set_properties(service, **own)
-        report(service, with_disks(SMALL, FAST, LARGE))
-        assert properties(service) == {**own, "local_gb": size}
-        assert plugin_data(service) == {"local_gb": size} | ({"root_disk": disk} if disk else {})
+    ]:
+        with (
+            row(own, spacing, disk, size),
+            inspecting(database_url, hooks="root-device", disk_partitioning_spacing=spacing) as service,
+        ):
+            set_properties(service, **own)
+            report(service, with_disks(SMALL, FAST, LARGE))
+            assert properties(service) == {**own, "local_gb": size}
+            assert plugin_data(service) == {"local_gb": size} | ({"root_disk": disk} if disk else {})
 
 
-@pytest.mark.parametrize(("disk", "size"), [(FAST, 99), ({"size": "big"}, 0), ({"size": True}, 0), ("sda", 0)])
-def test_a_root_device_that_the_agent_chose(database_url: str, disk: Any, size: int) -> None:
-    with inspecting(database_url, hooks="root-device") as service:
-        report(service, with_disks(LARGE), root_disk=disk)
-        assert properties(service) == {"local_gb": size}
-        assert plugin_data(service)["root_disk"] == disk
+def test_a_root_device_that_the_agent_chose(database_url: str, row: Rows) -> None:
+    for disk, size in [(FAST, 99), ({"size": "big"}, 0), ({"size": True}, 0), ("sda", 0)]:
+        with row(disk, size), inspecting(database_url, hooks="root-device") as service:
+            report(service, with_disks(LARGE), root_disk=disk)
+            assert properties(service) == {"local_gb": size}
+            assert plugin_data(service)["root_disk"] == disk
 
 
-@pytest.mark.parametrize(
-    ("own", "text"),
-    [
+def test_no_root_device(database_url: str, row: Rows) -> None:
+    for own, text in [
         ({"root_device": {"serial": "s9"}}, "No disks satisfied root device hints {'serial': 's9'}"),
         ({"root_device": {"serial": "s2"}, "skip_block_devices": [{"size": "< 500"}]}, "No disks satisfied"),
         ({"root_device": {"colour": "red"}}, "Unknown hint 'colour'"),
         ({"root_device": {"serial": "s2"}, "skip_block_devices": {"size": 1}}, "skip_block_devices has to be a list"),
         ({"root_device": {"serial": "s2"}, "skip_block_devices": ["sda"]}, "Hints have to be an object"),
-    ],
-)
-def test_no_root_device(database_url: str, own: Any, text: str) -> None:
-    with inspecting(database_url, hooks="root-device") as service:
-        set_properties(service, **own)
-        report(service, with_disks(SMALL, FAST, LARGE, "x"), state="inspect failed", root_disk=LARGE)
-        error = service.node("n1")["last_error"]
-        assert text in error
-        assert error.endswith("(inspection hook root-device)")
-        assert properties(service) == own
+    ]:
+        with row(own, text), inspecting(database_url, hooks="root-device") as service:
+            set_properties(service, **own)
+            report(service, with_disks(SMALL, FAST, LARGE, "x"), state="inspect failed", root_disk=LARGE)
+            error = service.node("n1")["last_error"]
+            assert text in error
+            assert error.endswith("(inspection hook root-device)")
+            assert properties(service) == own
 
 
 def test_a_rule_that_changes_the_root_disk_leaves_the_inventory_alone(database_url: str) -> None:
@@ -149,23 +147,23 @@ ENTRIES = [["disk", "sda", "size", "10"], ["disk", "sda", "model", "x1"], ["cpu"
 OBJECTS = {"disk": {"sda": {"size": 10, "model": "x1"}}, "cpu": {"logical": {"number": 4}}}
 
 
-@pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize(
-    ("data", "loose", "strictly"),
-    [
-        (ENTRIES, {"extra": OBJECTS}, {"extra": OBJECTS}),
-        ([], {"extra": {}}, {"extra": {}}),
-        ([*ENTRIES, ["disk", "sdb"], [], [1, 2, 3, 4]], {"extra": OBJECTS}, {}),
-        ([["a", "b", "c", "9" * 30], ["a", "b", "d", "-5"]],)
-        + ({"extra": {"a": {"b": {"c": "9" * 30, "d": -5}}}},) * 2,
-        (["x"], {"data": ["x"]}, {}),
-        ({"disk": {}}, {"data": {"disk": {}}}, {}),
-    ],
-)
-def test_extra_hardware(database_url: str, data: Any, loose: Any, strictly: Any, strict: bool) -> None:
-    with inspecting(database_url, hooks="extra-hardware", extra_hardware_strict=strict) as service:
-        report(service, data=data)
-        assert plugin_data(service) == (strictly if strict else loose)
+def test_extra_hardware(database_url: str, row: Rows) -> None:
+    for strict in [False, True]:
+        for data, loose, strictly in [
+            (ENTRIES, {"extra": OBJECTS}, {"extra": OBJECTS}),
+            ([], {"extra": {}}, {"extra": {}}),
+            ([*ENTRIES, ["disk", "sdb"], [], [1, 2, 3, 4]], {"extra": OBJECTS}, {}),
+            ([["a", "b", "c", "9" * 30], ["a", "b", "d", "-5"]],)
+            + ({"extra": {"a": {"b": {"c": "9" * 30, "d": -5}}}},) * 2,
+            (["x"], {"data": ["x"]}, {}),
+            ({"disk": {}}, {"data": {"disk": {}}}, {}),
+        ]:
+            with (
+                row(strict, data, loose, strictly),
+                inspecting(database_url, hooks="extra-hardware", extra_hardware_strict=strict) as service,
+            ):
+                report(service, data=data)
+                assert plugin_data(service) == (strictly if strict else loose)
 
 
 def test_without_extra_hardware(database_url: str) -> None:

@@ -1,18 +1,14 @@
 """Refusals that say what would be right."""
 
-from typing import Any
-
-import pytest
-
 from baremetal_sched.baremetal.state_machine import TABLE, VERBS, verbs_of
 from baremetal_sched.suggestions import did_you_mean
 from tests.functional.baremetal.provisioning import ask, enrol, put_into
+from tests.restored import Rows
 from tests.service import Service, fault
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body", "version", "needed"),
-    [
+def test_406_names_the_microversion_that_is_needed(service: Service, row: Rows) -> None:
+    for method, path, body, version, needed in [
         ("GET", "/nodes?fields=uuid", None, 1, 8),
         ("GET", "/nodes?fields=resource_class", None, 20, 21),
         ("GET", "/nodes?sort_key=resource_class", None, 20, 21),
@@ -27,14 +23,11 @@ from tests.service import Service, fault
         ("GET", "/drivers?fields=name", None, 76, 77),
         ("GET", "/drivers/fake-hardware/raid/logical_disk_properties", None, 11, 12),
         ("GET", "/ports?fields=physical_network", None, 33, 34),
-    ],
-)
-def test_406_names_the_microversion_that_is_needed(
-    service: Service, method: str, path: str, body: Any, version: int, needed: int
-) -> None:
-    enrol(service)
-    answer = service.baremetal(method, path, body, version=f"1.{version}", status=406)
-    assert fault(answer) == f"Request not acceptable. The minimal required API version should be 1.{needed}"
+    ]:
+        with row(method, path, body, version, needed):
+            enrol(service)
+            answer = service.baremetal(method, path, body, version=f"1.{version}", status=406)
+            assert fault(answer) == f"Request not acceptable. The minimal required API version should be 1.{needed}"
 
 
 def test_a_verb_that_is_refused_is_answered_with_those_that_are_possible(service: Service) -> None:
@@ -56,18 +49,16 @@ def test_possible_verbs_are_those_that_the_state_takes() -> None:
         assert not {"deploy", "undeploy"} & set(verbs)
 
 
-@pytest.mark.parametrize(
-    ("path", "hint"),
-    [
+def test_what_was_probably_meant(service: Service, row: Rows) -> None:
+    for path, hint in [
         ("/nodes?fields=resource_clas", "Did you mean 'resource_class'?"),
         ("/nodes?sort_key=provision_stat", "Did you mean 'provision_state'?"),
         ("/nodes?provision_state=availabel", "Did you mean 'available'?"),
         ("/ports?fields=adress", "Did you mean 'address'?"),
         ("/ports?sort_key=adress", "Did you mean 'address'?"),
-    ],
-)
-def test_what_was_probably_meant(service: Service, path: str, hint: str) -> None:
-    assert fault(service.baremetal("GET", path, status=400)).endswith(hint)
+    ]:
+        with row(path, hint):
+            assert fault(service.baremetal("GET", path, status=400)).endswith(hint)
 
 
 def test_boot_devices_that_are_supported(service: Service) -> None:

@@ -11,6 +11,7 @@ from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.conductor.http_get import Answer, CallFailed
 from tests.emulators.stub_agent import StubAgent
 from tests.functional.baremetal.test_agent_commands import IMAGE, MAC, ask, beat, token_of, until_done
+from tests.restored import Rows
 from tests.service import Service
 
 EXCHANGE = http_get.exchange
@@ -92,33 +93,32 @@ def token(service: Service, agent: StubAgent) -> str:
     return token_of(service)
 
 
-@pytest.mark.parametrize(("prepare", "step", "cause", "image"), CASES)
-def test_what_is_said_and_kept(
-    service: Service, agent: StubAgent, token: str, prepare: Prepare, step: str, cause: str, image: str
-) -> None:
-    prepare(agent)
-    node = until_done(service, token)
-    assert node["provision_state"] == "deploy failed"
-    said = node["last_error"]
-    assert f"tep deploy.{step} " in said
-    assert cause in said
-    assert said.endswith(f" The image {image}.")
-    assert said.count("The image ") == 1
-    assert token not in said
-    events = service.baremetal("GET", "/nodes/n1/history?detail=true").json["history"]
-    assert said in [event["event"] for event in events]
-    # Whose machine it is has not changed.
-    allocation = service.baremetal("GET", "/allocations/a1").json
-    assert (allocation["node_uuid"], node["instance_uuid"]) == (node["uuid"], allocation["uuid"])
-    assert service.candidates("resources=CUSTOM_GOLD:1") == set()
-    # The next attempt begins anew.
-    assert not {"image_state", "agent_command"} & node["driver_internal_info"].keys()
-    agent.image, agent.trouble, agent.failures = StubAgent().image, {}, {}
-    ask(service, "active")
-    agent.restart()
-    node = until_done(service, token_of(service))
-    assert (node["provision_state"], node["last_error"]) == ("active", None)
-    assert "image_state" not in node["driver_internal_info"]
+def test_what_is_said_and_kept(service: Service, agent: StubAgent, token: str, row: Rows) -> None:
+    for prepare, step, cause, image in CASES:
+        with row(prepare, step, cause, image):
+            prepare(agent)
+            node = until_done(service, token)
+            assert node["provision_state"] == "deploy failed"
+            said = node["last_error"]
+            assert f"tep deploy.{step} " in said
+            assert cause in said
+            assert said.endswith(f" The image {image}.")
+            assert said.count("The image ") == 1
+            assert token not in said
+            events = service.baremetal("GET", "/nodes/n1/history?detail=true").json["history"]
+            assert said in [event["event"] for event in events]
+            # Whose machine it is has not changed.
+            allocation = service.baremetal("GET", "/allocations/a1").json
+            assert (allocation["node_uuid"], node["instance_uuid"]) == (node["uuid"], allocation["uuid"])
+            assert service.candidates("resources=CUSTOM_GOLD:1") == set()
+            # The next attempt begins anew.
+            assert not {"image_state", "agent_command"} & node["driver_internal_info"].keys()
+            agent.image, agent.trouble, agent.failures = StubAgent().image, {}, {}
+            ask(service, "active")
+            agent.restart()
+            node = until_done(service, token_of(service))
+            assert (node["provision_state"], node["last_error"]) == ("active", None)
+            assert "image_state" not in node["driver_internal_info"]
 
 
 def test_an_agent_that_does_not_list_its_commands(service: Service, agent: StubAgent, token: str) -> None:
@@ -134,16 +134,16 @@ def test_an_agent_that_does_not_list_its_commands(service: Service, agent: StubA
     assert node["power_state"] == "power off"
 
 
-@pytest.mark.parametrize(("heartbeats", "image"), [(0, NOT_BEGUN), (1, PARTLY)])
-def test_an_agent_that_falls_silent(
-    service: Service, agent: StubAgent, token: str, heartbeats: int, image: str
-) -> None:
-    for _ in range(heartbeats):
-        beat(service, token)
-    agent.is_silent = True
-    service.set_columns(service.node("n1")["uuid"], provision_updated_at=datetime(2026, 1, 1))
-    host = ConductorHost("c1", service.database, service.app.extensions["settings"])
-    periodic_tasks.fail_late(host)
-    node = service.node("n1")
-    assert node["provision_state"] == "deploy failed"
-    assert node["last_error"].endswith(f" The image {image}.")
+def test_an_agent_that_falls_silent(service: Service, agent: StubAgent, token: str, row: Rows) -> None:
+    for heartbeats, image in [(0, NOT_BEGUN), (1, PARTLY)]:
+        with row(heartbeats, image):
+            agent.renew()
+            for _ in range(heartbeats):
+                beat(service, token)
+            agent.is_silent = True
+            service.set_columns(service.node("n1")["uuid"], provision_updated_at=datetime(2026, 1, 1))
+            host = ConductorHost("c1", service.database, service.app.extensions["settings"])
+            periodic_tasks.fail_late(host)
+            node = service.node("n1")
+            assert node["provision_state"] == "deploy failed"
+            assert node["last_error"].endswith(f" The image {image}.")

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import pytest
-
+from tests.restored import Rows
 from tests.service import Service, fault
 
 BOOTED, ACTIVE, DARK = "52:54:00:00:00:01", "52:54:00:00:00:02", "52:54:00:00:00:03"
@@ -74,9 +73,9 @@ def test_the_interface_that_the_machine_booted_from_becomes_a_port(database_url:
         assert kept["plugin_data"]["all_interfaces"]["eth1"]["ipv6_address"] == "fe80::1"
 
 
-@pytest.mark.parametrize(
-    ("add", "keep", "expected"),
-    [
+def test_which_ports_are_added_and_kept(database_url: str, row: Rows) -> None:
+    """The node has a port for DARK, too, that was there before; without ``add_ports`` all but the loopback count."""
+    for add, keep, expected in [
         ("all", "all", {OLD, BOOTED, ACTIVE, DARK}),
         ("active", "all", {OLD, BOOTED, ACTIVE}),
         ("pxe", "all", {OLD, BOOTED}),
@@ -84,23 +83,20 @@ def test_the_interface_that_the_machine_booted_from_becomes_a_port(database_url:
         ("active", "present", {BOOTED, ACTIVE, DARK}),
         ("active", "added", {BOOTED, ACTIVE}),
         ("disabled", "added", {BOOTED, DARK}),
-    ],
-)
-def test_which_ports_are_added_and_kept(database_url: str, add: str, keep: str, expected: set[str]) -> None:
-    """The node has a port for DARK, too, that was there before; without ``add_ports`` all but the loopback count."""
-    with inspecting(database_url, add_ports=add, keep_ports=keep) as service:
-        before = {BOOTED, DARK} if add == "disabled" and keep == "added" else {DARK} & expected
-        for address in before:
-            body = {"node_ident": "n1", "address": address, "pxe_enabled": address != BOOTED}
-            service.baremetal("POST", "/ports", body)
-        report(service)
-        shown = ports(service)
-        assert set(shown) == expected
-        assert {address: port["pxe_enabled"] for address, port in shown.items()} == {
-            address: address == BOOTED for address in expected
-        }
-        if ACTIVE in shown:
-            assert shown[ACTIVE]["extra"] == {"client-id": "c2"}
+    ]:
+        with row(add, keep, expected), inspecting(database_url, add_ports=add, keep_ports=keep) as service:
+            before = {BOOTED, DARK} if add == "disabled" and keep == "added" else {DARK} & expected
+            for address in before:
+                body = {"node_ident": "n1", "address": address, "pxe_enabled": address != BOOTED}
+                service.baremetal("POST", "/ports", body)
+            report(service)
+            shown = ports(service)
+            assert set(shown) == expected
+            assert {address: port["pxe_enabled"] for address, port in shown.items()} == {
+                address: address == BOOTED for address in expected
+            }
+            if ACTIVE in shown:
+                assert shown[ACTIVE]["extra"] == {"client-id": "c2"}
 
 
 def test_an_agent_that_does_not_say_where_it_booted_from(database_url: str) -> None:
@@ -158,9 +154,9 @@ def test_a_second_inspection_changes_nothing(database_url: str) -> None:
         assert ports(service) == before
 
 
-@pytest.mark.parametrize(
-    ("inventory", "plugin_data", "text"),
-    [
+def test_inspections_that_fail(database_url: str, row: Rows) -> None:
+    """Then nothing changes; and what was found is kept, with the logs."""
+    for inventory, plugin_data, text in [
         ({}, {"error": "no disk"}, "Ramdisk reported error: no disk (inspection hook ramdisk-error)"),
         ({"cpu": {}}, {}, "architecture of the CPU. (inspection hook architecture)"),
         ({"cpu": {"architecture": 1}}, {}, "architecture"),
@@ -169,18 +165,15 @@ def test_a_second_inspection_changes_nothing(database_url: str) -> None:
         ({"interfaces": [{"mac_address": BOOTED, "name": ["x"]}]}, {}, "no valid network interfaces"),
         ({"interfaces": INTERFACES[3:]}, {}, 'match the configuration (add_ports is "pxe")'),
         ({"interfaces": INTERFACES[1:]}, {"error": "x"}, "hook ramdisk-error); No network"),
-    ],
-)
-def test_inspections_that_fail(database_url: str, inventory: Any, plugin_data: Any, text: str) -> None:
-    """Then nothing changes; and what was found is kept, with the logs."""
-    with inspecting(database_url) as service:
-        before = ports(service)
-        report(service, {**INVENTORY, **inventory}, state="inspect failed", logs="abc", **plugin_data)
-        assert text in service.node("n1")["last_error"]
-        assert ports(service) == before
-        assert service.node("n1")["properties"] == {}
-        kept = service.baremetal("GET", "/nodes/n1/inventory").json
-        assert kept == {"inventory": {**INVENTORY, **inventory}, "plugin_data": {"logs": "abc", **plugin_data}}
+    ]:
+        with row(inventory, plugin_data, text), inspecting(database_url) as service:
+            before = ports(service)
+            report(service, {**INVENTORY, **inventory}, state="inspect failed", logs="abc", **plugin_data)
+            assert text in service.node("n1")["last_error"]
+            assert ports(service) == before
+            assert service.node("n1")["properties"] == {}
+            kept = service.baremetal("GET", "/nodes/n1/inventory").json
+            assert kept == {"inventory": {**INVENTORY, **inventory}, "plugin_data": {"logs": "abc", **plugin_data}}
 
 
 def test_a_rule_that_fails_leaves_no_ports(database_url: str) -> None:
@@ -207,29 +200,29 @@ def test_more_hooks(database_url: str) -> None:
         assert found == {OLD: None, BOOTED: "net1", ACTIVE: "net2", DARK: None}
 
 
-@pytest.mark.parametrize(
-    ("power_off", "disabled", "expected"),
-    [(True, False, "power off"), (True, True, "power on"), (False, False, "power on")],
-)
-def test_the_machine_is_switched_off(database_url: str, power_off: bool, disabled: bool, expected: str) -> None:
+def test_the_machine_is_switched_off(database_url: str, row: Rows) -> None:
     """Whether the inspection fails or not; one that must not be off is only rid of its agent."""
-    with inspecting(database_url, power_off=power_off) as service:
-        service.patch("n1", ("add", "/disable_power_off", disabled))
-        assert service.node("n1")["power_state"] == "power on"
-        report(service)
-        assert service.node("n1")["power_state"] == expected
-        service.baremetal("PUT", "/nodes/n1/states/provision", {"target": "inspect"})
-        service.work()
-        report(service, state="inspect failed", error="x")
-        assert service.node("n1")["power_state"] == expected
+    for power_off, disabled, expected in [
+        (True, False, "power off"),
+        (True, True, "power on"),
+        (False, False, "power on"),
+    ]:
+        with row(power_off, disabled, expected), inspecting(database_url, power_off=power_off) as service:
+            service.patch("n1", ("add", "/disable_power_off", disabled))
+            assert service.node("n1")["power_state"] == "power on"
+            report(service)
+            assert service.node("n1")["power_state"] == expected
+            service.baremetal("PUT", "/nodes/n1/states/provision", {"target": "inspect"})
+            service.work()
+            report(service, state="inspect failed", error="x")
+            assert service.node("n1")["power_state"] == expected
 
 
 SWITCH, PORT, SYSTEM = [1, "04112233aabbcc"], [2, "05657468312f31"], [5, "737731"]
 
 
-@pytest.mark.parametrize(
-    ("said", "expected"),
-    [
+def test_links_to_switches(database_url: str, row: Rows) -> None:
+    for said, expected in [
         ([SWITCH, PORT, SYSTEM], {"switch_id": "11:22:33:aa:bb:cc", "port_id": "eth1/1", "switch_info": "sw1"}),
         (
             [SWITCH, [2, "03aabbccddeeff"], [8, "00"]],
@@ -248,13 +241,14 @@ SWITCH, PORT, SYSTEM = [1, "04112233aabbcc"], [2, "05657468312f31"], [5, "737731
         ([SWITCH, PORT, [5, 5]], {}),
         ("x", {}),
         (None, {}),
-    ],
-)
-def test_links_to_switches(database_url: str, said: Any, expected: dict[str, str]) -> None:
-    with inspecting(database_url, hooks="validate-interfaces,ports,local-link-connection") as service:
-        interfaces = [{**INTERFACES[0], "lldp": said}, *INTERFACES[1:]]
-        report(service, {**INVENTORY, "interfaces": interfaces})
-        assert ports(service)[BOOTED]["local_link_connection"] == expected
+    ]:
+        with (
+            row(said, expected),
+            inspecting(database_url, hooks="validate-interfaces,ports,local-link-connection") as service,
+        ):
+            interfaces = [{**INTERFACES[0], "lldp": said}, *INTERFACES[1:]]
+            report(service, {**INVENTORY, "interfaces": interfaces})
+            assert ports(service)[BOOTED]["local_link_connection"] == expected
 
 
 def test_links_that_are_known_stay(database_url: str) -> None:
@@ -283,34 +277,29 @@ def test_a_fake_inspection_has_no_hooks(service: Service) -> None:
     assert fault(service.baremetal("GET", "/ports/x", status=404))
 
 
-@pytest.mark.parametrize(
-    ("wanted", "interface", "expected"),
-    [
+def test_ports_by_which_an_agent_finds_its_node(database_url: str, row: Rows) -> None:
+    """Of interfaces that the management controller knows; a port of another node stays there."""
+    for wanted, interface, expected in [
         (True, "agent", {OLD, BOOTED, DARK}),
         (False, "agent", {OLD}),
         (True, "fake", {OLD}),
-    ],
-)
-def test_ports_by_which_an_agent_finds_its_node(
-    database_url: str, wanted: bool, interface: str, expected: set[str]
-) -> None:
-    """Of interfaces that the management controller knows; a port of another node stays there."""
-    with Service(database_url, inspector={"pre_create_ports": wanted}) as service:
-        service.add_conductor("c1")
-        for name, address in (("n1", OLD), ("n2", TAKEN)):
-            service.add_node(name, power=False, inspect_interface=interface)
-            service.baremetal("POST", "/ports", {"node_ident": name, "address": address})
-        known = [{"mac_address": address} for address in (BOOTED.upper(), DARK, DARK, OLD, TAKEN, "x", None)]
-        service.patch("n1", ("add", "/driver_info/fake_inventory", {"interfaces": [*known, {}, "y"]}))
-        for verb in ("manage", "inspect"):
-            service.baremetal("PUT", "/nodes/n1/states/provision", {"target": verb})
-            service.work()
-        assert set(ports(service)) == expected
-        assert {port["pxe_enabled"] for port in ports(service).values()} == {True}
-        if interface == "agent" and wanted:
-            service.baremetal("POST", "/continue_inspection", {"inventory": INVENTORY}, status=202)
-            service.work()
-            assert service.node("n1")["provision_state"] == "manageable"
+    ]:
+        with row(wanted, interface, expected), Service(database_url, inspector={"pre_create_ports": wanted}) as service:
+            service.add_conductor("c1")
+            for name, address in (("n1", OLD), ("n2", TAKEN)):
+                service.add_node(name, power=False, inspect_interface=interface)
+                service.baremetal("POST", "/ports", {"node_ident": name, "address": address})
+            known = [{"mac_address": address} for address in (BOOTED.upper(), DARK, DARK, OLD, TAKEN, "x", None)]
+            service.patch("n1", ("add", "/driver_info/fake_inventory", {"interfaces": [*known, {}, "y"]}))
+            for verb in ("manage", "inspect"):
+                service.baremetal("PUT", "/nodes/n1/states/provision", {"target": verb})
+                service.work()
+            assert set(ports(service)) == expected
+            assert {port["pxe_enabled"] for port in ports(service).values()} == {True}
+            if interface == "agent" and wanted:
+                service.baremetal("POST", "/continue_inspection", {"inventory": INVENTORY}, status=202)
+                service.work()
+                assert service.node("n1")["provision_state"] == "manageable"
 
 
 def test_rules_that_give_two_ports_one_name(database_url: str) -> None:
@@ -322,12 +311,13 @@ def test_rules_that_give_two_ports_one_name(database_url: str) -> None:
         assert set(ports(service)) == {OLD}
 
 
-@pytest.mark.parametrize("driver", ["fake-hardware", "manual-management"])
-def test_without_addresses_there_are_no_ports(service: Service, driver: str) -> None:
-    interfaces = {"inspect_interface": "agent", "power_interface": "fake"}
-    service.baremetal("POST", "/nodes", {"driver": driver, "name": "n1", **interfaces})
-    begin(service)
-    assert ports(service) == {}
+def test_without_addresses_there_are_no_ports(service: Service, row: Rows) -> None:
+    for driver in ["fake-hardware", "manual-management"]:
+        with row(driver):
+            interfaces = {"inspect_interface": "agent", "power_interface": "fake"}
+            service.baremetal("POST", "/nodes", {"driver": driver, "name": "n1", **interfaces})
+            begin(service)
+            assert ports(service) == {}
 
 
 def test_an_agent_with_much_to_say_about_its_failure(database_url: str) -> None:

@@ -18,6 +18,7 @@ from baremetal_sched.conductor.process import check_registration
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.settings import load
 from tests.clocks import Clock
+from tests.restored import Rows
 from tests.service import Service, fault
 
 TRAIT = {"op": "add-trait", "args": {"name": "CUSTOM_A"}}
@@ -75,9 +76,8 @@ def test_what_says_nothing_is_dropped(service: Service) -> None:
     assert rule["conditions"] == [EQUAL, {**EQUAL, "loop": [1], "multiple": "all"}]
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_bodies_that_do_not_fit_are_400(service: Service, row: Rows) -> None:
+    for body in [
         {"actions": None},
         {"actions": []},
         {"actions": {}},
@@ -110,11 +110,10 @@ def test_what_says_nothing_is_dropped(service: Service) -> None:
         {"description": 5},
         {"uuid": "x"},
         {"scope": "x"},
-    ],
-)
-def test_bodies_that_do_not_fit_are_400(service: Service, body: dict[str, Any]) -> None:
-    service.baremetal("POST", "/inspection_rules", {"actions": [TRAIT], **body}, status=400)
-    assert listed(service) == []
+    ]:
+        with row(body):
+            service.baremetal("POST", "/inspection_rules", {"actions": [TRAIT], **body}, status=400)
+            assert listed(service) == []
 
 
 def test_a_uuid_is_taken_once(service: Service) -> None:
@@ -301,9 +300,8 @@ def test_rules_set_attributes_of_ports(service: Service, uuid: str) -> None:
     assert (shown["physical_network"], shown["extra"]) == ("physnet-16", {"speed": 10000})
 
 
-@pytest.mark.parametrize(
-    ("action", "reason"),
-    [
+def test_a_rule_that_fails_fails_the_inspection_and_changes_nothing(service: Service, uuid: str, row: Rows) -> None:
+    for action, reason in [
         ({"op": "fail", "args": {"msg": "no {node.name} here"}}, "Reason: no n1 here (inspection rule "),
         (setting("/uuid", "x"), "'uuid' cannot be set by a rule"),
         (setting("/instance_uuid", "x"), "'instance_uuid' cannot be set by a rule"),
@@ -316,20 +314,17 @@ def test_rules_set_attributes_of_ports(service: Service, uuid: str) -> None:
         ({"op": "add-trait", "args": ["CUSTOM_{item}"], "loop": list(range(51))}, "maximum number of traits"),
         ({"op": "set-port-attribute", "args": ["x", "/extra/a", 1]}, "Port x could not be found"),
         ({"op": "api-call", "args": {"url": "http://127.0.0.1:1/", "retries": 0}}, "The call of http://127.0.0.1:1/"),
-    ],
-)
-def test_a_rule_that_fails_fails_the_inspection_and_changes_nothing(
-    service: Service, uuid: str, action: dict[str, Any], reason: str
-) -> None:
-    add(service, setting("/extra/a", 1), TRAIT, {"op": "set-plugin-data", "args": ["a", 1]}, priority=1)
-    add(service, action)
-    node = inspect(service, uuid, state="inspect failed")
-    assert reason in node["last_error"]
-    assert (node["extra"], node["traits"], node["reservation"]) == ({}, [], None)
-    # What was found is kept all the same, as it was found.
-    found = service.baremetal("GET", f"/nodes/{uuid}/inventory").json
-    assert found["inventory"]["cpu"]["count"] == 16
-    assert found["plugin_data"] == {}
+    ]:
+        with row(action, reason):
+            add(service, setting("/extra/a", 1), TRAIT, {"op": "set-plugin-data", "args": ["a", 1]}, priority=1)
+            add(service, action)
+            node = inspect(service, uuid, state="inspect failed")
+            assert reason in node["last_error"]
+            assert (node["extra"], node["traits"], node["reservation"]) == ({}, [], None)
+            # What was found is kept all the same, as it was found.
+            found = service.baremetal("GET", f"/nodes/{uuid}/inventory").json
+            assert found["inventory"]["cpu"]["count"] == 16
+            assert found["plugin_data"] == {}
 
 
 @pytest.mark.ci
@@ -340,21 +335,22 @@ def test_a_regular_expression_that_never_ends_fails_the_inspection(service: Serv
     assert node["last_error"] == (f"the regular expression '(a+)+$' takes more than 1 s (inspection rule {rule})")
 
 
-@pytest.mark.parametrize("value", ["x" * 300, [1], {"a": {"b": 1}}], ids=["text", "list", "object"])
-def test_whatever_a_rule_sets_there_is_a_reason_if_it_cannot_be(service: Service, uuid: str, value: Any) -> None:
-    port = service.baremetal("POST", "/ports", {"node_uuid": uuid, "address": "52:54:00:00:00:01"}).json["uuid"]
-    rule = add(service)["uuid"]
-    actions = [setting(f"/{name}", value) for name in inspection.SETTABLE]
-    for name in inspection.SETTABLE_ON_PORTS:
-        actions.append({"op": "set-port-attribute", "args": [port, f"/{name}", value]})
-    for action in actions:
-        patch(service, rule, ("replace", "/actions", [action]))
-        service.baremetal("PUT", f"/nodes/{uuid}/states/provision", {"target": "inspect"})
-        service.work()
-        node = service.node(uuid)
-        assert (node["provision_state"] == "manageable") is (node["last_error"] is None), action
-        assert "Unexpected" not in (node["last_error"] or ""), node["last_error"]
-        service.set_columns(uuid, provision_state="manageable", last_error=None)
+def test_whatever_a_rule_sets_there_is_a_reason_if_it_cannot_be(service: Service, uuid: str, row: Rows) -> None:
+    for value in ["x" * 300, [1], {"a": {"b": 1}}]:
+        with row(value):
+            port = service.baremetal("POST", "/ports", {"node_uuid": uuid, "address": "52:54:00:00:00:01"}).json["uuid"]
+            rule = add(service)["uuid"]
+            actions = [setting(f"/{name}", value) for name in inspection.SETTABLE]
+            for name in inspection.SETTABLE_ON_PORTS:
+                actions.append({"op": "set-port-attribute", "args": [port, f"/{name}", value]})
+            for action in actions:
+                patch(service, rule, ("replace", "/actions", [action]))
+                service.baremetal("PUT", f"/nodes/{uuid}/states/provision", {"target": "inspect"})
+                service.work()
+                node = service.node(uuid)
+                assert (node["provision_state"] == "manageable") is (node["last_error"] is None), action
+                assert "Unexpected" not in (node["last_error"] or ""), node["last_error"]
+                service.set_columns(uuid, provision_state="manageable", last_error=None)
 
 
 def test_fake_machines_have_what_their_driver_info_says(service: Service, uuid: str) -> None:
@@ -451,20 +447,22 @@ def test_all_calls_of_an_inspection_have_one_limit(
     assert (pauses, len(seen)) == ([10, 20], 3)
 
 
-@pytest.mark.parametrize(
-    "url", ["http://127.0.0.1:{port}/", "http://localhost:{port}/", "http://[::ffff:127.0.0.1]:{port}/"]
-)
-def test_a_conductor_that_others_reach_does_not_call_itself(database_url: str, listener: Any, url: str) -> None:
-    address, seen, _ = listener
-    with Service(database_url) as service:
-        service.add_conductor("c1")
-        body = {"driver": "fake-hardware", "name": "n1"}
-        node = service.baremetal("POST", "/nodes", body).json["uuid"]
-        service.set_columns(node, provision_state="manageable")
-        add(service, {"op": "api-call", "args": {"url": url.format(port=address.rpartition(":")[2]), "retries": 0}})
-        reason = inspect(service, node, state="inspect failed")["last_error"]
-    assert "is this machine itself; to allow it, list it in [inspection_rules] allowed_hosts" in reason
-    assert not seen
+def test_a_conductor_that_others_reach_does_not_call_itself(database_url: str, listener: Any, row: Rows) -> None:
+    for url in ["http://127.0.0.1:{port}/", "http://localhost:{port}/", "http://[::ffff:127.0.0.1]:{port}/"]:
+        with row(url):
+            address, seen, _ = listener
+            with Service(database_url) as service:
+                service.add_conductor("c1")
+                body = {"driver": "fake-hardware", "name": "n1"}
+                node = service.baremetal("POST", "/nodes", body).json["uuid"]
+                service.set_columns(node, provision_state="manageable")
+                add(
+                    service,
+                    {"op": "api-call", "args": {"url": url.format(port=address.rpartition(":")[2]), "retries": 0}},
+                )
+                reason = inspect(service, node, state="inspect failed")["last_error"]
+            assert "is this machine itself; to allow it, list it in [inspection_rules] allowed_hosts" in reason
+            assert not seen
 
 
 def test_hosts_are_checked_at_the_start() -> None:
@@ -520,9 +518,8 @@ def test_built_in_rules(database_url: str, tmp_path: Path) -> None:
         assert inspect(service, node)["extra"]["order"][4:] == ["first", "same"]
 
 
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
+def test_files_that_cannot_be_used(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for text, complaint in [
         ("{", "cannot be read"),
         ("a: 1", "has to be a list of rules"),
         ("- 1", "rule 1 of"),
@@ -532,17 +529,17 @@ def test_built_in_rules(database_url: str, tmp_path: Path) -> None:
         ("- {uuid: a, priority: -1, actions: [{op: log, args: [x]}]}", "Priority must be between"),
         ("[{uuid: a, actions: [{op: log, args: [x]}]}, {uuid: a, actions: [{op: log, args: [x]}]}]", "two rules a"),
         (None, "cannot be read"),
-    ],
-)
-def test_files_that_cannot_be_used(tmp_path: Path, text: str | None, complaint: str) -> None:
-    path = tmp_path / "rules.yaml"
-    if text is not None:
-        path.write_text(text)
-    with pytest.raises(InvalidValue) as refused:
-        engine.load_file(str(path))
-    assert complaint in str(refused.value)
-    assert "[inspection_rules] built_in_rules" in str(refused.value)
-    assert str(path) in str(refused.value)
+    ]:
+        with subtests.test(msg=repr((text, complaint))):
+            path = tmp_path / "rules.yaml"
+            path.unlink(missing_ok=True)
+            if text is not None:
+                path.write_text(text)
+            with pytest.raises(InvalidValue) as refused:
+                engine.load_file(str(path))
+            assert complaint in str(refused.value)
+            assert "[inspection_rules] built_in_rules" in str(refused.value)
+            assert str(path) in str(refused.value)
 
 
 def test_a_conductor_does_not_start_with_such_a_file(tmp_path: Path) -> None:

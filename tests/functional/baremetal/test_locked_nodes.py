@@ -7,6 +7,7 @@ import pytest
 from baremetal_sched.baremetal.api import waiting
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import DatabaseTimeout
+from tests.restored import Rows
 from tests.service import Service, fault
 
 MAC = "52:54:00:00:00:01"
@@ -23,25 +24,23 @@ def refused(service: Service, method: str, path: str, body: Any, **options: Any)
     assert "locked by host c9" in fault(response)
 
 
-@pytest.mark.parametrize(
-    ("path", "content"),
-    [
+def test_nothing_is_moved_to_it(service: Service, node: str, row: Rows) -> None:
+    for path, content in [
         ("/ports", {"address": MAC}),
         ("/portgroups", {"name": "pg1"}),
         ("/volume/connectors", {"type": "iqn", "connector_id": "iqn.a"}),
         ("/volume/targets", {"volume_type": "iscsi", "volume_id": "v", "boot_index": 0}),
-    ],
-)
-def test_nothing_is_moved_to_it(service: Service, node: str, path: str, content: dict[str, Any]) -> None:
-    other = service.add_node("n2", power=False)
-    for uuid in (node, other):
-        service.set_columns(uuid, provision_state="manageable", power_state="power off")
-    row = service.baremetal("POST", path, {"node_uuid": other, **content}).json["uuid"]
-    move = [{"op": "replace", "path": "/node_uuid", "value": node}]
-    service.set_columns(node, reservation="c9")
-    refused(service, "PATCH", f"{path}/{row}", move)
-    service.set_columns(node, reservation=None)
-    assert service.baremetal("PATCH", f"{path}/{row}", move).json["node_uuid"] == node
+    ]:
+        with row(path, content):
+            other = service.add_node("n2", power=False)
+            for uuid in (node, other):
+                service.set_columns(uuid, provision_state="manageable", power_state="power off")
+            moved = service.baremetal("POST", path, {"node_uuid": other, **content}).json["uuid"]
+            move = [{"op": "replace", "path": "/node_uuid", "value": node}]
+            service.set_columns(node, reservation="c9")
+            refused(service, "PATCH", f"{path}/{moved}", move)
+            service.set_columns(node, reservation=None)
+            assert service.baremetal("PATCH", f"{path}/{moved}", move).json["node_uuid"] == node
 
 
 def test_no_method_of_its_vendor_is_called(service: Service, node: str) -> None:

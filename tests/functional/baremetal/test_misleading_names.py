@@ -5,6 +5,7 @@ from unittest.mock import Mock
 import pytest
 
 from baremetal_sched.baremetal.provider import projection
+from tests.restored import Rows
 from tests.service import Service, fault
 
 
@@ -15,20 +16,18 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Mock:
     return log
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [
+def test_a_trait_without_custom(service: Service, row: Rows) -> None:
+    for method, path, body in [
         ("PUT", "/nodes/n/traits/NVME", None),
         ("PUT", "/nodes/n/traits", {"traits": ["NVME"]}),
         ("POST", "/deploy_templates", {"name": "NVME", "steps": []}),
         ("POST", "/allocations", {"resource_class": "gold", "traits": ["NVME"]}),
         ("GET", "/nodes?traits=NVME", None),
-    ],
-)
-def test_a_trait_without_custom(service: Service, method: str, path: str, body: object) -> None:
-    service.add_node("n", power=False)
-    answer = service.baremetal(method, path, body, status=400)
-    assert "Did you mean CUSTOM_NVME?" in fault(answer)
+    ]:
+        with row(method, path, body):
+            service.add_node("n", power=False)
+            answer = service.baremetal(method, path, body, status=400)
+            assert "Did you mean CUSTOM_NVME?" in fault(answer)
 
 
 def test_placement_keeps_its_texts(service: Service) -> None:
@@ -60,8 +59,9 @@ def test_and_when_it_is_set(service: Service, log: Mock) -> None:
     assert not log.warning.called
 
 
-@pytest.mark.parametrize("name", ["gold", "customer", None])
-def test_other_classes_are_not(service: Service, log: Mock, name: str | None) -> None:
-    body = {"driver": "fake-hardware", "resource_class": name}
-    assert "Warning" not in service.baremetal("POST", "/nodes", body).headers
-    assert not log.warning.called
+def test_other_classes_are_not(service: Service, log: Mock, row: Rows) -> None:
+    for name in ["gold", "customer", None]:
+        with row(name):
+            body = {"driver": "fake-hardware", "resource_class": name}
+            assert "Warning" not in service.baremetal("POST", "/nodes", body).headers
+            assert not log.warning.called

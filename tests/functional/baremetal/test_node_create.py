@@ -3,9 +3,8 @@
 import re
 from typing import Any
 
-import pytest
-
 from baremetal_sched.baremetal.nodes.node_fields import FIELDS
+from tests.restored import Rows
 from tests.service import Service, fault
 
 UUID = "aaaaaaaa-0000-4000-8000-000000000001"
@@ -34,19 +33,21 @@ def test_a_new_node(service: Service) -> None:
     assert service.node("n1") == node
 
 
-@pytest.mark.parametrize("version", [1, 2, 4, 5, 11, 31, 37, 46, 52, 82, 104, 115])
-def test_fields_appear_at_their_version(service: Service, version: int) -> None:
-    node = create(service, 201, f"1.{version}").json
-    assert set(node) == {name for name, field in FIELDS.items() if field.since <= version}
-    expected = {1: None}.get(version, "available" if version < 11 else "enroll")
-    assert node["provision_state"] == expected
+def test_fields_appear_at_their_version(service: Service, row: Rows) -> None:
+    for version in [1, 2, 4, 5, 11, 31, 37, 46, 52, 82, 104, 115]:
+        with row(version):
+            node = create(service, 201, f"1.{version}").json
+            assert set(node) == {name for name, field in FIELDS.items() if field.since <= version}
+            expected = {1: None}.get(version, "available" if version < 11 else "enroll")
+            assert node["provision_state"] == expected
 
 
-@pytest.mark.parametrize(("given", "stored"), [(UUID, UUID), (UUID.upper(), UUID), (UUID.replace("-", ""), UUID)])
-def test_a_uuid_of_the_clients_own(service: Service, given: str, stored: str) -> None:
-    assert create(service, 201, uuid=given).json["uuid"] == stored
-    assert service.node(given)["uuid"] == stored
-    assert fault(create(service, 409, uuid=given)) == f"A node with UUID {stored} already exists."
+def test_a_uuid_of_the_clients_own(service: Service, row: Rows) -> None:
+    for given, stored in [(UUID, UUID), (UUID.upper(), UUID), (UUID.replace("-", ""), UUID)]:
+        with row(given, stored):
+            assert create(service, 201, uuid=given).json["uuid"] == stored
+            assert service.node(given)["uuid"] == stored
+            assert fault(create(service, 409, uuid=given)) == f"A node with UUID {stored} already exists."
 
 
 def test_null_means_not_given(service: Service) -> None:
@@ -55,9 +56,8 @@ def test_null_means_not_given(service: Service) -> None:
     assert node["uuid"]
 
 
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
+def test_what_cannot_be_is_400_and_creates_nothing(service: Service, row: Rows) -> None:
+    for body, message in [
         ({"driver": None}, "driver"),
         ({"driver": 5}, "'driver': 5 is not of type 'string'"),
         ({"driver": "nosuch"}, "supports driver nosuch"),
@@ -88,17 +88,15 @@ def test_null_means_not_given(service: Service) -> None:
         ({"parent_node": UUID}, "Unable to apply the requested parent_node"),
         ({"network_data": {"links": 5}}, "network_data"),
         ({"instance_name": ""}, "instance_name"),
-    ],
-)
-def test_what_cannot_be_is_400_and_creates_nothing(service: Service, body: dict[str, Any], message: str) -> None:
-    assert message in fault(create(service, 400, **body))
-    assert service.baremetal("GET", "/nodes").json["nodes"] == []
-    assert service.placement("GET", "/resource_providers").json["resource_providers"] == []
+    ]:
+        with row(body, message):
+            assert message in fault(create(service, 400, **body))
+            assert service.baremetal("GET", "/nodes").json["nodes"] == []
+            assert service.placement("GET", "/resource_providers").json["resource_providers"] == []
 
 
-@pytest.mark.parametrize(
-    ("body", "version"),
-    [
+def test_fields_newer_than_the_request_are_406(service: Service, row: Rows) -> None:
+    for body, version in [
         ({"name": "n"}, "1.4"),
         ({"resource_class": "a"}, "1.20"),
         ({"conductor_group": "g"}, "1.45"),
@@ -107,10 +105,9 @@ def test_what_cannot_be_is_400_and_creates_nothing(service: Service, body: dict[
         ({"retired": True}, "1.60"),
         ({"parent_node": UUID}, "1.82"),
         ({"instance_name": "i"}, "1.103"),
-    ],
-)
-def test_fields_newer_than_the_request_are_406(service: Service, body: dict[str, Any], version: str) -> None:
-    create(service, 406, version, **body)
+    ]:
+        with row(body, version):
+            create(service, 406, version, **body)
 
 
 def test_newer_fields_may_be_there_empty(service: Service) -> None:

@@ -6,6 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.built_once import built_once
+from tests.restored import Rows
 from tests.service import Service, fault
 
 UUIDS = [f"aaaaaaaa-0000-4000-8000-00000000010{number}" for number in range(7)]
@@ -76,10 +77,11 @@ def test_fields(fleet: Service) -> None:
     }
 
 
-@pytest.mark.parametrize("field", ["nosuch", "created_at", "links", "ports", "id", "states"])
-def test_fields_that_cannot_be_selected_are_400(fleet: Service, field: str) -> None:
-    for path in ("/nodes", "/nodes/n1"):
-        assert field in fault(fleet.baremetal("GET", f"{path}?fields={field}", status=400))
+def test_fields_that_cannot_be_selected_are_400(fleet: Service, row: Rows) -> None:
+    for field in ["nosuch", "created_at", "links", "ports", "id", "states"]:
+        with row(field):
+            for path in ("/nodes", "/nodes/n1"):
+                assert field in fault(fleet.baremetal("GET", f"{path}?fields={field}", status=400))
 
 
 def test_fields_and_detail_and_their_versions(fleet: Service) -> None:
@@ -91,17 +93,18 @@ def test_fields_and_detail_and_their_versions(fleet: Service) -> None:
     fleet.baremetal("GET", "/nodes/n1?detail=true", status=400)
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 7])
-@pytest.mark.parametrize("order", ["", "sort_key=name&sort_dir=desc", "sort_key=shard", "sort_key=owner&sort_dir=desc"])
-def test_pages_follow_each_other(fleet: Service, limit: int, order: str) -> None:
-    whole = names(fleet, order)
-    assert sorted(whole) == [f"n{number}" for number in range(7)]
-    url, collected = f"/nodes?fields=name,uuid&limit={limit}&{order}", []
-    while url:
-        document = fleet.baremetal("GET", url).json
-        collected += [node["name"] for node in document["nodes"]]
-        url = document.get("next", "").removeprefix("http://localhost/baremetal/v1")
-    assert collected == whole
+def test_pages_follow_each_other(fleet: Service, row: Rows) -> None:
+    for limit in [1, 2, 3, 7]:
+        for order in ["", "sort_key=name&sort_dir=desc", "sort_key=shard", "sort_key=owner&sort_dir=desc"]:
+            with row(limit, order):
+                whole = names(fleet, order)
+                assert sorted(whole) == [f"n{number}" for number in range(7)]
+                url, collected = f"/nodes?fields=name,uuid&limit={limit}&{order}", []
+                while url:
+                    document = fleet.baremetal("GET", url).json
+                    collected += [node["name"] for node in document["nodes"]]
+                    url = document.get("next", "").removeprefix("http://localhost/baremetal/v1")
+                assert collected == whole
 
 
 def test_next_keeps_the_filters(fleet: Service) -> None:
@@ -123,18 +126,18 @@ def test_pages_are_capped(database_url: str) -> None:
         assert names(service, "") == ["n0", "n1"]
 
 
-@pytest.mark.parametrize(
-    "column", ["provision_state", "maintenance", "created_at", "updated_at", "resource_class", "uuid"]
-)
-def test_any_plain_column_sorts(fleet: Service, column: str) -> None:
-    first = fleet.baremetal("GET", f"/nodes?sort_key={column}&limit=3&fields=uuid").json["nodes"]
-    rest = fleet.baremetal("GET", f"/nodes?sort_key={column}&fields=uuid&marker={first[-1]['uuid']}").json["nodes"]
-    assert sorted(node["uuid"] for node in first + rest) == UUIDS
+def test_any_plain_column_sorts(fleet: Service, row: Rows) -> None:
+    for column in ["provision_state", "maintenance", "created_at", "updated_at", "resource_class", "uuid"]:
+        with row(column):
+            first = fleet.baremetal("GET", f"/nodes?sort_key={column}&limit=3&fields=uuid").json["nodes"]
+            rest = fleet.baremetal("GET", f"/nodes?sort_key={column}&fields=uuid&marker={first[-1]['uuid']}").json[
+                "nodes"
+            ]
+            assert sorted(node["uuid"] for node in first + rest) == UUIDS
 
 
-@pytest.mark.parametrize(
-    ("query", "status"),
-    [
+def test_parameters_that_cannot_be(fleet: Service, row: Rows) -> None:
+    for query, status in [
         ("limit=0", 400),
         ("limit=-1", 400),
         ("limit=x", 400),
@@ -157,15 +160,13 @@ def test_any_plain_column_sorts(fleet: Service, column: str) -> None:
         ("fault=none", 400),
         ("associated=maybe", 400),
         ("name=n1", 400),
-    ],
-)
-def test_parameters_that_cannot_be(fleet: Service, query: str, status: int) -> None:
-    assert fault(fleet.baremetal("GET", f"/nodes?{query}", status=status))
+    ]:
+        with row(query, status):
+            assert fault(fleet.baremetal("GET", f"/nodes?{query}", status=status))
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
+def test_filters(fleet: Service, row: Rows) -> None:
+    for query, expected in [
         ("resource_class=rc1", "n1 n3 n5"),
         ("resource_class=", ""),
         ("driver=manual-management", "n0"),
@@ -196,15 +197,13 @@ def test_parameters_that_cannot_be(fleet: Service, query: str, status: int) -> N
         ("conductor=nosuch", ""),
         ("instance_name=x", ""),
         ("include_children=true&owner=o1", "n5"),
-    ],
-)
-def test_filters(fleet: Service, query: str, expected: str) -> None:
-    assert names(fleet, quote(query, safe="=&,")) == expected.split()
+    ]:
+        with row(query, expected):
+            assert names(fleet, quote(query, safe="=&,")) == expected.split()
 
 
-@pytest.mark.parametrize(
-    ("parameter", "since"),
-    [
+def test_filters_have_their_versions(fleet: Service, row: Rows) -> None:
+    for parameter, since in [
         ("provision_state=enroll", 9),
         ("driver=x", 16),
         ("resource_class=x", 21),
@@ -221,12 +220,11 @@ def test_filters(fleet: Service, query: str, expected: str) -> None:
         ("sharded=1", 82),
         ("include_children=1", 83),
         ("instance_name=x", 104),
-    ],
-)
-def test_filters_have_their_versions(fleet: Service, parameter: str, since: int) -> None:
-    path = f"/nodes?{quote(parameter, safe='=&,')}"
-    fleet.baremetal("GET", path, version=f"1.{since - 1}", status=406)
-    fleet.baremetal("GET", path, version=f"1.{since}", status=200)
+    ]:
+        with row(parameter, since):
+            path = f"/nodes?{quote(parameter, safe='=&,')}"
+            fleet.baremetal("GET", path, version=f"1.{since - 1}", status=406)
+            fleet.baremetal("GET", path, version=f"1.{since}", status=200)
 
 
 def test_children_are_left_out_unless_asked_for(fleet: Service) -> None:

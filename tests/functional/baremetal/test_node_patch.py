@@ -1,11 +1,10 @@
 """PATCH /v1/nodes/{node}"""
 
-from typing import Any
-
 import pytest
 
 from baremetal_sched.machines import states
 from tests.built_once import built_once
+from tests.restored import Rows
 from tests.service import Service, fault
 
 UUID = "aaaaaaaa-2222-4000-8000-000000000001"
@@ -53,9 +52,8 @@ def test_a_patch_is_all_or_nothing(service: Service, uuid: str) -> None:
     assert service.node(uuid)["extra"] == {"a": 1}
 
 
-@pytest.mark.parametrize(
-    ("operation", "status", "message"),
-    [
+def test_what_cannot_be(service: Service, uuid: str, row: Rows) -> None:
+    for operation, status, message in [
         (("add", "/nosuch", 1), 400, "Cannot patch /nosuch"),
         (("replace", "/uuid", OTHER), 400, "Cannot patch /uuid"),
         (("replace", "/traits", ["CUSTOM_A"]), 400, "Cannot patch /traits"),
@@ -89,17 +87,15 @@ def test_a_patch_is_all_or_nothing(service: Service, uuid: str) -> None:
         (("add", "/description", "x" * 4097), 400, "description"),
         (("add", "/network_data", {"links": []}), 400, "networks"),
         (("add", "/parent_node", "nosuch"), 400, "Unable to apply the requested parent_node"),
-    ],
-)
-def test_what_cannot_be(service: Service, uuid: str, operation: tuple, status: int, message: str) -> None:
-    before = service.node(uuid)
-    assert message in fault(service.patch(uuid, operation, status=status))
-    assert service.node(uuid) == before
+    ]:
+        with row(operation, status, message):
+            before = service.node(uuid)
+            assert message in fault(service.patch(uuid, operation, status=status))
+            assert service.node(uuid) == before
 
 
-@pytest.mark.parametrize(
-    ("operation", "field", "value"),
-    [
+def test_what_can_be(service: Service, uuid: str, row: Rows) -> None:
+    for operation, field, value in [
         (("remove", "/extra"), "extra", {}),
         (("replace", "/extra", None), "extra", {}),
         (("remove", "/name"), "name", None),
@@ -115,25 +111,22 @@ def test_what_cannot_be(service: Service, uuid: str, operation: tuple, status: i
         (("add", "/instance_info/traits", "anything"), "instance_info", {"traits": "anything"}),
         (("add", "/extra/a~1b", 1), "extra", {"a": 1, "a/b": 1}),
         (("add", "/network_data", NETWORK_DATA), "network_data", NETWORK_DATA),
-    ],
-)
-def test_what_can_be(service: Service, uuid: str, operation: tuple, field: str, value: Any) -> None:
-    assert service.patch(uuid, operation).json[field] == value
-    assert service.node(uuid)[field] == value
+    ]:
+        with row(operation, field, value):
+            assert service.patch(uuid, operation).json[field] == value
+            assert service.node(uuid)[field] == value
 
 
-@pytest.mark.parametrize(
-    ("operation", "version"),
-    [
+def test_fields_newer_than_the_request_are_406(service: Service, uuid: str, row: Rows) -> None:
+    for operation, version in [
         (("add", "/name", "x"), "1.4"),
         (("replace", "/resource_class", "x"), "1.20"),
         (("replace", "/conductor_group", ""), "1.45"),
         (("replace", "/deploy_interface", "fake"), "1.30"),
         (("remove", "/chassis_uuid"), "1.24"),
-    ],
-)
-def test_fields_newer_than_the_request_are_406(service: Service, uuid: str, operation: tuple, version: str) -> None:
-    service.patch(uuid, operation, version=version, status=406)
+    ]:
+        with row(operation, version):
+            service.patch(uuid, operation, version=version, status=406)
 
 
 def test_removing_a_newer_field_is_not_gated(service: Service, uuid: str) -> None:
@@ -209,27 +202,28 @@ def test_a_node_in_transition_cannot_be_changed(service: Service, uuid: str) -> 
     service.patch(uuid, ("remove", "/instance_uuid"), status=200)
 
 
-@pytest.mark.parametrize("state", sorted(states.PROVISION_STATES))
-def test_what_each_state_allows(service: Service, uuid: str, state: str) -> None:
+def test_what_each_state_allows(service: Service, uuid: str, row: Rows) -> None:
     """Interfaces and classes only where nothing depends on them; on the way somewhere, only where work has stopped."""
-    idle = state in ("enroll", "inspecting", "inspect wait", "manageable", "available")
-    stopped = state.endswith(" failed") or state in ("inspect wait", "error", "verifying", "service hold")
-    for target, version, changes in (
-        (None, "1.115", True),
-        ("active", "1.115", stopped),
-        ("active", "1.38", stopped or state == "inspecting"),
-    ):
-        before = {"deploy_interface": "fake", "resource_class": "rc1"}
-        service.set_columns(uuid, provision_state=state, target_provision_state=target, **before)
-        for operation, allowed in (
-            (("add", "/extra/a", f"{version} {target}"), changes),
-            (("add", "/deploy_interface", "noop"), changes and idle),
-            (("add", "/resource_class", "rc9"), changes and idle),
-        ):
-            service.patch(uuid, operation, version=version, status=200 if allowed else 409)
-    service.set_columns(uuid, target_provision_state=None)
-    service.patch(uuid, ("add", "/protected", True), status=200 if state in ("active", "rescue") else 409)
-    service.patch(uuid, ("add", "/retired", True), status=409 if state == "available" else 200)
+    for state in sorted(states.PROVISION_STATES):
+        with row(state):
+            idle = state in ("enroll", "inspecting", "inspect wait", "manageable", "available")
+            stopped = state.endswith(" failed") or state in ("inspect wait", "error", "verifying", "service hold")
+            for target, version, changes in (
+                (None, "1.115", True),
+                ("active", "1.115", stopped),
+                ("active", "1.38", stopped or state == "inspecting"),
+            ):
+                before = {"deploy_interface": "fake", "resource_class": "rc1"}
+                service.set_columns(uuid, provision_state=state, target_provision_state=target, **before)
+                for operation, allowed in (
+                    (("add", "/extra/a", f"{version} {target}"), changes),
+                    (("add", "/deploy_interface", "noop"), changes and idle),
+                    (("add", "/resource_class", "rc9"), changes and idle),
+                ):
+                    service.patch(uuid, operation, version=version, status=200 if allowed else 409)
+            service.set_columns(uuid, target_provision_state=None)
+            service.patch(uuid, ("add", "/protected", True), status=200 if state in ("active", "rescue") else 409)
+            service.patch(uuid, ("add", "/retired", True), status=409 if state == "available" else 200)
 
 
 def test_leaving_maintenance_clears_its_reason(service: Service, uuid: str) -> None:

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -13,6 +12,7 @@ from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Base
 from baremetal_sched.machines import states
 from baremetal_sched.machines.machine import Flashed
+from tests.restored import Rows
 from tests.service import Service, fault
 
 UUID = "aaaaaaaa-0000-4000-8000-000000000001"
@@ -32,13 +32,12 @@ def test_one_node_takes_few_statements(service: Service) -> None:
     assert len(statements) == 1
 
 
-@pytest.mark.parametrize(
-    ("ident", "status"), [(UUID, 404), ("nosuch", 404), ("bad%20name", 400), ("%C3%A9", 400), ("x" * 256, 400)]
-)
-def test_what_is_not_there(service: Service, ident: str, status: int) -> None:
-    for method in ("GET", "DELETE"):
-        assert fault(service.baremetal(method, f"/nodes/{ident}", status=status))
-    service.patch(ident, ("add", "/extra/a", 1), status=status)
+def test_what_is_not_there(service: Service, row: Rows) -> None:
+    for ident, status in [(UUID, 404), ("nosuch", 404), ("bad%20name", 400), ("%C3%A9", 400), ("x" * 256, 400)]:
+        with row(ident, status):
+            for method in ("GET", "DELETE"):
+                assert fault(service.baremetal(method, f"/nodes/{ident}", status=status))
+            service.patch(ident, ("add", "/extra/a", 1), status=status)
 
 
 def test_names_with_underscores_are_refused_to_old_clients(service: Service) -> None:
@@ -83,13 +82,14 @@ def test_deleting_available_nodes_can_be_forbidden(database_url: str) -> None:
         service.baremetal("DELETE", "/nodes/n1", status=204)
 
 
-@pytest.mark.parametrize("state", sorted(states.PROVISION_STATES))
-def test_states_in_which_a_node_can_be_deleted(service: Service, state: str) -> None:
-    allowed = state in ("manageable", "enroll", "adopt failed", "available")
-    for maintenance in (False, True):
-        uuid = service.add_node(power=False)
-        service.set_columns(uuid, provision_state=state, maintenance=maintenance)
-        service.baremetal("DELETE", f"/nodes/{uuid}", status=204 if allowed or maintenance else 409)
+def test_states_in_which_a_node_can_be_deleted(service: Service, row: Rows) -> None:
+    for state in sorted(states.PROVISION_STATES):
+        with row(state):
+            allowed = state in ("manageable", "enroll", "adopt failed", "available")
+            for maintenance in (False, True):
+                uuid = service.add_node(power=False)
+                service.set_columns(uuid, provision_state=state, maintenance=maintenance)
+                service.baremetal("DELETE", f"/nodes/{uuid}", status=204 if allowed or maintenance else 409)
 
 
 def test_everything_goes_with_a_node(service: Service) -> None:

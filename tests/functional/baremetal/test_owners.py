@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.functional.baremetal.fleet import NODES, SECRETS, SEEN, Fleet, customized
+from tests.restored import Rows
 from tests.service import fault
 
 
@@ -37,35 +36,39 @@ def test_pages_count_what_is_seen_only(fleet: Fleet) -> None:
     assert fleet.ask("GET", "/nodes?limit=3&sort_key=name").json["nodes"][0]["name"] == "leased"
 
 
-@pytest.mark.parametrize(
-    ("path", "things"),
-    [
+def test_a_foreign_marker_is_an_unknown_one(fleet: Fleet, row: Rows) -> None:
+    for path, things in [
         ("/nodes", "uuids"),
         ("/nodes/detail", "uuids"),
         ("/ports", "ports"),
         ("/portgroups", "portgroups"),
         ("/volume/connectors", "connectors"),
         ("/volume/targets", "targets"),
-    ],
-)
-def test_a_foreign_marker_is_an_unknown_one(fleet: Fleet, path: str, things: str) -> None:
-    unknown = "11111111-1111-4111-8111-111111111111"
-    expected = fault(fleet.ask("GET", f"{path}?marker={unknown}", status=404))
-    for name in SECRETS:
-        foreign = getattr(fleet, things)[name]
-        assert fault(fleet.ask("GET", f"{path}?marker={foreign}", status=404)).replace(foreign, unknown) == expected
-    fleet.ask("GET", f"{path}?marker={getattr(fleet, things)['mine']}", status=200)
+    ]:
+        with row(path, things):
+            unknown = "11111111-1111-4111-8111-111111111111"
+            expected = fault(fleet.ask("GET", f"{path}?marker={unknown}", status=404))
+            for name in SECRETS:
+                foreign = getattr(fleet, things)[name]
+                assert (
+                    fault(fleet.ask("GET", f"{path}?marker={foreign}", status=404)).replace(foreign, unknown)
+                    == expected
+                )
+            fleet.ask("GET", f"{path}?marker={getattr(fleet, things)['mine']}", status=200)
 
 
-@pytest.mark.parametrize("path", ["/ports", "/portgroups", "/volume/connectors", "/volume/targets"])
-@pytest.mark.parametrize("by", ["name", "uuid"])
-def test_a_foreign_node_in_a_filter_is_an_unknown_one(fleet: Fleet, path: str, by: str) -> None:
-    unknown = "unknown" if by == "name" else "11111111-1111-4111-8111-111111111111"
-    expected = fault(fleet.ask("GET", f"{path}?node={unknown}", status=404))
-    for name in SECRETS:
-        ident = name if by == "name" else fleet.uuids[name]
-        assert fault(fleet.ask("GET", f"{path}?node={ident}", status=404)).replace(ident, unknown) == expected
-    assert len(fleet.listed(f"{path}?node=mine", "uuid")) == 1
+def test_a_foreign_node_in_a_filter_is_an_unknown_one(fleet: Fleet, row: Rows) -> None:
+    for path in ["/ports", "/portgroups", "/volume/connectors", "/volume/targets"]:
+        for by in ["name", "uuid"]:
+            with row(path, by):
+                unknown = "unknown" if by == "name" else "11111111-1111-4111-8111-111111111111"
+                expected = fault(fleet.ask("GET", f"{path}?node={unknown}", status=404))
+                for name in SECRETS:
+                    ident = name if by == "name" else fleet.uuids[name]
+                    assert (
+                        fault(fleet.ask("GET", f"{path}?node={ident}", status=404)).replace(ident, unknown) == expected
+                    )
+                assert len(fleet.listed(f"{path}?node=mine", "uuid")) == 1
 
 
 def test_filters_do_not_reach_beyond_what_is_seen(fleet: Fleet) -> None:
@@ -119,21 +122,22 @@ def test_a_foreign_parent_is_an_unknown_one(database_url: str, tmp_path: Path) -
 MOVED = [("/ports", "ports"), ("/portgroups", "portgroups"), ("/volume/connectors", "connectors")]
 
 
-@pytest.mark.parametrize(("path", "things"), [*MOVED, ("/volume/targets", "targets")])
-def test_nothing_moves_to_nodes_of_others(fleet: Fleet, path: str, things: str) -> None:
-    thing = getattr(fleet, things)["mine"]
-    unknown = "11111111-1111-4111-8111-111111111111"
-    for name in NODES:
-        fleet.service.set_columns(fleet.uuids[name], power_state="power off", provision_state="manageable")
-    expected = fault(fleet.patch(f"{path}/{thing}", "/node_uuid", unknown, status=400))
-    for name in SECRETS:
-        answer = fleet.patch(f"{path}/{thing}", "/node_uuid", fleet.uuids[name], status=400)
-        assert fault(answer).replace(fleet.uuids[name], unknown) == expected
-    # Members may change volumes of their own nodes, but not those of nodes that they lease; and so on.
-    roles = "member,reader" if "volume" in path else "admin,manager,member,reader"
-    fleet.patch(f"{path}/{thing}", "/node_uuid", fleet.uuids["leased"], roles=roles, status=403)
-    where = fleet.service.baremetal("GET", f"{path}/{thing}").json["node_uuid"]
-    assert where == fleet.uuids["mine"]
+def test_nothing_moves_to_nodes_of_others(fleet: Fleet, row: Rows) -> None:
+    for path, things in [*MOVED, ("/volume/targets", "targets")]:
+        with row(path, things):
+            thing = getattr(fleet, things)["mine"]
+            unknown = "11111111-1111-4111-8111-111111111111"
+            for name in NODES:
+                fleet.service.set_columns(fleet.uuids[name], power_state="power off", provision_state="manageable")
+            expected = fault(fleet.patch(f"{path}/{thing}", "/node_uuid", unknown, status=400))
+            for name in SECRETS:
+                answer = fleet.patch(f"{path}/{thing}", "/node_uuid", fleet.uuids[name], status=400)
+                assert fault(answer).replace(fleet.uuids[name], unknown) == expected
+            # Members may change volumes of their own nodes, but not those of nodes that they lease; and so on.
+            roles = "member,reader" if "volume" in path else "admin,manager,member,reader"
+            fleet.patch(f"{path}/{thing}", "/node_uuid", fleet.uuids["leased"], roles=roles, status=403)
+            where = fleet.service.baremetal("GET", f"{path}/{thing}").json["node_uuid"]
+            assert where == fleet.uuids["mine"]
 
 
 def test_a_port_does_not_join_a_foreign_group(fleet: Fleet) -> None:

@@ -16,6 +16,7 @@ from sqlalchemy import update
 from baremetal_sched.db.models import Node
 from baremetal_sched.documents import patch
 from tests.built_once import built_once
+from tests.restored import Rows
 from tests.service import Service, fault
 from tests.waiting import PATIENCE
 
@@ -150,23 +151,19 @@ def test_no_message_and_no_log_line_shows_what_is_stored(
     assert len(refused) > len(CREATIONS) / 2  # chance may leave one out
 
 
-@pytest.mark.parametrize(
-    ("collection", "path"),
-    [
+def test_a_path_that_leads_nowhere_is_all_that_is_shown(service: Service, paths: dict[str, str], row: Rows) -> None:
+    for collection, path in [
         ("nodes", "/driver_info/a/b"),
         ("nodes", "/instance_info/a/b"),
         ("volume/targets", "/properties/a/b"),
         ("deploy_templates", "/steps/0/args/a/b"),
         ("runbooks", "/steps/0/args/a/b"),
-    ],
-)
-def test_a_path_that_leads_nowhere_is_all_that_is_shown(
-    service: Service, paths: dict[str, str], collection: str, path: str
-) -> None:
-    response = service.patch_at(paths[collection], ("add", path, "new"), status=400)
-    assert fault(response) == (
-        f"Couldn't apply patch '{{'op': 'add', 'path': '{path}'}}'. Reason: member 'a' not found"
-    )
+    ]:
+        with row(collection, path):
+            response = service.patch_at(paths[collection], ("add", path, "new"), status=400)
+            assert fault(response) == (
+                f"Couldn't apply patch '{{'op': 'add', 'path': '{path}'}}'. Reason: member 'a' not found"
+            )
 
 
 def test_the_words_of_a_sensitive_rule_are_not_read_through_another_operator(
@@ -187,24 +184,26 @@ def nested(levels: int) -> Any:
     return {"a": nested(levels - 1)} if levels else 1
 
 
-@pytest.mark.parametrize("collection", sorted(CREATIONS))
-def test_there_is_a_most_of_operations(service: Service, paths: dict[str, str], collection: str) -> None:
-    field = next(name for name in ("extra", "description") if name in {*CREATIONS[collection], "description"})
-    operations = [("replace", f"/{field}", {} if field == "extra" else "d")] * 1000
-    service.patch_at(paths[collection], *operations)
-    assert "1001 operations are too many: at most 1000 are accepted in one request" in fault(
-        service.patch_at(paths[collection], *operations, operations[0], status=400)
-    )
+def test_there_is_a_most_of_operations(service: Service, paths: dict[str, str], row: Rows) -> None:
+    for collection in sorted(CREATIONS):
+        with row(collection):
+            field = next(name for name in ("extra", "description") if name in {*CREATIONS[collection], "description"})
+            operations = [("replace", f"/{field}", {} if field == "extra" else "d")] * 1000
+            service.patch_at(paths[collection], *operations)
+            assert "1001 operations are too many: at most 1000 are accepted in one request" in fault(
+                service.patch_at(paths[collection], *operations, operations[0], status=400)
+            )
 
 
-@pytest.mark.parametrize("collection", sorted(set(CREATIONS) - {"inspection_rules"}))
-def test_nothing_gets_deeper_than_a_body_may_be(service: Service, paths: dict[str, str], collection: str) -> None:
-    path = paths[collection]
-    service.patch_at(path, ("add", "/extra/a", nested(20)))
-    service.patch_at(path, ("add", "/extra/a" + "/a" * 20, nested(3)))
-    refused = service.patch_at(path, ("add", "/extra" + "/a" * 24, nested(1)), status=400)
-    assert "nested too deeply: at most 25 levels are accepted" in fault(refused)
-    service.baremetal("GET", path)
+def test_nothing_gets_deeper_than_a_body_may_be(service: Service, paths: dict[str, str], row: Rows) -> None:
+    for collection in sorted(set(CREATIONS) - {"inspection_rules"}):
+        with row(collection):
+            path = paths[collection]
+            service.patch_at(path, ("add", "/extra/a", nested(20)))
+            service.patch_at(path, ("add", "/extra/a" + "/a" * 20, nested(3)))
+            refused = service.patch_at(path, ("add", "/extra" + "/a" * 24, nested(1)), status=400)
+            assert "nested too deeply: at most 25 levels are accepted" in fault(refused)
+            service.baremetal("GET", path)
 
 
 # -- what waits for whom -----------------------------------------------------------------------------------------------
@@ -246,14 +245,15 @@ def test_a_long_patch_is_evaluated_while_others_write(
     assert node["description"] == "meanwhile"
 
 
-@pytest.mark.parametrize("collection", sorted(set(CREATIONS) - {"inspection_rules"}))
 def test_a_long_patch_is_evaluated_once_if_nothing_changes(
-    service: Service, paths: dict[str, str], monkeypatch: pytest.MonkeyPatch, collection: str
+    service: Service, paths: dict[str, str], monkeypatch: pytest.MonkeyPatch, row: Rows
 ) -> None:
-    times = watch(monkeypatch, lambda: None)
-    found = service.patch_at(paths[collection], *many()).json
-    assert (len(times), found["extra"]["k199"]) == (1, 199)
-    assert service.baremetal("GET", paths[collection]).json["extra"] == found["extra"]
+    for collection in sorted(set(CREATIONS) - {"inspection_rules"}):
+        with row(collection):
+            times = watch(monkeypatch, lambda: None)
+            found = service.patch_at(paths[collection], *many()).json
+            assert (len(times), found["extra"]["k199"]) == (1, 199)
+            assert service.baremetal("GET", paths[collection]).json["extra"] == found["extra"]
 
 
 def test_a_long_patch_at_the_address_of_the_collection(service: Service, paths: dict[str, str]) -> None:

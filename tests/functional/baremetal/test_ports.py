@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.restored import Rows
 from tests.service import Service, fault
 
 MAC = "52:54:00:00:00:0{}"
@@ -64,9 +65,8 @@ def test_a_node_may_be_named(service: Service, node: str) -> None:
     assert service.baremetal("POST", "/ports", body, version="1.94").json["node_uuid"] == node
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
+def test_bodies_that_do_not_fit_are_400(service: Service, node: str, row: Rows) -> None:
+    for fields in [
         {"address": "x"},
         {"address": None},
         {"node_ident": "n1"},
@@ -85,26 +85,23 @@ def test_a_node_may_be_named(service: Service, node: str) -> None:
         {"description": "d" * 256},
         {"vendor": "v" * 33},
         {"available_for_dynamic_portgroup": None},
-    ],
-)
-def test_bodies_that_do_not_fit_are_400(service: Service, node: str, fields: dict[str, Any]) -> None:
-    body = {"node_uuid": node, "address": MAC.format(1), **fields}
-    service.baremetal("POST", "/ports", body, status=400)
-    assert addresses(service, "") == []
+    ]:
+        with row(fields):
+            body = {"node_uuid": node, "address": MAC.format(1), **fields}
+            service.baremetal("POST", "/ports", body, status=400)
+            assert addresses(service, "") == []
 
 
-@pytest.mark.parametrize(
-    "link",
-    [
+def test_links_that_fit(service: Service, node: str, row: Rows) -> None:
+    for link in [
         {},
         {"network_type": "unmanaged"},
         {"port_id": "1", "hostname": "h"},
         {"port_id": "1", "switch_id": "00000a1b2c3d4e5f"},
         {"port_id": "1", "vtep-logical-switch": "l", "vtep-physical-switch": "p"},
-    ],
-)
-def test_links_that_fit(service: Service, node: str, link: dict[str, str]) -> None:
-    assert add(service, node, local_link_connection=link)["local_link_connection"] == link
+    ]:
+        with row(link):
+            assert add(service, node, local_link_connection=link)["local_link_connection"] == link
 
 
 def test_links_that_the_client_cannot_know(service: Service, node: str) -> None:

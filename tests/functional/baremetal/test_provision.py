@@ -14,6 +14,7 @@ from baremetal_sched.drivers.fake.provisioning import FakeRescue
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Effect, Machine
 from tests.functional.baremetal.provisioning import LOG_STEP, RESET_STEP, ask, do, enrol, offered, put_into, state_of
+from tests.restored import Rows
 from tests.service import Service
 from tests.waiting import PATIENCE
 
@@ -139,9 +140,8 @@ def test_adopt(service: Service, uuid: str) -> None:
     assert state_of(do(service, "adopt")) == ("active", None)
 
 
-@pytest.mark.parametrize(
-    ("state", "verb", "after"),
-    [
+def test_what_is_done_at_once(service: Service, uuid: str, row: Rows) -> None:
+    for state, verb, after in [
         ("available", "manage", "manageable"),
         ("clean failed", "manage", "manageable"),
         ("inspect failed", "manage", "manageable"),
@@ -152,25 +152,34 @@ def test_adopt(service: Service, uuid: str) -> None:
         ("wait call-back", "abort", "deploy failed"),
         ("deploy hold", "abort", "deploy failed"),
         ("rescue wait", "abort", "rescue failed"),
-    ],
-)
-def test_what_is_done_at_once(service: Service, uuid: str, state: str, verb: str, after: str) -> None:
-    put_into(service, uuid, state, target_provision_state="active", last_error="before")
-    ask(service, verb)
-    node = service.node(uuid)
-    assert node["provision_state"] == after
-    assert node["reservation"] is None
-    assert (node["target_provision_state"] is None) == (after in STABLE)
-    assert (node["last_error"] or "").startswith("By request" if "wait" in state or "hold" in state else "")
+    ]:
+        with row(state, verb, after):
+            put_into(service, uuid, state, target_provision_state="active", last_error="before")
+            ask(service, verb)
+            node = service.node(uuid)
+            assert node["provision_state"] == after
+            assert node["reservation"] is None
+            assert (node["target_provision_state"] is None) == (after in STABLE)
+            assert (node["last_error"] or "").startswith("By request" if "wait" in state or "hold" in state else "")
 
 
-@pytest.mark.parametrize("verb", ["deleted", "undeploy"])
-@pytest.mark.parametrize(
-    "state", ["wait call-back", "deploy failed", "error", "rescue", "rescue wait", "rescue failed", "service failed"]
-)
-def test_deleting_from_everywhere(service: Service, uuid: str, state: str, verb: str) -> None:
-    put_into(service, uuid, state, power_state="power on")
-    assert state_of(do(service, verb, version="1.5" if verb == "undeploy" else "1.115")) == ("available", None)
+def test_deleting_from_everywhere(service: Service, uuid: str, row: Rows) -> None:
+    for verb in ["deleted", "undeploy"]:
+        for state in [
+            "wait call-back",
+            "deploy failed",
+            "error",
+            "rescue",
+            "rescue wait",
+            "rescue failed",
+            "service failed",
+        ]:
+            with row(verb, state):
+                put_into(service, uuid, state, power_state="power on")
+                assert state_of(do(service, verb, version="1.5" if verb == "undeploy" else "1.115")) == (
+                    "available",
+                    None,
+                )
 
 
 def test_undeploy_empties_the_instance(service: Service, uuid: str) -> None:
@@ -233,27 +242,24 @@ def test_automated_cleaning_can_be_off(database_url: str, option: bool, flag: bo
         )
 
 
-@pytest.mark.parametrize(
-    ("limit", "state", "verb"), [("deploy", "available", "active"), ("clean", "active", "deleted")]
-)
-def test_only_so_many_at_once(database_url: str, limit: str, state: str, verb: str) -> None:
-    with Service(database_url, conductor={f"max_concurrent_{limit}": 1}) as service:
-        service.add_conductor("c1")
-        service.baremetal("POST", "/nodes", {"driver": "fake-hardware", "name": "n1"})
-        other = service.add_node("other")
-        put_into(service, service.node("n1")["uuid"], state)
-        put_into(service, other, {"deploy": "deploying", "clean": "cleaning"}[limit])
-        ask(service, verb, status=503)
-        put_into(service, other, "available")
-        ask(service, verb)
+def test_only_so_many_at_once(database_url: str, row: Rows) -> None:
+    for limit, state, verb in [("deploy", "available", "active"), ("clean", "active", "deleted")]:
+        with row(limit, state, verb), Service(database_url, conductor={f"max_concurrent_{limit}": 1}) as service:
+            service.add_conductor("c1")
+            service.baremetal("POST", "/nodes", {"driver": "fake-hardware", "name": "n1"})
+            other = service.add_node("other")
+            put_into(service, service.node("n1")["uuid"], state)
+            put_into(service, other, {"deploy": "deploying", "clean": "cleaning"}[limit])
+            ask(service, verb, status=503)
+            put_into(service, other, "available")
+            ask(service, verb)
 
 
-@pytest.mark.parametrize(
-    "configdrive", ["aGVs\nbG8=\n", "https://example.org/drive", {"meta_data": {}, "user_data": None}]
-)
-def test_config_drives(service: Service, uuid: str, configdrive: Any) -> None:
-    put_into(service, uuid, "available")
-    assert do(service, "active", configdrive=configdrive)["instance_info"] == {"configdrive": "******"}
+def test_config_drives(service: Service, uuid: str, row: Rows) -> None:
+    for configdrive in ["aGVs\nbG8=\n", "https://example.org/drive", {"meta_data": {}, "user_data": None}]:
+        with row(configdrive):
+            put_into(service, uuid, "available")
+            assert do(service, "active", configdrive=configdrive)["instance_info"] == {"configdrive": "******"}
 
 
 def test_a_config_drive_may_be_larger_than_other_bodies(service: Service, uuid: str) -> None:

@@ -11,6 +11,7 @@ from baremetal_sched.db.models import Node, NodeHistory, NodeTrait
 from baremetal_sched.drivers.fake.hardware import FakeVendor
 from baremetal_sched.errors import InvalidValue
 from tests.functional.baremetal.provisioning import LOG_STEP, ask, do, enrol, failing, offered, put_into, state_of
+from tests.restored import Rows
 from tests.service import Service
 
 
@@ -19,52 +20,36 @@ def uuid(service: Service) -> str:
     return enrol(service)
 
 
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [
+def test_a_step_that_fails(service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch, row: Rows) -> None:
+    """Nobody knows what the machine is like now: maintenance, with the fault, until somebody has looked."""
+    for error, said in [
         (InvalidValue(message="the disk is on fire"), "Step vendor.log_passthrough failed: the disk is on fire"),
         (ZeroDivisionError("x"), "Unexpected error: ZeroDivisionError('x')"),
         (
             OperationalError("SELECT 1", {}, Exception("1305: SAVEPOINT does not exist")),
             "Unexpected error: the database refused a statement; the log of the conductor has the error.",
         ),
-    ],
-)
-@pytest.mark.parametrize(
-    ("state", "verb", "more", "after", "fault_name"),
-    [
-        ("manageable", "provide", {}, ("clean failed", "available"), "clean failure"),
-        ("manageable", "clean", {"clean_steps": [LOG_STEP]}, ("clean failed", "manageable"), "clean failure"),
-        ("active", "service", {"service_steps": [LOG_STEP]}, ("service failed", "active"), "service failure"),
-        ("active", "deleted", {}, ("clean failed", "available"), "clean failure"),
-    ],
-)
-def test_a_step_that_fails(
-    service: Service,
-    uuid: str,
-    monkeypatch: pytest.MonkeyPatch,
-    error: Exception,
-    said: str,
-    state: str,
-    verb: str,
-    more: dict[str, Any],
-    after: tuple[str, str],
-    fault_name: str,
-) -> None:
-    """Nobody knows what the machine is like now: maintenance, with the fault, until somebody has looked."""
-    monkeypatch.setattr(FakeVendor, "log_passthrough", failing(error))
-    put_into(service, uuid, state, power_state="power on")
-    node = do(service, verb, **more)
-    assert state_of(node) == after
-    assert (node["maintenance"], node["fault"], node["maintenance_reason"]) == (True, fault_name, said)
-    assert (node["last_error"], node["reservation"], node["clean_step"]) == (said, None, {})
-    assert not offered(service)
-    monkeypatch.undo()
-    service.baremetal("DELETE", "/nodes/n1/maintenance")
-    if after[0] == "clean failed":
-        do(service, "manage")
-        assert do(service, "provide")["provision_state"] == "available"
-        assert offered(service)
+    ]:
+        for state, verb, more, after, fault_name in [
+            ("manageable", "provide", {}, ("clean failed", "available"), "clean failure"),
+            ("manageable", "clean", {"clean_steps": [LOG_STEP]}, ("clean failed", "manageable"), "clean failure"),
+            ("active", "service", {"service_steps": [LOG_STEP]}, ("service failed", "active"), "service failure"),
+            ("active", "deleted", {}, ("clean failed", "available"), "clean failure"),
+        ]:
+            with row(error, said, state, verb, more, after, fault_name):
+                monkeypatch.setattr(FakeVendor, "log_passthrough", failing(error))
+                put_into(service, uuid, state, power_state="power on")
+                node = do(service, verb, **more)
+                assert state_of(node) == after
+                assert (node["maintenance"], node["fault"], node["maintenance_reason"]) == (True, fault_name, said)
+                assert (node["last_error"], node["reservation"], node["clean_step"]) == (said, None, {})
+                assert not offered(service)
+                monkeypatch.undo()
+                service.baremetal("DELETE", "/nodes/n1/maintenance")
+                if after[0] == "clean failed":
+                    do(service, "manage")
+                    assert do(service, "provide")["provision_state"] == "available"
+                    assert offered(service)
 
 
 def test_what_cannot_be_reached_stays_enrolled(service: Service, uuid: str) -> None:
@@ -74,23 +59,19 @@ def test_what_cannot_be_reached_stays_enrolled(service: Service, uuid: str) -> N
     assert "agent power interface" in node["last_error"]
 
 
-@pytest.mark.parametrize(
-    ("state", "verb", "columns", "after"),
-    [
+def test_other_failures(service: Service, uuid: str, row: Rows) -> None:
+    for state, verb, columns, after in [
         ("manageable", "adopt", {"deploy_interface": "direct"}, ("adopt failed", "active")),
         ("active", "unrescue", {}, None),
-    ],
-)
-def test_other_failures(
-    service: Service, uuid: str, state: str, verb: str, columns: dict[str, Any], after: tuple[str, str] | None
-) -> None:
-    put_into(service, uuid, state, **columns)
-    if after is None:
-        ask(service, verb, status=400)
-    else:
-        node = do(service, verb)
-        assert state_of(node) == after
-        assert node["last_error"]
+    ]:
+        with row(state, verb, columns, after):
+            put_into(service, uuid, state, **columns)
+            if after is None:
+                ask(service, verb, status=400)
+            else:
+                node = do(service, verb)
+                assert state_of(node) == after
+                assert node["last_error"]
 
 
 def test_errors_and_steps_are_in_the_history(service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch) -> None:

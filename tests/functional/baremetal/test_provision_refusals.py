@@ -1,11 +1,10 @@
 """PUT /v1/nodes/{node}/states/provision: what is refused, by state, version, body, and the condition of the node."""
 
-from typing import Any
-
 import pytest
 
 from baremetal_sched.baremetal.state_machine import TABLE, VERBS
 from tests.functional.baremetal.provisioning import LOG_STEP, ask, do, enrol, offered, put_into, state_of
+from tests.restored import Rows
 from tests.service import Service, fault
 
 
@@ -28,36 +27,34 @@ def test_every_verb_that_a_state_does_not_take(service: Service, uuid: str) -> N
         assert service.node(uuid)["provision_state"] == state
 
 
-@pytest.mark.parametrize(
-    ("verb", "version", "status"),
-    [
+def test_verbs_have_their_versions(service: Service, uuid: str, row: Rows) -> None:
+    for verb, version, status in [
         *((verb, f"1.{known.since - 1}", 406) for verb, known in VERBS.items() if known.since > 1),
         ("undeploy", "1.72", 400),
-    ],
-)
-def test_verbs_have_their_versions(service: Service, uuid: str, verb: str, version: str, status: int) -> None:
-    # The state is looked at before the version of these two.
-    if verb in ("unhold", "service"):
-        put_into(service, uuid, "service hold")
-    path = f"/nodes/{uuid}/states/provision"
-    service.baremetal("PUT", path, {"target": verb}, version=version, status=status)
-    put_into(service, uuid, "enroll")
-    if verb in ("unhold", "service"):
-        service.baremetal("PUT", path, {"target": verb}, version=version, status=400)
+    ]:
+        with row(verb, version, status):
+            # The state is looked at before the version of these two.
+            if verb in ("unhold", "service"):
+                put_into(service, uuid, "service hold")
+            path = f"/nodes/{uuid}/states/provision"
+            service.baremetal("PUT", path, {"target": verb}, version=version, status=status)
+            put_into(service, uuid, "enroll")
+            if verb in ("unhold", "service"):
+                service.baremetal("PUT", path, {"target": verb}, version=version, status=400)
 
 
-@pytest.mark.parametrize(("state", "version"), [("inspect wait", "1.40"), ("wait call-back", "1.109")])
-def test_aborts_that_are_newer(service: Service, uuid: str, state: str, version: str) -> None:
-    put_into(service, uuid, state)
-    ask(service, "abort", version=version, status=406)
+def test_aborts_that_are_newer(service: Service, uuid: str, row: Rows) -> None:
+    for state, version in [("inspect wait", "1.40"), ("wait call-back", "1.109")]:
+        with row(state, version):
+            put_into(service, uuid, state)
+            ask(service, "abort", version=version, status=406)
 
 
 STEPS = {"interface": "deploy", "step": "x", "args": {}, "priority": 1}
 
 
-@pytest.mark.parametrize(
-    ("state", "body", "version", "status", "text"),
-    [
+def test_bodies_that_are_refused(service: Service, uuid: str, row: Rows) -> None:
+    for state, body, version, status, text in [
         ("enroll", {}, 115, 400, "Missing mandatory parameter: target"),
         ("enroll", {"target": 5}, 115, 400, "Expected string for target: 5"),
         ("enroll", {"target": "manage", "x": 1}, 115, 400, "Unexpected arguments: x"),
@@ -91,16 +88,13 @@ STEPS = {"interface": "deploy", "step": "x", "args": {}, "priority": 1}
         ("manageable", {"target": "clean", "runbook": "r"}, 91, 406, "1.92"),
         ("manageable", {"target": "provide", "runbook": "nosuch"}, 115, 404, "Runbook nosuch could not be found"),
         ("manageable", {"target": "clean", "runbook": "nosuch"}, 115, 404, "Runbook nosuch could not be found"),
-    ],
-)
-def test_bodies_that_are_refused(
-    service: Service, uuid: str, state: str, body: dict[str, Any], version: int, status: int, text: str
-) -> None:
-    put_into(service, uuid, state)
-    before = service.node(uuid)
-    path = "/nodes/n1/states/provision"
-    assert text in fault(service.baremetal("PUT", path, body, version=f"1.{version}", status=status))
-    assert service.node(uuid) == before
+    ]:
+        with row(state, body, version, status, text):
+            put_into(service, uuid, state)
+            before = service.node(uuid)
+            path = "/nodes/n1/states/provision"
+            assert text in fault(service.baremetal("PUT", path, body, version=f"1.{version}", status=status))
+            assert service.node(uuid) == before
 
 
 def test_lists_of_no_steps_are_none(service: Service, uuid: str) -> None:
@@ -119,9 +113,8 @@ def test_deploy_is_active_without_steps(service: Service, uuid: str) -> None:
     assert service.node(uuid)["provision_state"] == "active"
 
 
-@pytest.mark.parametrize(
-    ("state", "verb", "columns", "status", "text"),
-    [
+def test_nodes_that_are_not_fit_for_it(service: Service, uuid: str, row: Rows) -> None:
+    for state, verb, columns, status, text in [
         ("available", "active", {"maintenance": True}, 400, "in maintenance mode"),
         ("available", "deploy", {"maintenance": True}, 400, "in maintenance mode"),
         ("active", "rebuild", {"maintenance": True}, 400, "in maintenance mode"),
@@ -135,15 +128,12 @@ def test_deploy_is_active_without_steps(service: Service, uuid: str) -> None:
         ("active", "deleted", {"power_interface": "agent"}, 400, "agent power interface"),
         ("manageable", "inspect", {"inspect_interface": "no-inspect"}, 400, "does not support inspect"),
         ("manageable", "provide", {"conductor_group": "nowhere"}, 404, "No valid host was found"),
-    ],
-)
-def test_nodes_that_are_not_fit_for_it(
-    service: Service, uuid: str, state: str, verb: str, columns: dict[str, Any], status: int, text: str
-) -> None:
-    put_into(service, uuid, state, **columns)
-    before = service.node(uuid)
-    assert text in fault(ask(service, verb, status=status))
-    assert service.node(uuid) == before
+    ]:
+        with row(state, verb, columns, status, text):
+            put_into(service, uuid, state, **columns)
+            before = service.node(uuid)
+            assert text in fault(ask(service, verb, status=status))
+            assert service.node(uuid) == before
 
 
 def test_traits_that_an_instance_needs(service: Service, uuid: str) -> None:
@@ -165,20 +155,16 @@ def test_traits_that_an_instance_needs(service: Service, uuid: str) -> None:
     ask(service, "rebuild", status=400)
 
 
-@pytest.mark.parametrize(
-    ("state", "verb", "more", "operation"),
-    [
+def test_what_is_refused_in_maintenance(service: Service, uuid: str, row: Rows) -> None:
+    for state, verb, more, operation in [
         ("manageable", "clean", {"clean_steps": [LOG_STEP]}, "cleaning"),
         ("active", "rescue", {"rescue_password": "secret"}, "rescuing"),
         ("rescue", "unrescue", {}, "unrescuing"),
         ("active", "service", {"service_steps": [LOG_STEP]}, "service"),
-    ],
-)
-def test_what_is_refused_in_maintenance(
-    service: Service, uuid: str, state: str, verb: str, more: dict[str, Any], operation: str
-) -> None:
-    put_into(service, uuid, state, maintenance=True)
-    before = service.node(uuid)
-    reason = f"The {operation} operation can't be performed on node {uuid} because it's in maintenance mode."
-    assert fault(ask(service, verb, status=400, **more)) == reason
-    assert service.node(uuid) == before
+    ]:
+        with row(state, verb, more, operation):
+            put_into(service, uuid, state, maintenance=True)
+            before = service.node(uuid)
+            reason = f"The {operation} operation can't be performed on node {uuid} because it's in maintenance mode."
+            assert fault(ask(service, verb, status=400, **more)) == reason
+            assert service.node(uuid) == before

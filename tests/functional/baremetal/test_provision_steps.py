@@ -18,6 +18,7 @@ from tests.functional.baremetal.provisioning import (
     put_into,
     state_of,
 )
+from tests.restored import Rows
 from tests.service import Service
 
 
@@ -42,27 +43,25 @@ def test_steps_that_somebody_asked_for(service: Service, uuid: str) -> None:
     assert events(service, "clean_step_end")[0] == "Step power.power_on is done"
 
 
-@pytest.mark.parametrize(
-    ("steps", "text"),
-    [
+def test_steps_that_the_driver_does_not_have(service: Service, uuid: str, row: Rows) -> None:
+    """Found before any of them is begun: the machine is as it was, so the node is not put into maintenance."""
+    for steps, text in [
         ([{"interface": "deploy", "step": "nosuch"}], "node does not support this clean step: {'interface': 'deploy'"),
         ([{**LOG_STEP, "args": {"x": 1}}], "unexpected arguments: x"),
         ([{"interface": "bios", "step": "apply_configuration"}], "missing these required arguments: settings"),
         ([{**WAIT_STEP, "args": {"seconds": "x"}}], "seconds has to be a number"),
-    ],
-)
-def test_steps_that_the_driver_does_not_have(service: Service, uuid: str, steps: list[Any], text: str) -> None:
-    """Found before any of them is begun: the machine is as it was, so the node is not put into maintenance."""
-    put_into(service, uuid, "manageable")
-    node = do(service, "clean", clean_steps=[LOG_STEP, *steps])
-    assert state_of(node) == ("clean failed", "manageable")
-    assert (node["maintenance"], node["fault"]) == (False, None)
-    assert node["last_error"].startswith(f"Cannot clean node {uuid}: ")
-    assert text in node["last_error"]
-    assert events(service, "clean_step_start") == []
-    put_into(service, uuid, "active")
-    node = do(service, "service", service_steps=steps)
-    assert (node["provision_state"], node["maintenance"]) == ("service failed", False)
+    ]:
+        with row(steps, text):
+            put_into(service, uuid, "manageable")
+            node = do(service, "clean", clean_steps=[LOG_STEP, *steps])
+            assert state_of(node) == ("clean failed", "manageable")
+            assert (node["maintenance"], node["fault"]) == (False, None)
+            assert node["last_error"].startswith(f"Cannot clean node {uuid}: ")
+            assert text in node["last_error"]
+            assert events(service, "clean_step_start") == []
+            put_into(service, uuid, "active")
+            node = do(service, "service", service_steps=steps)
+            assert (node["provision_state"], node["maintenance"]) == ("service failed", False)
 
 
 def test_deploy_steps(service: Service, uuid: str) -> None:

@@ -18,6 +18,7 @@ from tests.functional.baremetal.provisioning import (
     resume,
     state_of,
 )
+from tests.restored import Rows
 from tests.service import Service
 
 
@@ -26,44 +27,38 @@ def uuid(service: Service) -> str:
     return enrol(service)
 
 
-@pytest.mark.parametrize(
-    ("state", "verb", "name", "waiting", "target"),
-    [
+def test_waiting_for_an_agent(service: Service, uuid: str, row: Rows) -> None:
+    for state, verb, name, waiting, target in [
         ("manageable", "clean", "clean_steps", "clean wait", "manageable"),
         ("active", "service", "service_steps", "service wait", "active"),
-    ],
-)
-def test_waiting_for_an_agent(
-    service: Service, uuid: str, state: str, verb: str, name: str, waiting: str, target: str
-) -> None:
-    put_into(service, uuid, state)
-    node = do(service, verb, **{name: [WAIT_STEP, LOG_STEP]})
-    assert (state_of(node), node["reservation"]) == ((waiting, target), None)
-    assert node[name.removesuffix("s")]["step"] == "wait"
-    resume(service)
-    assert service.node(uuid)["reservation"] == "c1"
-    service.work()
-    node = service.node(uuid)
-    assert (state_of(node), node[name.removesuffix("s")]) == ((state, None), {})
-    assert events(service, f"{verb}_step_start")[-1] == "Step vendor.log_passthrough begins"
+    ]:
+        with row(state, verb, name, waiting, target):
+            put_into(service, uuid, state)
+            node = do(service, verb, **{name: [WAIT_STEP, LOG_STEP]})
+            assert (state_of(node), node["reservation"]) == ((waiting, target), None)
+            assert node[name.removesuffix("s")]["step"] == "wait"
+            resume(service)
+            assert service.node(uuid)["reservation"] == "c1"
+            service.work()
+            node = service.node(uuid)
+            assert (state_of(node), node[name.removesuffix("s")]) == ((state, None), {})
+            assert events(service, f"{verb}_step_start")[-1] == "Step vendor.log_passthrough begins"
 
 
-@pytest.mark.parametrize(
-    ("state", "verb", "name", "held"),
-    [
+def test_holding(service: Service, uuid: str, row: Rows) -> None:
+    for state, verb, name, held in [
         ("manageable", "clean", "clean_steps", "clean hold"),
         ("active", "service", "service_steps", "service hold"),
         ("available", "active", "deploy_steps", "deploy hold"),
-    ],
-)
-def test_holding(service: Service, uuid: str, state: str, verb: str, name: str, held: str) -> None:
-    put_into(service, uuid, state)
-    hold = {**HOLD_STEP, "args": {}, "priority": 200} if name == "deploy_steps" else HOLD_STEP
-    node = do(service, verb, **{name: [hold] if name == "deploy_steps" else [hold, LOG_STEP]})
-    assert (node["provision_state"], node["reservation"]) == (held, None)
-    ask(service, "unhold")
-    service.work()
-    assert service.node(uuid)["provision_state"] == ("active" if name == "deploy_steps" else state)
+    ]:
+        with row(state, verb, name, held):
+            put_into(service, uuid, state)
+            hold = {**HOLD_STEP, "args": {}, "priority": 200} if name == "deploy_steps" else HOLD_STEP
+            node = do(service, verb, **{name: [hold] if name == "deploy_steps" else [hold, LOG_STEP]})
+            assert (node["provision_state"], node["reservation"]) == (held, None)
+            ask(service, "unhold")
+            service.work()
+            assert service.node(uuid)["provision_state"] == ("active" if name == "deploy_steps" else state)
 
 
 @pytest.mark.parametrize(

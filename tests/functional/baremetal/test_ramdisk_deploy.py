@@ -13,6 +13,7 @@ from tests.functional.baremetal.provisioning import ask, do, state_of
 from tests.functional.compute.test_servers import add_flavor, add_image, boot, show
 from tests.functional.conductor.test_orphans import ORPHANS, die
 from tests.leaks import WATCH
+from tests.restored import Rows
 from tests.service import Service, fault
 
 ISO = "http://images.example.com/rescue.iso"
@@ -82,9 +83,8 @@ def test_power_that_must_stay_on(service: Service, node: str, journal: list[str]
     assert journal == ["clean_up_instance", "rebooting"]
 
 
-@pytest.mark.parametrize(
-    ("info", "text"),
-    [
+def test_what_cannot_be_booted_is_refused(service: Service, node: str, row: Rows) -> None:
+    for info, text in [
         ({}, "instance_info/boot_iso is missing: the URL (http or https) of the ISO image"),
         ({"kernel": ISO, "ramdisk": ISO}, "Of kernel and ramdisk no ISO is built here"),
         ({"boot_iso": 7}, "instance_info/boot_iso has to be a URL of up to 2048 characters"),
@@ -97,15 +97,14 @@ def test_power_that_must_stay_on(service: Service, node: str, journal: list[str]
         ({"boot_iso": "/a.iso"}, "with one of these schemes: http, https"),
         ({"boot_iso": "http:///a.iso"}, "with one of these schemes: http, https"),
         ({"boot_iso": ISO, "image_source": ISO}, "an image_source and a boot_iso, of which one has to go"),
-    ],
-)
-def test_what_cannot_be_booted_is_refused(service: Service, node: str, info: dict[str, Any], text: str) -> None:
-    service.patch(node, ("replace", "/instance_info", info))
-    assert text in fault(ask(service, "active", status=400))
-    report = service.baremetal("GET", f"/nodes/{node}/validate").json
-    assert report["deploy"]["result"] is False
-    assert text in report["deploy"]["reason"]
-    assert state_of(service.node(node)) == ("available", None)
+    ]:
+        with row(info, text):
+            service.patch(node, ("replace", "/instance_info", info))
+            assert text in fault(ask(service, "active", status=400))
+            report = service.baremetal("GET", f"/nodes/{node}/validate").json
+            assert report["deploy"]["result"] is False
+            assert text in report["deploy"]["reason"]
+            assert state_of(service.node(node)) == ("available", None)
 
 
 def test_a_boot_server_decides_what_is_booted(service: Service, node: str) -> None:
@@ -206,23 +205,19 @@ def test_a_server_that_runs_from_memory(service: Service, node: str) -> None:
     assert state_of(service.node(node)) == ("available", None)
 
 
-@pytest.mark.parametrize(
-    ("deploy_interface", "instance_info", "reason"),
-    [
+def test_machines_with_ipmi(database_url: str, row: Rows) -> None:
+    """They boot from the network, and what a boot server has for them is its own affair."""
+    for deploy_interface, instance_info, reason in [
         ("ramdisk", {}, None),
         ("ramdisk", {"kernel": ISO, "ramdisk": ISO}, None),
         ("ramdisk", {"boot_iso": ISO}, "The boot interface 'ipxe' cannot boot instance_info/boot_iso"),
         ("direct", {"image_source": ISO}, "checksum"),
-    ],
-)
-def test_machines_with_ipmi(
-    database_url: str, deploy_interface: str, instance_info: dict[str, str], reason: str | None
-) -> None:
-    """They boot from the network, and what a boot server has for them is its own affair."""
-    with Service(database_url, DEFAULT={"enabled_hardware_types": ["fake-hardware", "ipmi"]}) as service:
-        service.add_conductor("c1")
-        fields = {"deploy_interface": deploy_interface, "instance_info": instance_info}
-        service.baremetal("POST", "/nodes", {"driver": "ipmi", "name": "n1", **fields})
-        said = service.baremetal("GET", "/nodes/n1/validate").json["deploy"]
-    assert said["result"] is (reason is None)
-    assert reason is None or reason in said["reason"]
+    ]:
+        with row(deploy_interface, instance_info, reason):
+            with Service(database_url, DEFAULT={"enabled_hardware_types": ["fake-hardware", "ipmi"]}) as service:
+                service.add_conductor("c1")
+                fields = {"deploy_interface": deploy_interface, "instance_info": instance_info}
+                service.baremetal("POST", "/nodes", {"driver": "ipmi", "name": "n1", **fields})
+                said = service.baremetal("GET", "/nodes/n1/validate").json["deploy"]
+            assert said["result"] is (reason is None)
+            assert reason is None or reason in said["reason"]

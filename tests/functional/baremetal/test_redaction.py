@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.functional.baremetal.fleet import SEEN, Fleet, customized, shared
+from tests.restored import Rows
 from tests.service import Service
 
 REDACTED = {
@@ -42,12 +43,13 @@ def fields(node: dict[str, Any]) -> dict[str, Any]:
     return {name: node[name] for name in REDACTED if name in node}
 
 
-@pytest.mark.parametrize("path", ["/nodes/detail", "/nodes?detail=true", f"/nodes?fields=name,{','.join(REDACTED)}"])
-def test_owners_see_what_lessees_do_not(secrets: Fleet, path: str) -> None:
-    nodes = {node["name"]: fields(node) for node in secrets.ask("GET", path).json["nodes"]}
-    assert nodes == {"mine": SHOWN, "lent": SHOWN, "leased": REDACTED}
-    everything = secrets.service.baremetal("GET", path, headers={"X-Roles": "reader"}).json["nodes"]
-    assert [fields(node) for node in everything] == [SHOWN] * 5
+def test_owners_see_what_lessees_do_not(secrets: Fleet, row: Rows) -> None:
+    for path in ["/nodes/detail", "/nodes?detail=true", f"/nodes?fields=name,{','.join(REDACTED)}"]:
+        with row(path):
+            nodes = {node["name"]: fields(node) for node in secrets.ask("GET", path).json["nodes"]}
+            assert nodes == {"mine": SHOWN, "lent": SHOWN, "leased": REDACTED}
+            everything = secrets.service.baremetal("GET", path, headers={"X-Roles": "reader"}).json["nodes"]
+            assert [fields(node) for node in everything] == [SHOWN] * 5
 
 
 def test_single_nodes_are_redacted_alike(secrets: Fleet) -> None:
@@ -84,18 +86,22 @@ def test_a_rule_decides_for_owners_and_lessees(database_url: str, tmp_path: Path
         assert fleet.ask("GET", "/nodes/mine").json["driver_info"] == SHOWN["driver_info"]
 
 
-@pytest.mark.parametrize("strategy", ["none", "noauth2"])
-def test_secrets_are_shown_to_those_whom_a_rule_names(database_url: str, tmp_path: Path, strategy: str) -> None:
-    file = tmp_path / "policy.yaml"
-    file.write_text('"show_password": "@"\n"show_instance_secrets": "@"\n')
-    options: dict[str, Any] = {"oslo_policy": {"policy_file": str(file)}, "api": {"auth_strategy": strategy}}
-    with Service(database_url, **options) as service:
-        service.add_conductor("host")
-        uuid = service.add_node("node")
-        service.set_columns(uuid, driver_info={"password": "planted"}, instance_info={"secret_key": "shown"})
-        for node in (service.node(uuid), service.baremetal("GET", "/nodes/detail").json["nodes"][0]):
-            assert (node["driver_info"], node["instance_info"]) == ({"password": "planted"}, {"secret_key": "shown"})
-            assert "last_power_state_change" in node["driver_internal_info"]
+def test_secrets_are_shown_to_those_whom_a_rule_names(database_url: str, tmp_path: Path, row: Rows) -> None:
+    for strategy in ["none", "noauth2"]:
+        with row(strategy):
+            file = tmp_path / "policy.yaml"
+            file.write_text('"show_password": "@"\n"show_instance_secrets": "@"\n')
+            options: dict[str, Any] = {"oslo_policy": {"policy_file": str(file)}, "api": {"auth_strategy": strategy}}
+            with Service(database_url, **options) as service:
+                service.add_conductor("host")
+                uuid = service.add_node("node")
+                service.set_columns(uuid, driver_info={"password": "planted"}, instance_info={"secret_key": "shown"})
+                for node in (service.node(uuid), service.baremetal("GET", "/nodes/detail").json["nodes"][0]):
+                    assert (node["driver_info"], node["instance_info"]) == (
+                        {"password": "planted"},
+                        {"secret_key": "shown"},
+                    )
+                    assert "last_power_state_change" in node["driver_internal_info"]
 
 
 def test_redaction_costs_no_statements(database_url: str) -> None:

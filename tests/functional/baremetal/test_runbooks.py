@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import select
 
 from baremetal_sched.db.models import NodeWork
+from tests.restored import Rows
 from tests.service import Service, fault
 
 STEP = {"interface": "bios", "step": "factory_reset", "args": {}, "order": 1}
@@ -51,9 +52,8 @@ def test_create_and_show(service: Service) -> None:
     assert set(runbook) - set(older) == {"description", "traits"}
 
 
-@pytest.mark.parametrize(
-    ("body", "version"),
-    [
+def test_bodies_that_do_not_fit_are_400(service: Service, row: Rows) -> None:
+    for body, version in [
         ({"name": "my runbook"}, 115),
         ({"name": "n" * 256}, 115),
         ({"name": "cccccccc-0000-4000-8000-000000000000"}, 115),
@@ -72,12 +72,11 @@ def test_create_and_show(service: Service) -> None:
         ({"owner": "somebody"}, 115),
         ({"owner": 1}, 115),
         ({"uuid": "x"}, 115),
-    ],
-)
-def test_bodies_that_do_not_fit_are_400(service: Service, body: dict[str, Any], version: int) -> None:
-    whole = {"name": "CUSTOM_A", "steps": [STEP], **body}
-    service.baremetal("POST", "/runbooks", whole, version=f"1.{version}", status=400)
-    assert names(service) == []
+    ]:
+        with row(body, version):
+            whole = {"name": "CUSTOM_A", "steps": [STEP], **body}
+            service.baremetal("POST", "/runbooks", whole, version=f"1.{version}", status=400)
+            assert names(service) == []
 
 
 def test_names_and_uuids_are_taken_once(service: Service) -> None:
@@ -251,18 +250,20 @@ def test_cleaning_by_a_runbook(service: Service, uuid: str) -> None:
     assert service.steps_done(uuid) == ["bios.factory_reset", "bios.apply_configuration"] * 2
 
 
-@pytest.mark.parametrize(
-    ("own", "asked", "expected"),
-    [(True, {}, True), (True, {"disable_ramdisk": False}, False), (False, {"disable_ramdisk": True}, True)],
-)
 def test_the_request_says_whether_an_agent_is_needed_or_else_the_runbook(
-    service: Service, uuid: str, own: bool, asked: dict[str, bool], expected: bool
+    service: Service, uuid: str, row: Rows
 ) -> None:
-    add(service, disable_ramdisk=own)
-    service.baremetal("PUT", "/runbooks/book/traits/CUSTOM_A")
-    ask(service, "clean", "book", **asked)
-    (arguments,) = service.database.read(lambda session: session.scalars(select(NodeWork.arguments)).all())
-    assert arguments["disable_ramdisk"] is expected
+    for own, asked, expected in [
+        (True, {}, True),
+        (True, {"disable_ramdisk": False}, False),
+        (False, {"disable_ramdisk": True}, True),
+    ]:
+        with row(own, asked, expected):
+            add(service, disable_ramdisk=own)
+            service.baremetal("PUT", "/runbooks/book/traits/CUSTOM_A")
+            ask(service, "clean", "book", **asked)
+            (arguments,) = service.database.read(lambda session: session.scalars(select(NodeWork.arguments)).all())
+            assert arguments["disable_ramdisk"] is expected
 
 
 def test_servicing_by_a_runbook(service: Service, uuid: str) -> None:
@@ -293,24 +294,20 @@ def test_a_step_that_the_machine_lacks_fails(service: Service, uuid: str) -> Non
     assert "does not support this clean step" in node["last_error"]
 
 
-@pytest.mark.parametrize(
-    ("own", "version", "approved", "text"),
-    [
+def test_a_runbook_needs_a_trait_of_the_node(service: Service, uuid: str, row: Rows) -> None:
+    for own, version, approved, text in [
         ([], 115, False, "has no traits configured"),
         (["CUSTOM_X", "CUSTOM_C"], 115, False, "runbook's traits ['CUSTOM_C', 'CUSTOM_X']"),
         (["CUSTOM_X", "CUSTOM_B"], 112, True, ""),
         (["CUSTOM_B"], 111, False, "Please ask an administrator to add it to your node traits"),
-    ],
-)
-def test_a_runbook_needs_a_trait_of_the_node(
-    service: Service, uuid: str, own: list[str], version: int, approved: bool, text: str
-) -> None:
-    add(service, "CUSTOM_RB")
-    service.baremetal("PUT", "/runbooks/CUSTOM_RB/traits", {"traits": own})
-    response = ask(service, "clean", "CUSTOM_RB", version=version, status=202 if approved else 400)
-    if not approved:
-        assert text in fault(response)
-        assert service.node(uuid)["provision_state"] == "manageable"
+    ]:
+        with row(own, version, approved, text):
+            add(service, "CUSTOM_RB")
+            service.baremetal("PUT", "/runbooks/CUSTOM_RB/traits", {"traits": own})
+            response = ask(service, "clean", "CUSTOM_RB", version=version, status=202 if approved else 400)
+            if not approved:
+                assert text in fault(response)
+                assert service.node(uuid)["provision_state"] == "manageable"
 
 
 def test_before_1_112_its_name_is_the_trait(service: Service, uuid: str) -> None:

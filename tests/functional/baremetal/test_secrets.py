@@ -12,6 +12,7 @@ from baremetal_sched.baremetal.inspection import inspection
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Node
 from baremetal_sched.drivers.fake.hardware import FakeVendor
+from tests.restored import Rows
 from tests.service import Service, fault
 
 SECRET = "hunter2"
@@ -28,18 +29,17 @@ DOCUMENT = {
 STEP = {"interface": "bios", "step": "apply_configuration", "args": {"settings": [DOCUMENT]}}
 
 
-@pytest.mark.parametrize(
-    "field", ["driver_info", "instance_info", "driver_internal_info", "clean_step", "deploy_step", "service_step"]
-)
-def test_documents_of_a_node(service: Service, field: str) -> None:
-    uuid = service.add_node("n", power=False)
-    service.set_columns(uuid, **{field: STEP["args"] if field.endswith("_step") else DOCUMENT})
-    for path in ("/nodes/n", "/nodes/detail", f"/nodes?fields={field}", f"/nodes/n?fields={field}"):
-        answer = service.baremetal("GET", path).text
-        assert SECRET not in answer
-        assert "******" in answer
-        assert "console=ttyS0" in answer
-    assert SECRET not in service.patch("n", ("add", "/extra/a", 1)).text
+def test_documents_of_a_node(service: Service, row: Rows) -> None:
+    for field in ["driver_info", "instance_info", "driver_internal_info", "clean_step", "deploy_step", "service_step"]:
+        with row(field):
+            uuid = service.add_node("n", power=False)
+            service.set_columns(uuid, **{field: STEP["args"] if field.endswith("_step") else DOCUMENT})
+            for path in ("/nodes/n", "/nodes/detail", f"/nodes?fields={field}", f"/nodes/n?fields={field}"):
+                answer = service.baremetal("GET", path).text
+                assert SECRET not in answer
+                assert "******" in answer
+                assert "console=ttyS0" in answer
+            assert SECRET not in service.patch("n", ("add", "/extra/a", 1)).text
 
 
 def test_what_is_masked_is_still_there(service: Service) -> None:
@@ -48,21 +48,28 @@ def test_what_is_masked_is_still_there(service: Service) -> None:
     assert kept == DOCUMENT
 
 
-@pytest.mark.parametrize("path", ["/volume/targets", "/volume/targets/{uuid}", "/volume/targets?detail=true"])
-def test_properties_of_volume_targets(service: Service, path: str) -> None:
-    body = {"node_uuid": service.add_node(power=False), "volume_type": "iscsi", "boot_index": 0, "volume_id": "v"}
-    uuid = service.baremetal("POST", "/volume/targets", {**body, "properties": DOCUMENT}).json["uuid"]
-    assert SECRET not in service.baremetal("GET", path.format(uuid=uuid)).text
+def test_properties_of_volume_targets(service: Service, row: Rows) -> None:
+    for path in ["/volume/targets", "/volume/targets/{uuid}", "/volume/targets?detail=true"]:
+        with row(path):
+            body = {
+                "node_uuid": service.add_node(power=False),
+                "volume_type": "iscsi",
+                "boot_index": 0,
+                "volume_id": "v",
+            }
+            uuid = service.baremetal("POST", "/volume/targets", {**body, "properties": DOCUMENT}).json["uuid"]
+            assert SECRET not in service.baremetal("GET", path.format(uuid=uuid)).text
 
 
-@pytest.mark.parametrize("plural", ["deploy_templates", "runbooks"])
-def test_arguments_of_steps(service: Service, plural: str) -> None:
-    step = {**STEP, "priority": 1} if plural == "deploy_templates" else {**STEP, "order": 1}
-    made = service.baremetal("POST", f"/{plural}", {"name": "CUSTOM_A", "steps": [step]})
-    for path in (f"/{plural}/CUSTOM_A", f"/{plural}?detail=true"):
-        answer = service.baremetal("GET", path).text
-        assert SECRET not in made.text + answer
-        assert "apply_configuration" in answer
+def test_arguments_of_steps(service: Service, row: Rows) -> None:
+    for plural in ["deploy_templates", "runbooks"]:
+        with row(plural):
+            step = {**STEP, "priority": 1} if plural == "deploy_templates" else {**STEP, "order": 1}
+            made = service.baremetal("POST", f"/{plural}", {"name": "CUSTOM_A", "steps": [step]})
+            for path in (f"/{plural}/CUSTOM_A", f"/{plural}?detail=true"):
+                answer = service.baremetal("GET", path).text
+                assert SECRET not in made.text + answer
+                assert "apply_configuration" in answer
 
 
 def test_the_inventory(service: Service) -> None:

@@ -9,6 +9,7 @@ from flask import Request
 
 from baremetal_sched.web.authentication.strategy import NoAuth2
 from baremetal_sched.web.caller import Caller
+from tests.restored import Rows
 from tests.service import Service
 
 NOVA = {"X-Auth-Token": "nova:services", "X-Roles": "service", "OpenStack-System-Scope": ""}
@@ -69,18 +70,19 @@ def test_without_it_nova_has_the_nodes_of_its_project(serving: Any) -> None:
     service.baremetal("PUT", f"/nodes/{foreign}/states/provision", {"target": "active"}, headers=NOVA, status=404)
 
 
-@pytest.mark.parametrize("elevated", [False, True])
-def test_nova_claims_in_placement_either_way(serving: Any, elevated: bool) -> None:
-    service = serving(elevated)
-    node = service.add_node()
-    candidates = service.placement("GET", "/allocation_candidates?resources=CUSTOM_GOLD:1", headers=NOVA).json
-    assert [*candidates["provider_summaries"]] == [node]
-    body = {
-        "allocations": {node: {"resources": {"CUSTOM_GOLD": 1}}},
-        "consumer_generation": None,
-        "project_id": "p",
-        "user_id": "u",
-        "consumer_type": "INSTANCE",
-    }
-    service.placement("PUT", f"/allocations/{INSTANCE}", body, headers=NOVA, status=204)
-    service.placement("DELETE", f"/allocations/{INSTANCE}", headers=NOVA, status=204)
+def test_nova_claims_in_placement_either_way(serving: Any, row: Rows) -> None:
+    for elevated in [False, True]:
+        with row(elevated):
+            service = serving(elevated)
+            node = service.add_node()
+            candidates = service.placement("GET", "/allocation_candidates?resources=CUSTOM_GOLD:1", headers=NOVA).json
+            assert [*candidates["provider_summaries"]] == [node]
+            body = {
+                "allocations": {node: {"resources": {"CUSTOM_GOLD": 1}}},
+                "consumer_generation": None,
+                "project_id": "p",
+                "user_id": "u",
+                "consumer_type": "INSTANCE",
+            }
+            service.placement("PUT", f"/allocations/{INSTANCE}", body, headers=NOVA, status=204)
+            service.placement("DELETE", f"/allocations/{INSTANCE}", headers=NOVA, status=204)

@@ -7,6 +7,7 @@ from unittest.mock import Mock
 import pytest
 
 from baremetal_sched.baremetal.nodes import shared_machines
+from tests.restored import Rows
 from tests.service import Service
 
 MACHINE = {"redfish_address": "https://BMC1.example.com", "redfish_system_id": "/redfish/v1/Systems/1"}
@@ -31,9 +32,8 @@ def remarks(service: Service, node: str) -> list[dict[str, str]]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("other", "is_same"),
-    [
+def test_the_same_machine(service: Service, log: Mock, row: Rows) -> None:
+    for other, is_same in [
         ({"redfish_address": "bmc1.example.com/", "redfish_system_id": "/redfish/v1/Systems/1/"}, True),
         ({"redfish_address": "https://bmc1.example.com:443"}, True),  # the only machine there
         ({**MACHINE, "redfish_password": "secret-9"}, True),
@@ -44,16 +44,16 @@ def remarks(service: Service, node: str) -> list[dict[str, str]]:
         ({"redfish_address": "https://[::1", "note": "bmc1.example.com"}, False),
         ({"redfish_address": "https://bmc1.example.com:x"}, True),
         ({}, False),
-    ],
-)
-def test_the_same_machine(service: Service, log: Mock, other: dict[str, Any], is_same: bool) -> None:
-    assert "Warning" not in enrol(service, "n1", MACHINE).headers
-    answer = enrol(service, "n2", other)
-    assert answer.headers.get("Warning") == (f'299 - "{SAYS.format("n1")}"' if is_same else None)
-    assert log.warning.called == is_same
-    for node, theirs in (("n1", "n2"), ("n2", "n1")):
-        said = [each["reason"] for each in remarks(service, node) if each["label"] == "machine"]
-        assert said == ([f"Its {SAYS.format(theirs)}"] if is_same else [])
+    ]:
+        with row(other, is_same):
+            log.reset_mock()
+            assert "Warning" not in enrol(service, "n1", MACHINE).headers
+            answer = enrol(service, "n2", other)
+            assert answer.headers.get("Warning") == (f'299 - "{SAYS.format("n1")}"' if is_same else None)
+            assert log.warning.called == is_same
+            for node, theirs in (("n1", "n2"), ("n2", "n1")):
+                said = [each["reason"] for each in remarks(service, node) if each["label"] == "machine"]
+                assert said == ([f"Its {SAYS.format(theirs)}"] if is_same else [])
 
 
 def test_when_driver_info_is_changed(service: Service, log: Mock) -> None:

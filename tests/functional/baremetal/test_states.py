@@ -12,6 +12,7 @@ from baremetal_sched.drivers.fake.hardware import FakePower
 from baremetal_sched.drivers.interfaces.hardware import ManagementInterface
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Effect, Machine
+from tests.restored import Rows
 from tests.service import Service, fault
 
 IMAGE = {"device_type": "cdrom", "image_url": "http://images/a"}
@@ -55,20 +56,18 @@ def test_a_request_is_noted_and_then_done_by_the_owner(service: Service, uuid: s
     assert service.inventory(uuid)["CUSTOM_GOLD"]["reserved"] == 0
 
 
-@pytest.mark.parametrize(
-    ("target", "state"),
-    [
+def test_every_target(service: Service, uuid: str, row: Rows) -> None:
+    for target, state in [
         ("power on", "power on"),
         ("power off", "power off"),
         ("rebooting", "power on"),
         ("soft power off", "power off"),
         ("soft rebooting", "power on"),
-    ],
-)
-def test_every_target(service: Service, uuid: str, target: str, state: str) -> None:
-    service.baremetal("PUT", "/nodes/n1/states/power", {"target": target, "timeout": 5}, status=202)
-    service.work()
-    assert service.node(uuid)["power_state"] == state
+    ]:
+        with row(target, state):
+            service.baremetal("PUT", "/nodes/n1/states/power", {"target": target, "timeout": 5}, status=202)
+            service.work()
+            assert service.node(uuid)["power_state"] == state
 
 
 def test_a_timeout_may_be_given_in_digits(service: Service, uuid: str) -> None:
@@ -77,9 +76,8 @@ def test_a_timeout_may_be_given_in_digits(service: Service, uuid: str) -> None:
     assert service.node(uuid)["power_state"] == "power on"
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_what_cannot_be_is_400(service: Service, uuid: str, row: Rows) -> None:
+    for body in [
         {},
         {"target": None},
         {"target": "on"},
@@ -89,11 +87,10 @@ def test_a_timeout_may_be_given_in_digits(service: Service, uuid: str) -> None:
         {"target": "power on", "timeout": "0"},
         {"target": "power on", "timeout": 2**31},
         {"target": "power on", "x": 1},
-    ],
-)
-def test_what_cannot_be_is_400(service: Service, uuid: str, body: dict) -> None:
-    assert fault(service.baremetal("PUT", "/nodes/n1/states/power", body, status=400))
-    assert service.node(uuid)["reservation"] is None
+    ]:
+        with row(body):
+            assert fault(service.baremetal("PUT", "/nodes/n1/states/power", body, status=400))
+            assert service.node(uuid)["reservation"] is None
 
 
 def test_versions_of_power(service: Service, uuid: str) -> None:
@@ -151,45 +148,44 @@ def test_when_the_power_changed(service: Service, uuid: str) -> None:
     assert [changed_by(target) for target in wanted] == [True, False, True, False, True, True, True]
 
 
-@pytest.mark.parametrize("driver", ["fake-hardware", "manual-management"])
-@pytest.mark.parametrize(
-    ("path", "target", "failed", "method"),
-    [
-        ("boot_mode", "uefi", "Failed to change boot mode to 'uefi'", "set_boot_mode"),
-        ("secure_boot", True, "Failed to change secure_boot state to 'True'", "set_secure_boot_state"),
-    ],
-)
-def test_what_a_machine_cannot_change_is_said_by_the_node(
-    service: Service, driver: str, path: str, target: str | bool, failed: str, method: str
-) -> None:
-    service.baremetal("POST", "/nodes", {"driver": driver, "name": "n1"})
-    service.baremetal("PUT", f"/nodes/n1/states/{path}", {"target": target}, status=202)
-    service.work()
-    node = service.node("n1")
-    assert node["last_error"] == f"{failed}: Driver {driver} does not support {method} (disabled or not implemented)."
-    assert (node["boot_mode"], node["secure_boot"]) == (None, None)
+def test_what_a_machine_cannot_change_is_said_by_the_node(service: Service, row: Rows) -> None:
+    for driver in ["fake-hardware", "manual-management"]:
+        for path, target, failed, method in [
+            ("boot_mode", "uefi", "Failed to change boot mode to 'uefi'", "set_boot_mode"),
+            ("secure_boot", True, "Failed to change secure_boot state to 'True'", "set_secure_boot_state"),
+        ]:
+            with row(driver, path, target, failed, method):
+                service.baremetal("POST", "/nodes", {"driver": driver, "name": "n1"})
+                service.baremetal("PUT", f"/nodes/n1/states/{path}", {"target": target}, status=202)
+                service.work()
+                node = service.node("n1")
+                assert (
+                    node["last_error"]
+                    == f"{failed}: Driver {driver} does not support {method} (disabled or not implemented)."
+                )
+                assert (node["boot_mode"], node["secure_boot"]) == (None, None)
 
 
-@pytest.mark.parametrize(("path", "target"), [("boot_mode", "uefi"), ("secure_boot", True)])
 def test_a_machine_that_can_is_in_its_new_mode_and_forgets_the_last_error(
-    service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch, path: str, target: str | bool
+    service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch, row: Rows
 ) -> None:
-    monkeypatch.setitem(registry.LOADED, ("management", "fake"), _Obedient())
-    service.set_columns(uuid, last_error="before")
-    service.baremetal("PUT", f"/nodes/n1/states/{path}", {"target": target}, status=202)
-    service.work()
-    node = service.node(uuid)
-    assert (node[path], node["last_error"]) == (target, None)
+    for path, target in [("boot_mode", "uefi"), ("secure_boot", True)]:
+        with row(path, target):
+            monkeypatch.setitem(registry.LOADED, ("management", "fake"), _Obedient())
+            service.set_columns(uuid, last_error="before")
+            service.baremetal("PUT", f"/nodes/n1/states/{path}", {"target": target}, status=202)
+            service.work()
+            node = service.node(uuid)
+            assert (node[path], node["last_error"]) == (target, None)
 
 
-@pytest.mark.parametrize(("method", "body", "doing"), [("POST", IMAGE, "attach"), ("DELETE", None, "detach")])
-def test_a_machine_without_virtual_media_says_so_in_its_last_error(
-    service: Service, method: str, body: object, doing: str
-) -> None:
-    service.baremetal("POST", "/nodes", {"driver": "manual-management", "name": "n1"})
-    service.baremetal(method, "/nodes/n1/vmedia", body, status=204)
-    service.work()
-    assert f"does not support {doing}_virtual_media" in service.node("n1")["last_error"]
+def test_a_machine_without_virtual_media_says_so_in_its_last_error(service: Service, row: Rows) -> None:
+    for method, body, doing in [("POST", IMAGE, "attach"), ("DELETE", None, "detach")]:
+        with row(method, body, doing):
+            service.baremetal("POST", "/nodes", {"driver": "manual-management", "name": "n1"})
+            service.baremetal(method, "/nodes/n1/vmedia", body, status=204)
+            service.work()
+            assert f"does not support {doing}_virtual_media" in service.node("n1")["last_error"]
 
 
 def test_no_logical_disks_can_be_wanted_of_any_machine(service: Service) -> None:

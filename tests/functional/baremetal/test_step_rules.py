@@ -8,6 +8,7 @@ import pytest
 from webtest import TestResponse
 
 from tests.functional.baremetal.test_access import MANAGERS, MEMBERS, as_project
+from tests.restored import Rows
 from tests.service import Service, fault
 
 RESET = {"interface": "bios", "step": "factory_reset"}
@@ -48,23 +49,19 @@ def in_order(*steps: dict[str, Any]) -> list[dict[str, Any]]:
     return [{**step, "args": {}, "order": order} for order, step in enumerate(steps)]
 
 
-@pytest.mark.parametrize(
-    ("state", "body", "status"),
-    [
+def test_a_step_with_a_rule_is_refused_to_who_does_not_meet_it(ruled: Service, row: Rows) -> None:
+    for state, body, status in [
         ("manageable", {"target": "clean", "clean_steps": [LOG, RESET]}, 202),
         ("active", {"target": "service", "service_steps": [RESET]}, 202),
         ("available", {"target": "active", "deploy_steps": [{**RESET, "args": {}, "priority": 0}]}, 202),
         ("active", {"target": "rebuild", "deploy_steps": [{**RESET, "args": {}, "priority": 10}]}, 202),
         ("available", {"target": "clean", "clean_steps": [RESET]}, 400),
         ("available", {"target": "manage", "clean_steps": [RESET]}, 400),
-    ],
-)
-def test_a_step_with_a_rule_is_refused_to_who_does_not_meet_it(
-    ruled: Service, state: str, body: dict[str, Any], status: int
-) -> None:
-    ruled.set_columns(ruled.node("owned")["uuid"], provision_state=state)
-    assert fault(provision(ruled, body, 403)) == NO_RESET
-    provision(ruled, body, status, roles=f"{MANAGERS},firmware")
+    ]:
+        with row(state, body, status):
+            ruled.set_columns(ruled.node("owned")["uuid"], provision_state=state)
+            assert fault(provision(ruled, body, 403)) == NO_RESET
+            provision(ruled, body, status, roles=f"{MANAGERS},firmware")
 
 
 def test_every_refused_step_is_named_once(ruled: Service) -> None:
@@ -82,10 +79,11 @@ def test_a_step_without_a_rule_is_free(ruled: Service) -> None:
     provision(ruled, {"target": "clean", "clean_steps": [LOG]}, 400)
 
 
-@pytest.mark.parametrize("steps", [7, "x", [7], [{"interface": "bios"}], [{"interface": [], "step": {}}]])
-def test_steps_that_are_none_are_the_schemas_to_refuse(ruled: Service, steps: Any) -> None:
-    ruled.set_columns(ruled.node("owned")["uuid"], provision_state="manageable")
-    provision(ruled, {"target": "clean", "clean_steps": steps}, 400)
+def test_steps_that_are_none_are_the_schemas_to_refuse(ruled: Service, row: Rows) -> None:
+    for steps in [7, "x", [7], [{"interface": "bios"}], [{"interface": [], "step": {}}]]:
+        with row(steps):
+            ruled.set_columns(ruled.node("owned")["uuid"], provision_state="manageable")
+            provision(ruled, {"target": "clean", "clean_steps": steps}, 400)
 
 
 def test_runbooks_are_made_of_steps_that_their_author_may_do(ruled: Service) -> None:
@@ -116,24 +114,23 @@ def test_a_changed_runbook_is_asked_about_if_its_steps_change(ruled: Service) ->
     change(roles, 200, "/steps/-", added)
 
 
-@pytest.mark.parametrize(("approved", "status"), [({}, 403), ({"public": True}, 202), ({"owner": None}, 202)])
-def test_runbooks_of_a_project_are_asked_about_when_they_are_used(
-    ruled: Service, approved: dict[str, Any], status: int
-) -> None:
-    book = {"name": "CUSTOM_BOOK", "steps": in_order(RESET)}
-    as_project(ruled, "owners", f"{MANAGERS},firmware", "POST", "/runbooks", book, status=201)
-    ruled.baremetal("PUT", "/runbooks/CUSTOM_BOOK/traits", {"traits": ["CUSTOM_BOOK"]}, status=204)
-    ruled.baremetal("PUT", "/nodes/owned/traits", {"traits": ["CUSTOM_BOOK"]}, status=204)
-    for field, value in approved.items():
-        patch = [{"op": "add", "path": f"/{field}", "value": value}]
-        ruled.baremetal("PATCH", "/runbooks/CUSTOM_BOOK", patch)
-    ruled.set_columns(ruled.node("owned")["uuid"], provision_state="manageable")
-    body = {"target": "clean", "runbook": "CUSTOM_BOOK"}
-    answer = provision(ruled, body, status, roles=MEMBERS)
-    if status == 403:
-        assert fault(answer) == NO_RESET
-        assert ruled.node("owned")["provision_state"] == "manageable"
-        provision(ruled, body, 202, roles=f"{MEMBERS},firmware")
+def test_runbooks_of_a_project_are_asked_about_when_they_are_used(ruled: Service, row: Rows) -> None:
+    for approved, status in [({}, 403), ({"public": True}, 202), ({"owner": None}, 202)]:
+        with row(approved, status):
+            book = {"name": "CUSTOM_BOOK", "steps": in_order(RESET)}
+            as_project(ruled, "owners", f"{MANAGERS},firmware", "POST", "/runbooks", book, status=201)
+            ruled.baremetal("PUT", "/runbooks/CUSTOM_BOOK/traits", {"traits": ["CUSTOM_BOOK"]}, status=204)
+            ruled.baremetal("PUT", "/nodes/owned/traits", {"traits": ["CUSTOM_BOOK"]}, status=204)
+            for field, value in approved.items():
+                patch = [{"op": "add", "path": f"/{field}", "value": value}]
+                ruled.baremetal("PATCH", "/runbooks/CUSTOM_BOOK", patch)
+            ruled.set_columns(ruled.node("owned")["uuid"], provision_state="manageable")
+            body = {"target": "clean", "runbook": "CUSTOM_BOOK"}
+            answer = provision(ruled, body, status, roles=MEMBERS)
+            if status == 403:
+                assert fault(answer) == NO_RESET
+                assert ruled.node("owned")["provision_state"] == "manageable"
+                provision(ruled, body, 202, roles=f"{MEMBERS},firmware")
 
 
 def test_without_authentication_nobody_is_asked(database_url: str, tmp_path: Path) -> None:

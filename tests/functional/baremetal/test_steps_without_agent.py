@@ -1,11 +1,10 @@
 """Cleaning and servicing machines on which there is no agent: only steps that need none."""
 
-from typing import Any
-
 import pytest
 
 from baremetal_sched.drivers.fake.provisioning import FakeDeploy
 from tests.functional.baremetal.provisioning import LOG_STEP, RESET_STEP, do, enrol, put_into, state_of
+from tests.restored import Rows
 from tests.service import Service
 
 ON_STEP = {"interface": "power", "step": "power_on"}
@@ -24,15 +23,19 @@ def agentless(uuid: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return uuid
 
 
-@pytest.mark.parametrize(("state", "verb"), [("manageable", "provide"), ("active", "deleted")])
-def test_automated_cleaning_fails_at_once(service: Service, agentless: str, state: str, verb: str) -> None:
-    put_into(service, agentless, state)
-    node = do(service, verb)
-    assert state_of(node) == ("clean failed", "available")
-    assert "automated cleaning needs an agent on the machine, and its deploy interface 'fake'" in node["last_error"]
-    assert "--no-automated-clean" in node["last_error"]
-    assert (node["maintenance"], node["fault"], node["reservation"]) == (False, None, None)
-    assert not service.steps_done(agentless)
+def test_automated_cleaning_fails_at_once(service: Service, agentless: str, row: Rows) -> None:
+    for state, verb in [("manageable", "provide"), ("active", "deleted")]:
+        with row(state, verb):
+            put_into(service, agentless, state)
+            node = do(service, verb)
+            assert state_of(node) == ("clean failed", "available")
+            assert (
+                "automated cleaning needs an agent on the machine, and its deploy interface 'fake'"
+                in node["last_error"]
+            )
+            assert "--no-automated-clean" in node["last_error"]
+            assert (node["maintenance"], node["fault"], node["reservation"]) == (False, None, None)
+            assert not service.steps_done(agentless)
 
 
 def test_the_way_out_is_to_clean_nothing(service: Service, agentless: str) -> None:
@@ -43,14 +46,15 @@ def test_the_way_out_is_to_clean_nothing(service: Service, agentless: str) -> No
     assert state_of(do(service, "provide")) == ("available", None)
 
 
-@pytest.mark.parametrize("step", [RESET_STEP, LOG_STEP, WAIT_STEP])
-def test_a_clean_step_that_needs_an_agent_is_refused(service: Service, agentless: str, step: dict[str, Any]) -> None:
-    put_into(service, agentless, "manageable")
-    node = do(service, "clean", clean_steps=[ON_STEP, step])
-    assert state_of(node) == ("clean failed", "manageable")
-    name = f"{step['interface']}.{step['step']}"
-    assert f"Cannot clean node {agentless}: {name} needs an agent on the machine" in node["last_error"]
-    assert node["power_state"] != "power on"
+def test_a_clean_step_that_needs_an_agent_is_refused(service: Service, agentless: str, row: Rows) -> None:
+    for step in [RESET_STEP, LOG_STEP, WAIT_STEP]:
+        with row(step):
+            put_into(service, agentless, "manageable")
+            node = do(service, "clean", clean_steps=[ON_STEP, step])
+            assert state_of(node) == ("clean failed", "manageable")
+            name = f"{step['interface']}.{step['step']}"
+            assert f"Cannot clean node {agentless}: {name} needs an agent on the machine" in node["last_error"]
+            assert node["power_state"] != "power on"
 
 
 def test_steps_that_need_none_are_done(service: Service, agentless: str) -> None:
@@ -68,10 +72,11 @@ def test_servicing_without_an_agent(service: Service, agentless: str) -> None:
     assert service.steps_done(agentless) == ["vendor.log_passthrough"]
 
 
-@pytest.mark.parametrize("kind", ["clean", "service"])
-def test_disable_ramdisk_refuses_what_needs_one(service: Service, uuid: str, kind: str) -> None:
-    put_into(service, uuid, "manageable" if kind == "clean" else "active")
-    step = RESET_STEP if kind == "clean" else {"interface": "vendor", "step": "trigger_servicewait"}
-    node = do(service, kind, disable_ramdisk=True, **{f"{kind}_steps": [step]})
-    assert node["provision_state"] == f"{kind} failed"
-    assert "it requires booting a ramdisk): leave disable_ramdisk out" in node["last_error"]
+def test_disable_ramdisk_refuses_what_needs_one(service: Service, uuid: str, row: Rows) -> None:
+    for kind in ["clean", "service"]:
+        with row(kind):
+            put_into(service, uuid, "manageable" if kind == "clean" else "active")
+            step = RESET_STEP if kind == "clean" else {"interface": "vendor", "step": "trigger_servicewait"}
+            node = do(service, kind, disable_ramdisk=True, **{f"{kind}_steps": [step]})
+            assert node["provision_state"] == f"{kind} failed"
+            assert "it requires booting a ramdisk): leave disable_ramdisk out" in node["last_error"]

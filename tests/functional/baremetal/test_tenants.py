@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.functional.baremetal.fleet import NODES, SECRETS, SEEN, Fleet, customized, shared
+from tests.restored import Rows
 from tests.service import fault
 
 UNKNOWN = "11111111-1111-4111-8111-111111111111"
@@ -152,15 +151,14 @@ def deploy(fleet: Fleet, name: str, **asked: Any) -> Any:
     return seen[0], fleet.service.node(fleet.uuids[name])["lessee"]
 
 
-@pytest.mark.parametrize(
-    ("source", "expected"), [("instance", "users"), ("request", "ours"), ("none", None), (None, "users")]
-)
-def test_who_a_node_is_deployed_for_leases_it(database_url: str, source: str | None, expected: str | None) -> None:
-    options = {} if source is None else {"automatic_lessee_source": source}
-    with shared(database_url, conductor=options) as fleet:
-        image = {"image_source": "http://images/a", "image_checksum": "0" * 32, "project_id": "users"}
-        fleet.service.set_columns(fleet.uuids["mine"], instance_info=image)
-        assert deploy(fleet, "mine") == (expected, None)
+def test_who_a_node_is_deployed_for_leases_it(database_url: str, row: Rows) -> None:
+    for source, expected in [("instance", "users"), ("request", "ours"), ("none", None), (None, "users")]:
+        with row(source, expected):
+            options = {} if source is None else {"automatic_lessee_source": source}
+            with shared(database_url, conductor=options) as fleet:
+                image = {"image_source": "http://images/a", "image_checksum": "0" * 32, "project_id": "users"}
+                fleet.service.set_columns(fleet.uuids["mine"], instance_info=image)
+                assert deploy(fleet, "mine") == (expected, None)
 
 
 def test_a_lessee_stays_and_may_be_switched_off(database_url: str) -> None:

@@ -1,10 +1,9 @@
 """/v1/nodes/{node}/traits, and the trait filters of the node lists."""
 
-from typing import Any
-
 import pytest
 
 from tests.built_once import built_once
+from tests.restored import Rows
 from tests.service import Service, fault
 
 FIFTY = [f"CUSTOM_N{number:02}" for number in range(50)]
@@ -51,13 +50,14 @@ def test_the_list_on_request(service: Service, uuid: str) -> None:
     service.baremetal("PUT", "/nodes/t1/traits", {"traits": []}, headers={"Prefer": "return=minimal"}, status=204)
 
 
-@pytest.mark.parametrize("body", [None, {}])
-def test_add_one(service: Service, uuid: str, body: Any) -> None:
-    response = service.baremetal("PUT", "/nodes/t1/traits/CUSTOM_A", body, status=204)
-    assert response.headers["Location"] == "http://localhost/baremetal/v1/nodes/t1/traits/CUSTOM_A"
-    service.baremetal("PUT", f"/nodes/{uuid}/traits/CUSTOM_A", status=204)
-    service.baremetal("PUT", "/nodes/t1/traits/HW_CPU_X86_VMX", status=204)
-    assert traits(service) == ["CUSTOM_A", "HW_CPU_X86_VMX"]
+def test_add_one(service: Service, uuid: str, row: Rows) -> None:
+    for body in [None, {}]:
+        with row(body):
+            response = service.baremetal("PUT", "/nodes/t1/traits/CUSTOM_A", body, status=204)
+            assert response.headers["Location"] == "http://localhost/baremetal/v1/nodes/t1/traits/CUSTOM_A"
+            service.baremetal("PUT", f"/nodes/{uuid}/traits/CUSTOM_A", status=204)
+            service.baremetal("PUT", "/nodes/t1/traits/HW_CPU_X86_VMX", status=204)
+            assert traits(service) == ["CUSTOM_A", "HW_CPU_X86_VMX"]
 
 
 def test_remove(service: Service, uuid: str) -> None:
@@ -72,9 +72,8 @@ def test_remove(service: Service, uuid: str) -> None:
     assert traits(service) == []
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_names_that_are_no_traits(service: Service, uuid: str, row: Rows) -> None:
+    for name in [
         "custom_a",
         "CUSTOM_",
         "CUSTOM-A",
@@ -85,18 +84,16 @@ def test_remove(service: Service, uuid: str) -> None:
         "CUSTOM_A%0A",
         "CUSTOM_A,CUSTOM_B",
         "CUSTOM_" + "X" * 249,
-    ],
-)
-def test_names_that_are_no_traits(service: Service, uuid: str, name: str) -> None:
-    for ident in ("t1", "nosuch"):
-        response = service.baremetal("PUT", f"/nodes/{ident}/traits/{name}", status=400)
-        assert fault(response).startswith("Schema error for trait: '")
-    assert traits(service) == []
+    ]:
+        with row(name):
+            for ident in ("t1", "nosuch"):
+                response = service.baremetal("PUT", f"/nodes/{ident}/traits/{name}", status=400)
+                assert fault(response).startswith("Schema error for trait: '")
+            assert traits(service) == []
 
 
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
+def test_lists_that_cannot_be(service: Service, uuid: str, row: Rows) -> None:
+    for body, message in [
         (None, "A single node trait may be added via PUT"),
         ({}, "A single node trait may be added via PUT"),
         ([], "[] is not of type 'object'"),
@@ -108,19 +105,19 @@ def test_names_that_are_no_traits(service: Service, uuid: str, name: str) -> Non
         ({"traits": ["CUSTOM_NL\n"]}, "is not a valid trait. Did you mean CUSTOM_NL?"),
         ({"traits": ["CUSTOM_" + "X" * 249]}, "is too long"),
         ({"traits": ["CUSTOM_A"], "x": 1}, "Additional properties are not allowed ('x' unexpected)"),
-    ],
-)
-def test_lists_that_cannot_be(service: Service, uuid: str, body: Any, message: str) -> None:
-    service.baremetal("PUT", "/nodes/t1/traits/CUSTOM_KEPT")
-    assert message in fault(service.baremetal("PUT", "/nodes/t1/traits", body, status=400))
-    assert traits(service) == ["CUSTOM_KEPT"]
+    ]:
+        with row(body, message):
+            service.baremetal("PUT", "/nodes/t1/traits/CUSTOM_KEPT")
+            assert message in fault(service.baremetal("PUT", "/nodes/t1/traits", body, status=400))
+            assert traits(service) == ["CUSTOM_KEPT"]
 
 
-@pytest.mark.parametrize("body", [{"traits": ["CUSTOM_A"]}, {"x": 1}, [1], "x"])
-def test_adding_one_takes_no_body(service: Service, uuid: str, body: Any) -> None:
-    service.baremetal("PUT", "/nodes/t1/traits/CUSTOM_A", body, status=400)
-    service.baremetal("DELETE", "/nodes/t1/traits/CUSTOM_A", {"x": 1}, status=400)
-    assert traits(service) == []
+def test_adding_one_takes_no_body(service: Service, uuid: str, row: Rows) -> None:
+    for body in [{"traits": ["CUSTOM_A"]}, {"x": 1}, [1], "x"]:
+        with row(body):
+            service.baremetal("PUT", "/nodes/t1/traits/CUSTOM_A", body, status=400)
+            service.baremetal("DELETE", "/nodes/t1/traits/CUSTOM_A", {"x": 1}, status=400)
+            assert traits(service) == []
 
 
 def test_fifty_are_the_most(service: Service, uuid: str) -> None:
@@ -152,11 +149,12 @@ def test_methods_and_nodes_that_are_not_there(service: Service, uuid: str) -> No
         assert fault(service.baremetal(method, "/nodes/nosuch/traits", body, status=404))
 
 
-@pytest.mark.parametrize("state", ["enroll", "manageable", "active", "deploying", "clean failed"])
-def test_traits_change_in_any_state(service: Service, uuid: str, state: str) -> None:
-    service.set_columns(uuid, provision_state=state, maintenance=True, protected=True)
-    service.baremetal("PUT", "/nodes/t1/traits/CUSTOM_A", status=204)
-    assert traits(service) == ["CUSTOM_A"]
+def test_traits_change_in_any_state(service: Service, uuid: str, row: Rows) -> None:
+    for state in ["enroll", "manageable", "active", "deploying", "clean failed"]:
+        with row(state):
+            service.set_columns(uuid, provision_state=state, maintenance=True, protected=True)
+            service.baremetal("PUT", "/nodes/t1/traits/CUSTOM_A", status=204)
+            assert traits(service) == ["CUSTOM_A"]
 
 
 def test_each_change_is_a_change_of_the_node(service: Service, uuid: str) -> None:
@@ -196,9 +194,8 @@ def build(service: Service) -> None:
         service.add_node(name, resource_class="odd" if len(owned) % 2 else "even", traits=owned, power=False)
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
+def test_lists_by_traits(fleet: Service, row: Rows) -> None:
+    for query, expected in [
         ("traits=CUSTOM_A", "a ab abv"),
         ("traits=CUSTOM_A,CUSTOM_B", "ab abv"),
         ("traits=CUSTOM_A, CUSTOM_B&traits=HW_CPU_X86_VMX", "abv"),
@@ -214,22 +211,20 @@ def build(service: Service) -> None:
         ("traits=CUSTOM_A&limit=2", "a ab"),
         ("traits=CUSTOM_A&sort_dir=desc&limit=1", "abv"),
         ("traits=CUSTOM_A&conductor=c1", "a ab abv"),
-    ],
-)
-def test_lists_by_traits(fleet: Service, query: str, expected: str) -> None:
-    query = query.replace(" ", "%20")
-    short = fleet.baremetal("GET", f"/nodes?fields=name&{query}").json["nodes"]
-    detailed = fleet.baremetal("GET", f"/nodes/detail?{query}").json["nodes"]
-    assert [node["name"] for node in short] == expected.split()
-    assert [node["name"] for node in detailed] == expected.split()
+    ]:
+        with row(query, expected):
+            query = query.replace(" ", "%20")
+            short = fleet.baremetal("GET", f"/nodes?fields=name&{query}").json["nodes"]
+            detailed = fleet.baremetal("GET", f"/nodes/detail?{query}").json["nodes"]
+            assert [node["name"] for node in short] == expected.split()
+            assert [node["name"] for node in detailed] == expected.split()
 
 
 MANY = tuple(f"CUSTOM_{number}" for number in range(50))
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
+def test_lists_by_many_traits(service: Service, row: Rows) -> None:
+    for query, expected in [
         (("traits", MANY), ["all"]),
         (("traits", (*MANY, *MANY)), ["all"]),
         (("traits", (*MANY, "CUSTOM_X")), []),
@@ -237,20 +232,20 @@ MANY = tuple(f"CUSTOM_{number}" for number in range(50))
         (("not-traits", MANY), ["some"]),
         (("traits-any", (*MANY, "CUSTOM_X")), ["all", "some"]),
         (("not-traits-any", MANY[40:]), ["some"]),
-    ],
-)
-def test_lists_by_many_traits(service: Service, query: tuple[str, tuple[str, ...]], expected: list[str]) -> None:
-    service.add_node("all", traits=MANY, power=False)
-    service.add_node("some", traits=MANY[:40], power=False)
-    name, traits = query
-    nodes = service.baremetal("GET", f"/nodes?fields=name&{name}={','.join(traits)}").json["nodes"]
-    assert [node["name"] for node in nodes] == expected
+    ]:
+        with row(query, expected):
+            service.add_node("all", traits=MANY, power=False)
+            service.add_node("some", traits=MANY[:40], power=False)
+            name, traits = query
+            nodes = service.baremetal("GET", f"/nodes?fields=name&{name}={','.join(traits)}").json["nodes"]
+            assert [node["name"] for node in nodes] == expected
 
 
-@pytest.mark.parametrize("parameter", ["traits", "not-traits", "traits-any", "not-traits-any"])
-@pytest.mark.parametrize(
-    "value", ["", "custom_a", "HW_NOSUCH", "CUSTOM_A,", "CUSTOM_A,,CUSTOM_B", "CUSTOM_A;", "!CUSTOM_A"]
-)
-def test_trait_filters_that_cannot_be(fleet: Service, parameter: str, value: str) -> None:
-    for path in ("/nodes", "/nodes/detail"):
-        assert f"Invalid {parameter}" in fault(fleet.baremetal("GET", f"{path}?{parameter}={value}", status=400))
+def test_trait_filters_that_cannot_be(fleet: Service, row: Rows) -> None:
+    for parameter in ["traits", "not-traits", "traits-any", "not-traits-any"]:
+        for value in ["", "custom_a", "HW_NOSUCH", "CUSTOM_A,", "CUSTOM_A,,CUSTOM_B", "CUSTOM_A;", "!CUSTOM_A"]:
+            with row(parameter, value):
+                for path in ("/nodes", "/nodes/detail"):
+                    assert f"Invalid {parameter}" in fault(
+                        fleet.baremetal("GET", f"{path}?{parameter}={value}", status=400)
+                    )

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.restored import Rows
 from tests.service import Service, fault
 
 CONNECTOR = {"type": "iqn", "connector_id": "iqn.a"}
@@ -53,9 +54,8 @@ def test_create_and_show(service: Service, node: str) -> None:
         service.baremetal("GET", f"/volume/{kind}/x", status=400)
 
 
-@pytest.mark.parametrize(
-    ("kind", "fields"),
-    [
+def test_bodies_that_do_not_fit_are_400(service: Service, node: str, row: Rows) -> None:
+    for kind, fields in [
         ("connectors", {"type": 1}),
         ("connectors", {"connector_id": None}),
         ("connectors", {"node_uuid": "aaaaaaaa-0000-4000-8000-000000000000"}),
@@ -65,10 +65,9 @@ def test_create_and_show(service: Service, node: str) -> None:
         ("targets", {"boot_index": 2**31}),
         ("targets", {"volume_type": "t" * 65}),
         ("targets", {"properties": []}),
-    ],
-)
-def test_bodies_that_do_not_fit_are_400(service: Service, node: str, kind: str, fields: dict[str, Any]) -> None:
-    add(service, node, kind, status=400, **fields)
+    ]:
+        with row(kind, fields):
+            add(service, node, kind, status=400, **fields)
 
 
 def test_what_is_taken(service: Service, node: str) -> None:

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import pytest
-
 from tests.functional.baremetal.fleet import MANAGERS, Fleet
+from tests.restored import Rows
 
 REDACTED = {
     "redacted_contents": "** Value redacted: Requires permission baremetal:volume:view_target_properties access. "
@@ -15,15 +14,16 @@ SHOWN = {"iqn": "iqn.mine"}
 SEEN: list[tuple[str, Any]] = [(MANAGERS, SHOWN), ("manager,member,reader", REDACTED), ("reader", REDACTED)]
 
 
-@pytest.mark.parametrize(("roles", "seen"), SEEN)
-def test_properties_are_for_those_who_may_see_them(fleet: Fleet, roles: str, seen: dict[str, str]) -> None:
-    mine, node = fleet.targets["mine"], fleet.uuids["mine"]
-    one = f"/volume/targets/{mine}"
-    for path in (one, f"{one}?fields=properties"):
-        assert fleet.ask("GET", path, roles=roles).json["properties"] == seen
-    for path in ("/volume/targets?detail=true", f"/nodes/{node}/volume/targets?detail=true"):
-        found = {target["uuid"]: target for target in fleet.ask("GET", path, roles=roles).json["targets"]}
-        assert found[mine]["properties"] == seen
+def test_properties_are_for_those_who_may_see_them(fleet: Fleet, row: Rows) -> None:
+    for roles, seen in SEEN:
+        with row(roles, seen):
+            mine, node = fleet.targets["mine"], fleet.uuids["mine"]
+            one = f"/volume/targets/{mine}"
+            for path in (one, f"{one}?fields=properties"):
+                assert fleet.ask("GET", path, roles=roles).json["properties"] == seen
+            for path in ("/volume/targets?detail=true", f"/nodes/{node}/volume/targets?detail=true"):
+                found = {target["uuid"]: target for target in fleet.ask("GET", path, roles=roles).json["targets"]}
+                assert found[mine]["properties"] == seen
 
 
 def test_system_readers_see_properties(fleet: Fleet) -> None:

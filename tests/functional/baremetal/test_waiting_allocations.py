@@ -13,6 +13,7 @@ from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Conductor, NodeAllocation, PendingClaim
 from tests.interleaving import just_before
 from tests.reservations import free_uuid
+from tests.restored import Rows
 from tests.service import Service, fault
 
 A = "/allocations"
@@ -104,16 +105,17 @@ FREE: dict[str, tuple[dict[str, Any], Free]] = {
 }
 
 
-@pytest.mark.parametrize("how", FREE)
-def test_what_makes_a_node_fit_gives_it_to_who_waits(service: Service, how: str) -> None:
-    columns, free = FREE[how]
-    # Others would fit if they were free.
-    add_busy(service, "other", traits=("CUSTOM_A",), owner="p")
-    node = service.add_node("n1", **{"traits": ("CUSTOM_A",), "owner": "p", **columns})
-    waiting = ask(service, traits=["CUSTOM_A"], owner="p")
-    assert state(service, waiting) == "allocating"
-    free(service, node)
-    assert show(service, waiting)["node_uuid"] == node
+def test_what_makes_a_node_fit_gives_it_to_who_waits(service: Service, row: Rows) -> None:
+    for how in FREE:
+        with row(how):
+            columns, free = FREE[how]
+            # Others would fit if they were free.
+            add_busy(service, "other", traits=("CUSTOM_A",), owner="p")
+            node = service.add_node("n1", **{"traits": ("CUSTOM_A",), "owner": "p", **columns})
+            waiting = ask(service, traits=["CUSTOM_A"], owner="p")
+            assert state(service, waiting) == "allocating"
+            free(service, node)
+            assert show(service, waiting)["node_uuid"] == node
 
 
 def test_a_node_whose_power_state_is_known_goes_to_who_waits(service: Service) -> None:
@@ -212,9 +214,8 @@ def _deadlines(session: Session) -> list[float]:
     return list(session.scalars(select(PendingClaim.deadline - PendingClaim.asked_at)))
 
 
-@pytest.mark.parametrize(
-    ("header", "seconds", "applied"),
-    [
+def test_the_header_says_how_long(service: Service, row: Rows) -> None:
+    for header, seconds, applied in [
         ("allocation-wait=60", 60, "allocation-wait=60"),
         ('Allocation-Wait = "60"; foo=1, respond-async', 60, "allocation-wait=60"),
         ("allocation-wait=60, allocation-wait=70", 60, "allocation-wait=60"),
@@ -224,15 +225,14 @@ def _deadlines(session: Session) -> list[float]:
         *((f"allocation-wait{value}", None, None) for value in ("", "=", "=-1", "=1.5", "=1h", "=\xb2", "=1 2")),
         ("allocation-waits=60", None, None),
         ("foo; allocation-wait=60", None, None),
-    ],
-)
-def test_the_header_says_how_long(service: Service, header: str, seconds: int | None, applied: str | None) -> None:
-    add_busy(service)
-    answer = service.baremetal("POST", A, {"resource_class": "gold"}, headers={"Prefer": header}, status=201)
-    assert answer.headers.get("Preference-Applied") == applied
-    assert state(service, answer.json["uuid"]) == ("error" if seconds is None else "allocating")
-    waiting = service.database.read(_deadlines)
-    assert waiting == ([] if seconds is None else [pytest.approx(seconds, abs=0.1)])
+    ]:
+        with row(header, seconds, applied):
+            add_busy(service)
+            answer = service.baremetal("POST", A, {"resource_class": "gold"}, headers={"Prefer": header}, status=201)
+            assert answer.headers.get("Preference-Applied") == applied
+            assert state(service, answer.json["uuid"]) == ("error" if seconds is None else "allocating")
+            waiting = service.database.read(_deadlines)
+            assert waiting == ([] if seconds is None else [pytest.approx(seconds, abs=0.1)])
 
 
 def test_the_decided_allocation_may_be_one_that_waits(service: Service) -> None:

@@ -14,6 +14,7 @@ from sqlalchemy import text
 from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.conductor.daemon import ConductorDaemon
 from baremetal_sched.errors import DatabaseAway
+from tests.restored import Rows
 from tests.service import Service
 from tests.waiting import PATIENCE, wait_until
 
@@ -113,31 +114,36 @@ def test_a_listener_that_lost_its_connection_listens_again(database_url: str) ->
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("what", ["power", "provisioning"])
-def test_what_a_stop_does_not_wait_for_has_failed(database_url: str, what: str) -> None:
+def test_what_a_stop_does_not_wait_for_has_failed(database_url: str, row: Rows) -> None:
     """The node is free at once; what is still going on in a thread writes nothing any more."""
-    options: dict[str, dict[str, Any]] = {
-        "DEFAULT": {"graceful_shutdown_timeout": 0.3},
-        "fake": {"power_delay": 2, "boot_delay": 2},
-    }
-    with Service(database_url, **options) as service:
-        service.add_conductor("c1")
-        uuid = service.add_node("n1", power=False)
-        service.set_columns(uuid, power_state="power off")
-        with living(service, "c1") as conductor:
-            if what == "power":
-                switch(service, uuid, "power on")
-            else:
-                service.baremetal("PUT", f"/nodes/{uuid}/states/provision", {"target": "active"})
-            wait_until(lambda: not conductor.is_idle, "the work to begin")
-        node = service.node(uuid)
-        assert node["reservation"] is None
-        if what == "power":
-            error = "Pending power operation was aborted because the conductor was stopped"
-            assert (node["target_power_state"], node["power_state"], node["last_error"]) == (None, "power off", error)
-        else:
-            error = "Operation was aborted because the conductor was stopped"
-            assert (node["provision_state"], node["last_error"]) == ("deploy failed", error)
-        assert not conductor.is_idle
-        wait_until(lambda: conductor.is_idle, "the thread to end")
-        assert service.node(uuid) == node
+    for what in ["power", "provisioning"]:
+        with row(what):
+            options: dict[str, dict[str, Any]] = {
+                "DEFAULT": {"graceful_shutdown_timeout": 0.3},
+                "fake": {"power_delay": 2, "boot_delay": 2},
+            }
+            with Service(database_url, **options) as service:
+                service.add_conductor("c1")
+                uuid = service.add_node("n1", power=False)
+                service.set_columns(uuid, power_state="power off")
+                with living(service, "c1") as conductor:
+                    if what == "power":
+                        switch(service, uuid, "power on")
+                    else:
+                        service.baremetal("PUT", f"/nodes/{uuid}/states/provision", {"target": "active"})
+                    wait_until(lambda: not conductor.is_idle, "the work to begin")
+                node = service.node(uuid)
+                assert node["reservation"] is None
+                if what == "power":
+                    error = "Pending power operation was aborted because the conductor was stopped"
+                    assert (node["target_power_state"], node["power_state"], node["last_error"]) == (
+                        None,
+                        "power off",
+                        error,
+                    )
+                else:
+                    error = "Operation was aborted because the conductor was stopped"
+                    assert (node["provision_state"], node["last_error"]) == ("deploy failed", error)
+                assert not conductor.is_idle
+                wait_until(lambda: conductor.is_idle, "the thread to end")
+                assert service.node(uuid) == node

@@ -111,9 +111,8 @@ def test_conductors_of_the_release_before_say_less(service: Service) -> None:
     assert service.baremetal("GET", f"/drivers/{MANUAL}/properties").json == {}
 
 
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
+def test_what_stops_the_start(subtests: pytest.Subtests) -> None:
+    for options, reason in [
         ({"enabled_hardware_types": "ilo"}, "Unknown hardware types: ilo. Installed are: fake-hardware, ipmi, man"),
         (
             {"enabled_power_interfaces": "fake,ilo"},
@@ -122,10 +121,9 @@ def test_conductors_of_the_release_before_say_less(service: Service) -> None:
         ({"enabled_raid_interfaces": "fake"}, "No raid interface of hardware type manual-management is enabled."),
         ({"default_boot_interface": "ilo"}, "default_boot_interface is 'ilo', which hardware type fake-hardware does"),
         ({"default_bios_interface": "fake"}, "default_bios_interface is 'fake', which hardware type manual-management"),
-    ],
-)
-def test_what_stops_the_start(options: dict[str, str], reason: str) -> None:
-    assert reason in refusal(**options)
+    ]:
+        with subtests.test(msg=repr((options, reason))):
+            assert reason in refusal(**options)
 
 
 def test_a_library_that_is_missing_is_named_with_what_to_install(package: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.drivers import power_waiting
 from tests.emulators.ipmi_bmc import PASSWORD, IpmiBmc, ipmi_bmc
+from tests.restored import Rows
 from tests.service import Service, fault
 from tests.waiting import wait_until
 
@@ -187,21 +188,19 @@ def test_a_machine_that_does_not_obey(fleet: Service, bmc: IpmiBmc) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("told", "said"),
-    [
+def test_a_controller_that_lets_nobody_in(fleet: Service, bmc: IpmiBmc, row: Rows) -> None:
+    for told, said in [
         ({"ipmi_password": "wrong-ipmi-1"}, "the controller refuses ipmi_username, ipmi_password or ipmi_priv_level"),
         ({"ipmi_address": "nowhere.invalid"}, "The machine cannot be reached at nowhere.invalid"),
         ({"ipmi_address": None}, "Failed to validate power driver interface"),
         ({"ipmi_cipher_suite": 17}, "is not what we requested"),
-    ],
-)
-def test_a_controller_that_lets_nobody_in(fleet: Service, bmc: IpmiBmc, told: dict[str, Any], said: str) -> None:
-    uuid = enroll(fleet, bmc.driver_info(**told))
-    node = manage(fleet, uuid)
-    assert node["provision_state"] == "enroll"
-    assert said in node["last_error"]
-    assert PASSWORD not in str(node)
+    ]:
+        with row(told, said):
+            uuid = enroll(fleet, bmc.driver_info(**told))
+            node = manage(fleet, uuid)
+            assert node["provision_state"] == "enroll"
+            assert said in node["last_error"]
+            assert PASSWORD not in str(node)
 
 
 def test_a_controller_that_is_silent_and_then_answers_again(fleet: Service, bmc: IpmiBmc) -> None:

@@ -23,6 +23,7 @@ from baremetal_sched.drivers import registry
 from baremetal_sched.errors import CommitUnknown
 from baremetal_sched.machines.machine import NOTHING
 from tests.clocks import Clock
+from tests.restored import Rows
 from tests.service import Service
 
 T = TypeVar("T")
@@ -66,38 +67,38 @@ def events(service: Service) -> list[tuple[str, str, str]]:
     return [tuple(row) for row in service.database.read(lambda session: session.execute(query).all())]
 
 
-@pytest.mark.parametrize("maintenance", [False, True])
-def test_a_power_action_of_a_dead_conductor_is_aborted(service: Service, maintenance: bool) -> None:
-    uuid = service.add_node("n1")
-    c1 = survivor(service)
-    begin(service, uuid, "c2", target_power_state="power off", maintenance=maintenance)
-    c1.run_periodic_task(ORPHANS)
-    node = service.node(uuid)
-    error = "Pending power operation was aborted due to conductor take over"
-    assert (node["reservation"], node["target_power_state"], node["last_error"]) == (None, None, error)
-    assert events(service) == [("ERROR", "takeover", error)]
-    assert service.database.read(lambda session: session.scalars(select(NodeWork.id)).all()) == []
+def test_a_power_action_of_a_dead_conductor_is_aborted(service: Service, row: Rows) -> None:
+    for maintenance in [False, True]:
+        with row(maintenance):
+            uuid = service.add_node("n1")
+            c1 = survivor(service)
+            begin(service, uuid, "c2", target_power_state="power off", maintenance=maintenance)
+            c1.run_periodic_task(ORPHANS)
+            node = service.node(uuid)
+            error = "Pending power operation was aborted due to conductor take over"
+            assert (node["reservation"], node["target_power_state"], node["last_error"]) == (None, None, error)
+            assert events(service) == [("ERROR", "takeover", error)]
+            assert service.database.read(lambda session: session.scalars(select(NodeWork.id)).all()) == []
 
 
-@pytest.mark.parametrize(
-    ("state", "target", "after", "target_after"),
-    [
+def test_provisioning_of_a_dead_conductor_fails(service: Service, row: Rows) -> None:
+    for state, target, after, target_after in [
         ("deploying", "active", "deploy failed", "active"),
         ("cleaning", "available", "clean failed", "available"),
         ("verifying", "manageable", "enroll", None),
         ("inspecting", "manageable", "inspect failed", "manageable"),
-    ],
-)
-def test_provisioning_of_a_dead_conductor_fails(
-    service: Service, state: str, target: str, after: str, target_after: str | None
-) -> None:
-    uuid = service.add_node("n1")
-    c1 = survivor(service)
-    begin(service, uuid, "c2", provision_state=state, target_provision_state=target)
-    c1.run_periodic_task(ORPHANS)
-    node = service.node(uuid)
-    assert (node["provision_state"], node["target_provision_state"]) == (after, target_after)
-    assert (node["reservation"], node["last_error"]) == (None, "Operation was aborted due to conductor take over")
+    ]:
+        with row(state, target, after, target_after):
+            uuid = service.add_node("n1")
+            c1 = survivor(service)
+            begin(service, uuid, "c2", provision_state=state, target_provision_state=target)
+            c1.run_periodic_task(ORPHANS)
+            node = service.node(uuid)
+            assert (node["provision_state"], node["target_provision_state"]) == (after, target_after)
+            assert (node["reservation"], node["last_error"]) == (
+                None,
+                "Operation was aborted due to conductor take over",
+            )
 
 
 def test_who_lives_or_stops_in_peace_is_left_alone(service: Service) -> None:

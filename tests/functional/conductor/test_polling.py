@@ -13,6 +13,7 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 from tests.functional.baremetal.provisioning import LOG_STEP, RESET_STEP, WAIT_STEP, ask, enrol, events, put_into
 from tests.functional.conductor.test_orphans import ORPHANS, die
+from tests.restored import Rows
 from tests.service import Service
 from tests.waiting import wait_until
 
@@ -133,22 +134,18 @@ def test_the_driver_is_asked_when_it_is_time_with_what_it_wanted_remembered(
     assert len(events(service, "clean_step_start")) == 2
 
 
-@pytest.mark.parametrize(
-    ("says", "error"),
-    [
+def test_a_step_that_turns_out_to_have_failed(service: Service, busy: Busy, uuid: str, row: Rows) -> None:
+    for says, error in [
         (InvalidValue(message="disk 3 is broken"), "Step vendor.log_passthrough failed: disk 3 is broken"),
         (RuntimeError("oops"), "Unexpected error: RuntimeError('oops')"),
-    ],
-)
-def test_a_step_that_turns_out_to_have_failed(
-    service: Service, busy: Busy, uuid: str, says: Exception, error: str
-) -> None:
-    let_time_pass(service)
-    busy.says = says
-    service.work()
-    node = service.node(uuid)
-    assert (node["provision_state"], node["reservation"], node["last_error"]) == ("clean failed", None, error)
-    assert rows(service) == []
+    ]:
+        with row(says, error):
+            let_time_pass(service)
+            busy.says = says
+            service.work()
+            node = service.node(uuid)
+            assert (node["provision_state"], node["reservation"], node["last_error"]) == ("clean failed", None, error)
+            assert rows(service) == []
 
 
 def test_a_step_that_takes_too_long_fails(database_url: str, busy: Busy) -> None:
@@ -172,21 +169,22 @@ def test_a_node_at_such_a_step_is_locked(service: Service, busy: Busy, uuid: str
     assert service.node(uuid)["clean_step"]["step"] == "log_passthrough"
 
 
-@pytest.mark.parametrize("at", ["between two questions", "at a question"])
-def test_when_a_conductor_dies_another_one_asks(service: Service, busy: Busy, uuid: str, at: str) -> None:
-    c2 = service.add_conductor("c2")
-    if at == "at a question":
-        let_time_pass(service)
-        take(service, "c1")
-    die(service, "c1")
-    c2.run_periodic_task(ORPHANS)
-    assert service.node(uuid)["reservation"] == "c2"
-    let_time_pass(service)
-    busy.says = NOTHING
-    for done in c2.work_once():
-        done.result()
-    assert service.node(uuid)["provision_state"] == "manageable"
-    assert busy.begun == 1
+def test_when_a_conductor_dies_another_one_asks(service: Service, busy: Busy, uuid: str, row: Rows) -> None:
+    for at in ["between two questions", "at a question"]:
+        with row(at):
+            c2 = service.add_conductor("c2")
+            if at == "at a question":
+                let_time_pass(service)
+                take(service, "c1")
+            die(service, "c1")
+            c2.run_periodic_task(ORPHANS)
+            assert service.node(uuid)["reservation"] == "c2"
+            let_time_pass(service)
+            busy.says = NOTHING
+            for done in c2.work_once():
+                done.result()
+            assert service.node(uuid)["provision_state"] == "manageable"
+            assert busy.begun == 1
 
 
 def test_what_follows_the_step_is_not_begun_again(service: Service, busy: Busy, uuid: str) -> None:
@@ -246,24 +244,25 @@ def test_a_conductor_that_stops_gives_it_to_another_one(service: Service, busy: 
     assert (node["provision_state"], node["reservation"], node["last_error"]) == ("cleaning", "c2", None)
 
 
-@pytest.mark.parametrize("at", ["between two questions", "at a question"])
-def test_or_goes_on_itself_when_it_is_started_again(service: Service, busy: Busy, uuid: str, at: str) -> None:
-    if at == "at a question":
-        let_time_pass(service)
-        take(service, "c1")
-    else:
-        service.conductors["c1"].sign_off()
-        service.conductors["c1"].finish()
-    assert service.node(uuid)["reservation"] == "c1"
-    die(service, "c1")
-    again = service.add_conductor("c1")
-    service.database.write(lambda session: session.execute(update(Node).values(last_error=None)))
-    die(service, "c1")
-    again.start()
-    let_time_pass(service)
-    busy.says = NOTHING
-    service.work()
-    assert (service.node(uuid)["provision_state"], busy.begun) == ("manageable", 1)
+def test_or_goes_on_itself_when_it_is_started_again(service: Service, busy: Busy, uuid: str, row: Rows) -> None:
+    for at in ["between two questions", "at a question"]:
+        with row(at):
+            if at == "at a question":
+                let_time_pass(service)
+                take(service, "c1")
+            else:
+                service.conductors["c1"].sign_off()
+                service.conductors["c1"].finish()
+            assert service.node(uuid)["reservation"] == "c1"
+            die(service, "c1")
+            again = service.add_conductor("c1")
+            service.database.write(lambda session: session.execute(update(Node).values(last_error=None)))
+            die(service, "c1")
+            again.start()
+            let_time_pass(service)
+            busy.says = NOTHING
+            service.work()
+            assert (service.node(uuid)["provision_state"], busy.begun) == ("manageable", 1)
 
 
 def test_who_was_asking_while_the_conductor_was_started_again_writes_nothing(
@@ -286,33 +285,28 @@ UPDATES = [{"component": "bmc", "url": "http://example.com/2.0.bin"}]
 FIRMWARE_STEP = {"interface": "firmware", "step": "update", "args": {"settings": UPDATES}}
 
 
-@pytest.mark.parametrize(
-    ("kind", "step", "settings", "versions"),
-    [
+def test_fake_machines_are_busy_for_as_long_as_the_settings_say(database_url: str, row: Rows) -> None:
+    for kind, step, settings, versions in [
         ("bios", BIOS_STEP, ["a"], []),
         ("bios", RESET_STEP, [], []),
         ("firmware", FIRMWARE_STEP, [], ["2.0"]),
         ("vendor", LOG_STEP, [], []),
-    ],
-)
-def test_fake_machines_are_busy_for_as_long_as_the_settings_say(
-    database_url: str, kind: str, step: dict[str, Any], settings: list[str], versions: list[str]
-) -> None:
-    with Service(database_url, fake={f"{kind}_delay": 60}) as service:
-        service.add_conductor("c1")
-        uuid = enrol(service)
-        put_into(service, uuid, "manageable")
-        ask(service, "clean", clean_steps=[step])
-        service.work()
-        assert (service.node(uuid)["provision_state"], service.steps_done(uuid)) == ("cleaning", [])
-        assert service.baremetal("GET", "/nodes/n1/bios").json == {"bios": []}
-        let_time_pass(service)
-        service.work()
-        assert service.node(uuid)["provision_state"] == "manageable"
-        known = service.baremetal("GET", "/nodes/n1/bios").json["bios"]
-        assert [setting["name"] for setting in known] == settings
-        components = service.baremetal("GET", "/nodes/n1/firmware").json["firmware"]
-        assert [component["current_version"] for component in components] == versions
+    ]:
+        with row(kind, step, settings, versions), Service(database_url, fake={f"{kind}_delay": 60}) as service:
+            service.add_conductor("c1")
+            uuid = enrol(service)
+            put_into(service, uuid, "manageable")
+            ask(service, "clean", clean_steps=[step])
+            service.work()
+            assert (service.node(uuid)["provision_state"], service.steps_done(uuid)) == ("cleaning", [])
+            assert service.baremetal("GET", "/nodes/n1/bios").json == {"bios": []}
+            let_time_pass(service)
+            service.work()
+            assert service.node(uuid)["provision_state"] == "manageable"
+            known = service.baremetal("GET", "/nodes/n1/bios").json["bios"]
+            assert [setting["name"] for setting in known] == settings
+            components = service.baremetal("GET", "/nodes/n1/firmware").json["firmware"]
+            assert [component["current_version"] for component in components] == versions
 
 
 def test_a_fake_deployment_takes_none_of_the_workers(database_url: str) -> None:

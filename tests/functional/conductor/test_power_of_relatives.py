@@ -11,6 +11,7 @@ from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.drivers.fake.hardware import FakePower
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Machine
+from tests.restored import Rows
 from tests.service import Service
 from tests.waiting import PATIENCE, wait_until
 
@@ -71,33 +72,38 @@ def require_free(service: Service, *uuids: str) -> None:
         assert (node["reservation"], node["target_power_state"]) == (None, None)
 
 
-@pytest.mark.parametrize("before", ["power off", None])
-def test_the_parent_is_on_before_its_child(
-    service: Service, switched: list[tuple[str, str]], before: str | None
-) -> None:
-    grandparent = add(service, "g", before)
-    parent = add(service, "p", before, parent_node=grandparent)
-    child, sibling = add(service, "c", before, parent_node=parent), add(service, "s", before, parent_node=parent)
-    service.set_columns(parent, last_error="long ago")
-    power(service, child, "power on", timeout=7)
-    assert switched == [(grandparent, "power on"), (parent, "power on"), (child, "power on")]
-    assert power_states(service, grandparent, parent, child, sibling) == ["power on"] * 3 + [before]
-    assert service.node(parent)["last_error"] is None
-    assert service.node(parent)["driver_internal_info"]["last_power_state_change"]
-    reserved = [service.inventory(uuid)["CUSTOM_GOLD"]["reserved"] for uuid in (grandparent, parent, child)]
-    assert reserved == [0, 1, 1]  # children are not given out
-    require_free(service, grandparent, parent, child, sibling)
+def test_the_parent_is_on_before_its_child(service: Service, switched: list[tuple[str, str]], row: Rows) -> None:
+    for before in ["power off", None]:
+        with row(before):
+            switched.clear()
+            grandparent = add(service, "g", before)
+            parent = add(service, "p", before, parent_node=grandparent)
+            child, sibling = (
+                add(service, "c", before, parent_node=parent),
+                add(service, "s", before, parent_node=parent),
+            )
+            service.set_columns(parent, last_error="long ago")
+            power(service, child, "power on", timeout=7)
+            assert switched == [(grandparent, "power on"), (parent, "power on"), (child, "power on")]
+            assert power_states(service, grandparent, parent, child, sibling) == ["power on"] * 3 + [before]
+            assert service.node(parent)["last_error"] is None
+            assert service.node(parent)["driver_internal_info"]["last_power_state_change"]
+            reserved = [service.inventory(uuid)["CUSTOM_GOLD"]["reserved"] for uuid in (grandparent, parent, child)]
+            assert reserved == [0, 1, 1]  # children are not given out
+            require_free(service, grandparent, parent, child, sibling)
 
 
-@pytest.mark.parametrize("target", ["power off", "rebooting", "soft rebooting", "soft power off"])
 def test_what_else_happens_to_a_child_leaves_its_parent_alone(
-    service: Service, switched: list[tuple[str, str]], target: str
+    service: Service, switched: list[tuple[str, str]], row: Rows
 ) -> None:
-    parent = add(service, "p", "power off")
-    child = add(service, "c", "power on", parent_node=parent)
-    power(service, child, target)
-    assert switched == [(child, target)]
-    require_free(service, parent, child)
+    for target in ["power off", "rebooting", "soft rebooting", "soft power off"]:
+        with row(target):
+            switched.clear()
+            parent = add(service, "p", "power off")
+            child = add(service, "c", "power on", parent_node=parent)
+            power(service, child, target)
+            assert switched == [(child, target)]
+            require_free(service, parent, child)
 
 
 def test_children_are_off_before_their_parent(service: Service, switched: list[tuple[str, str]]) -> None:
@@ -114,15 +120,17 @@ def test_children_are_off_before_their_parent(service: Service, switched: list[t
     require_free(service, *family)
 
 
-@pytest.mark.parametrize("target", ["power on", "rebooting", "soft rebooting", "soft power off"])
 def test_what_else_happens_to_a_parent_leaves_its_children_alone(
-    service: Service, switched: list[tuple[str, str]], target: str
+    service: Service, switched: list[tuple[str, str]], row: Rows
 ) -> None:
-    parent = add(service, "p", "power on")
-    child = add(service, "c", "power on", parent_node=parent)
-    power(service, parent, target)
-    assert switched == [(parent, target)]
-    require_free(service, parent, child)
+    for target in ["power on", "rebooting", "soft rebooting", "soft power off"]:
+        with row(target):
+            switched.clear()
+            parent = add(service, "p", "power on")
+            child = add(service, "c", "power on", parent_node=parent)
+            power(service, parent, target)
+            assert switched == [(parent, target)]
+            require_free(service, parent, child)
 
 
 def test_a_child_with_its_own_supply_needs_no_parent(service: Service, switched: list[tuple[str, str]]) -> None:
@@ -197,35 +205,37 @@ def test_a_child_that_must_not_be_off_keeps_its_parent_on(service: Service, swit
     require_free(service, parent, first, second)
 
 
-@pytest.mark.parametrize(("target", "before"), [("power on", "power off"), ("power off", "power on")])
 def test_a_relative_that_fails_says_so_and_so_does_the_node(
-    service: Service, monkeypatch: pytest.MonkeyPatch, target: str, before: str
+    service: Service, monkeypatch: pytest.MonkeyPatch, row: Rows
 ) -> None:
-    parent = add(service, "p", before)
-    child = add(service, "c", before, parent_node=parent)
-    other = add(service, "o", before, parent_node=parent)
-    asked, relative = (child, parent) if target == "power on" else (parent, child)
-    break_machine(monkeypatch, relative)
-    power(service, asked, target)
-    for uuid in (asked, relative):
-        node = service.node(uuid)
-        assert node["last_error"] == f"Failed to change power state to '{target}' by '{target}': no answer"
-        assert node["power_state"] == before
-        (event,) = service.baremetal("GET", f"/nodes/{uuid}/history?detail=true").json["history"]
-        assert (event["event_type"], event["event"]) == ("power", node["last_error"])
-    assert (service.node(other)["last_error"], service.node(other)["power_state"]) == (None, before)
-    require_free(service, parent, child, other)
+    for target, before in [("power on", "power off"), ("power off", "power on")]:
+        with row(target, before):
+            parent = add(service, "p", before)
+            child = add(service, "c", before, parent_node=parent)
+            other = add(service, "o", before, parent_node=parent)
+            asked, relative = (child, parent) if target == "power on" else (parent, child)
+            break_machine(monkeypatch, relative)
+            power(service, asked, target)
+            for uuid in (asked, relative):
+                node = service.node(uuid)
+                assert node["last_error"] == f"Failed to change power state to '{target}' by '{target}': no answer"
+                assert node["power_state"] == before
+                (event,) = service.baremetal("GET", f"/nodes/{uuid}/history?detail=true").json["history"]
+                assert (event["event_type"], event["event"]) == ("power", node["last_error"])
+            assert (service.node(other)["last_error"], service.node(other)["power_state"]) == (None, before)
+            require_free(service, parent, child, other)
 
 
-@pytest.mark.parametrize("target", ["power on", "power off"])
-def test_nodes_that_are_parents_of_each_other_wait_for_nothing(service: Service, target: str) -> None:
-    first = add(service, "n1", None)
-    second = add(service, "n2", None, parent_node=first)
-    service.patch(first, ("add", "/parent_node", second))
-    power(service, first, target)
-    assert power_states(service, first, second) == [None, None]
-    assert "is locked" in service.node(first)["last_error"]
-    require_free(service, first, second)
+def test_nodes_that_are_parents_of_each_other_wait_for_nothing(service: Service, row: Rows) -> None:
+    for target in ["power on", "power off"]:
+        with row(target):
+            first = add(service, "n1", None)
+            second = add(service, "n2", None, parent_node=first)
+            service.patch(first, ("add", "/parent_node", second))
+            power(service, first, target)
+            assert power_states(service, first, second) == [None, None]
+            assert "is locked" in service.node(first)["last_error"]
+            require_free(service, first, second)
 
 
 def test_a_parent_that_is_gone_cannot_be_on(service: Service) -> None:

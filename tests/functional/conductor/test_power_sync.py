@@ -17,6 +17,7 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Machine
 from baremetal_sched.machines.states import POWER_TARGETS
 from tests.clocks import Clock
+from tests.restored import Rows
 from tests.service import Service
 from tests.waiting import wait_until
 
@@ -98,28 +99,29 @@ def test_power_that_must_not_be_switched_off_is_not(service: Service, uuid: str,
     assert (machine.state, service.node(uuid)["power_state"]) == ("power on", "power on")
 
 
-@pytest.mark.parametrize(("state", "said"), [(None, "error"), ("power off", "power off")])
 def test_after_some_failures_the_node_is_put_into_maintenance_until_it_answers_again(
-    service: Service, uuid: str, machine: Real, state: str | None, said: str
+    service: Service, uuid: str, machine: Real, row: Rows
 ) -> None:
-    machine.state, machine.obeys = state, False
-    service.set_columns(uuid, provision_state="available")
-    synchronize(service, 3)
-    assert not service.node(uuid)["maintenance"]
-    synchronize(service)
-    node: dict[str, Any] = service.node(uuid)
-    assert (node["maintenance"], node["fault"], node["power_state"]) == (True, "power failure", said)
-    assert "max retries exceeded" in node["maintenance_reason"]
-    assert service.inventory(uuid)["CUSTOM_GOLD"]["reserved"] == 1
+    for state, said in [(None, "error"), ("power off", "power off")]:
+        with row(state, said):
+            machine.state, machine.obeys = state, False
+            service.set_columns(uuid, provision_state="available")
+            synchronize(service, 3)
+            assert not service.node(uuid)["maintenance"]
+            synchronize(service)
+            node: dict[str, Any] = service.node(uuid)
+            assert (node["maintenance"], node["fault"], node["power_state"]) == (True, "power failure", said)
+            assert "max retries exceeded" in node["maintenance_reason"]
+            assert service.inventory(uuid)["CUSTOM_GOLD"]["reserved"] == 1
 
-    machine.state = None
-    service.conductors["c1"].run_periodic_task(RECOVERY)
-    assert service.node(uuid)["maintenance"]
-    machine.state = "power on"
-    service.conductors["c1"].run_periodic_task(RECOVERY)
-    node = service.node(uuid)
-    assert (node["maintenance"], node["fault"], node["power_state"]) == (False, None, "power on")
-    assert service.inventory(uuid)["CUSTOM_GOLD"]["reserved"] == 0
+            machine.state = None
+            service.conductors["c1"].run_periodic_task(RECOVERY)
+            assert service.node(uuid)["maintenance"]
+            machine.state = "power on"
+            service.conductors["c1"].run_periodic_task(RECOVERY)
+            node = service.node(uuid)
+            assert (node["maintenance"], node["fault"], node["power_state"]) == (False, None, "power on")
+            assert service.inventory(uuid)["CUSTOM_GOLD"]["reserved"] == 0
 
 
 def test_nodes_that_are_locked_or_in_maintenance_or_enrolled_are_left_alone(
@@ -133,21 +135,22 @@ def test_nodes_that_are_locked_or_in_maintenance_or_enrolled_are_left_alone(
         service.set_columns(uuid, reservation=None, maintenance=False, provision_state="active")
 
 
-@pytest.mark.parametrize("known", [None, "error"])
 def test_a_node_whose_power_nobody_knew_takes_the_state_of_the_machine(
-    service: Service, uuid: str, machine: Real, known: str | None
+    service: Service, uuid: str, machine: Real, row: Rows
 ) -> None:
     """Nobody wanted it there, so the machine is not switched."""
-    service.set_columns(uuid, power_state=known, provision_state="available")
-    assert service.candidates("resources=CUSTOM_GOLD:1") == set()
-    machine.state = None
-    synchronize(service)
-    assert (service.node(uuid)["power_state"], service.node(uuid)["maintenance"]) == (known, False)
-    machine.state = "power off"
-    synchronize(service)
-    assert (machine.state, service.node(uuid)["power_state"]) == ("power off", "power off")
-    assert service.node(uuid)["reservation"] is None
-    assert service.candidates("resources=CUSTOM_GOLD:1") == {uuid}
+    for known in [None, "error"]:
+        with row(known):
+            service.set_columns(uuid, power_state=known, provision_state="available")
+            assert service.candidates("resources=CUSTOM_GOLD:1") == set()
+            machine.state = None
+            synchronize(service)
+            assert (service.node(uuid)["power_state"], service.node(uuid)["maintenance"]) == (known, False)
+            machine.state = "power off"
+            synchronize(service)
+            assert (machine.state, service.node(uuid)["power_state"]) == ("power off", "power off")
+            assert service.node(uuid)["reservation"] is None
+            assert service.candidates("resources=CUSTOM_GOLD:1") == {uuid}
 
 
 def test_fake_machines_are_not_asked(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

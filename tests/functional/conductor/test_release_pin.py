@@ -60,9 +60,8 @@ def test_a_pinned_conductor_that_is_gone_does_not_count(database_url: str) -> No
         service.baremetal("POST", "/nodes", {"driver": "fake-hardware", "conductor_group": "rack1"}, status=201)
 
 
-@pytest.mark.parametrize(
-    ("release", "expected"),
-    [
+def test_which_releases_have_groups(subtests: pytest.Subtests) -> None:
+    for release, expected in [
         ("queens", False),
         ("11.0", False),
         ("9.1", False),
@@ -70,10 +69,9 @@ def test_a_pinned_conductor_that_is_gone_does_not_count(database_url: str) -> No
         ("11.1", True),
         ("2024.1", True),
         (None, True),
-    ],
-)
-def test_which_releases_have_groups(release: str | None, expected: bool) -> None:
-    assert has_groups(release) is expected
+    ]:
+        with subtests.test(msg=repr((release, expected))):
+            assert has_groups(release) is expected
 
 
 def test_a_pinned_api_offers_the_microversions_of_that_release(database_url: str) -> None:

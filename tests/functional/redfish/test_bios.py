@@ -6,6 +6,7 @@ import pytest
 
 from tests.functional.redfish.steps import SETTINGS, apply, begin, clean, manageable, switch_at_once
 from tests.redfish_service import Controller, Fault, RedfishService
+from tests.restored import Rows
 from tests.service import Service
 
 RESET = {"interface": "bios", "step": "factory_reset"}
@@ -129,29 +130,26 @@ def test_settings_that_are_never_applied(
     )
 
 
-@pytest.mark.parametrize(
-    ("wanted", "said"),
-    [
+def test_settings_that_cannot_be(service: Service, node: str, controller: Controller, row: Rows) -> None:
+    for wanted, said in [
         ({"Unknown": "1"}, "Unknown (the BIOS has no such setting)"),
         ({"BootMode": "Other"}, "BootMode (it has to be one of Uefi, Bios)"),
         ({"NumaGroup": "many"}, "NumaGroup (it has to be a whole number)"),
         ({"NumaGroup": 9}, "NumaGroup (it has to be from 1 to 8)"),
         ({"QuietBoot": "maybe"}, "QuietBoot (it has to be true or false)"),
-    ],
-)
-def test_settings_that_cannot_be(
-    service: Service, node: str, controller: Controller, wanted: dict[str, Any], said: str
-) -> None:
-    failed = clean(service, apply(**wanted))
-    assert failed["provision_state"] == "clean failed"
-    assert f"BIOS settings that cannot be set: {said}." in failed["last_error"]
-    assert (controller.asked(PATCH), controller.asked("SWITCH")) == (0, 0)
+    ]:
+        with row(wanted, said):
+            failed = clean(service, apply(**wanted))
+            assert failed["provision_state"] == "clean failed"
+            assert f"BIOS settings that cannot be set: {said}." in failed["last_error"]
+            assert (controller.asked(PATCH), controller.asked("SWITCH")) == (0, 0)
 
 
-@pytest.mark.parametrize("wrong", ["text", 5, [], [{}], [{"name": "a"}], [{"name": "a", "value": {"b": 1}}], [[]]])
-def test_arguments_of_wrong_types(service: Service, node: str, wrong: Any) -> None:
-    failed = clean(service, {"interface": "bios", "step": "apply_configuration", "args": {"settings": wrong}})
-    assert "settings has to" in failed["last_error"]
+def test_arguments_of_wrong_types(service: Service, node: str, row: Rows) -> None:
+    for wrong in ["text", 5, [], [{}], [{"name": "a"}], [{"name": "a", "value": {"b": 1}}], [[]]]:
+        with row(wrong):
+            failed = clean(service, {"interface": "bios", "step": "apply_configuration", "args": {"settings": wrong}})
+            assert "settings has to" in failed["last_error"]
 
 
 def test_a_controller_without_a_registry(service: Service, node: str, controller: Controller) -> None:

@@ -99,15 +99,16 @@ def test_basic_authentication_opens_no_session(bmc: RedfishService) -> None:
         power(at(bmc, redfish_auth_type="basic", redfish_password="wrong-1"))
 
 
-@pytest.mark.parametrize(("kind", "works"), [("auto", True), ("basic", True), ("session", False)])
-def test_a_controller_without_sessions(bmc: RedfishService, kind: str, works: bool) -> None:
-    bmc.controller.has_sessions = False
-    bmc.controller.faults = [Fault(path="Sessions$", status=404)]
-    if works:
-        assert power(at(bmc, redfish_auth_type=kind)) == "Off"
-    else:
-        with pytest.raises(ControllerError, match="404"):
-            power(at(bmc, redfish_auth_type=kind))
+def test_a_controller_without_sessions(bmc: RedfishService, subtests: pytest.Subtests) -> None:
+    for kind, works in [("auto", True), ("basic", True), ("session", False)]:
+        with subtests.test(msg=repr((kind, works))):
+            bmc.controller.has_sessions = False
+            bmc.controller.faults = [Fault(path="Sessions$", status=404)]
+            if works:
+                assert power(at(bmc, redfish_auth_type=kind)) == "Off"
+            else:
+                with pytest.raises(ControllerError, match="404"):
+                    power(at(bmc, redfish_auth_type=kind))
 
 
 def test_a_guard_that_knows_basic_authentication_only(bmc: RedfishService) -> None:

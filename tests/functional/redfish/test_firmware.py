@@ -10,6 +10,7 @@ from tests.clocks import Clock
 from tests.functional.redfish.steps import SETTINGS, clean, flash, manageable, switch_at_once, update
 from tests.redfish_service import Controller, Fault, RedfishService
 from tests.redfish_service.updates import Plan
+from tests.restored import Rows
 from tests.service import Service
 
 SIMPLE_UPDATE = "POST /redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate"
@@ -101,16 +102,15 @@ def test_an_update_that_is_refused(service: Service, node: str, controller: Cont
     )
 
 
-@pytest.mark.parametrize("status", [400, 503])
-def test_the_password_of_a_url_is_not_repeated(
-    service: Service, node: str, controller: Controller, status: int
-) -> None:
-    url = "https://images:geheim-geheim@images.example.com/bios-2.0.0.bin"
-    said = b'{"error": {"@Message.ExtendedInfo": [{"Message": "Cannot get %s."}]}}' % url.encode()
-    controller.faults = [Fault(path="SimpleUpdate", method="POST", status=status, body=said)]
-    error = clean(service, update({"component": "bios", "url": url}))["last_error"]
-    assert "Cannot get https://images:" in error
-    assert "geheim" not in error
+def test_the_password_of_a_url_is_not_repeated(service: Service, node: str, controller: Controller, row: Rows) -> None:
+    for status in [400, 503]:
+        with row(status):
+            url = "https://images:geheim-geheim@images.example.com/bios-2.0.0.bin"
+            said = b'{"error": {"@Message.ExtendedInfo": [{"Message": "Cannot get %s."}]}}' % url.encode()
+            controller.faults = [Fault(path="SimpleUpdate", method="POST", status=status, body=said)]
+            error = clean(service, update({"component": "bios", "url": url}))["last_error"]
+            assert "Cannot get https://images:" in error
+            assert "geheim" not in error
 
 
 def test_an_update_that_a_controller_cannot_begin(service: Service, node: str, controller: Controller) -> None:
@@ -180,9 +180,8 @@ def test_a_controller_that_is_not_usable_afterwards(service: Service, node: str,
     assert failed["provision_state"] == "clean failed"
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
+def test_arguments_of_wrong_types(service: Service, node: str, controller: Controller, row: Rows) -> None:
+    for wrong, said in [
         ("text", "has to be a list"),
         ([], "has to be a list"),
         ([5], "An update has to be an object"),
@@ -193,12 +192,11 @@ def test_a_controller_that_is_not_usable_afterwards(service: Service, node: str,
         ([{**flash("bios"), "url": "http://[::1/a"}], "http or https"),
         ([flash("bios", wait=0)], "from 1 to 86400 seconds"),
         ([flash("bios", wait=True)], "from 1 to 86400 seconds"),
-    ],
-)
-def test_arguments_of_wrong_types(service: Service, node: str, controller: Controller, wrong: Any, said: str) -> None:
-    failed = clean(service, {"interface": "firmware", "step": "update", "args": {"settings": wrong}})
-    assert said in failed["last_error"]
-    assert requests(controller) == []
+    ]:
+        with row(wrong, said):
+            failed = clean(service, {"interface": "firmware", "step": "update", "args": {"settings": wrong}})
+            assert said in failed["last_error"]
+            assert requests(controller) == []
 
 
 _NOT_JSON, _WRONG_TYPES = b"{", b'{"TaskState": 5, "Members": [5, {"@odata.id": 5}], "Messages": 5, "Actions": [5]}'

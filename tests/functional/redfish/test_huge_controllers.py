@@ -116,12 +116,13 @@ def test_what_one_call_reads_does_not_count_for_the_next(bounds: Callable[..., N
                 system.refresh()
 
 
-@pytest.mark.parametrize(("storages", "drives", "read"), [(1000, 1, 256), (1, 1000, 256), (3, 300, 768)])
-def test_members_are_counted(storages: int, drives: int, read: int) -> None:
+def test_members_are_counted(subtests: pytest.Subtests) -> None:
     """Of each list."""
-    hardware = read_hardware(Maze(storages, drives).documents())
-    assert len(hardware.inventory["disks"]) == read
-    assert {len(disk["serial"]) for disk in hardware.inventory["disks"]} == {255}
+    for storages, drives, read in [(1000, 1, 256), (1, 1000, 256), (3, 300, 768)]:
+        with subtests.test(msg=repr((storages, drives, read))):
+            hardware = read_hardware(Maze(storages, drives).documents())
+            assert len(hardware.inventory["disks"]) == read
+            assert {len(disk["serial"]) for disk in hardware.inventory["disks"]} == {255}
 
 
 def test_disks_are_counted() -> None:
@@ -137,9 +138,9 @@ def test_disks_are_counted() -> None:
         read_hardware(Documents(system, ROOT))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
+def test_errors_have_no_names_of_pythons(subtests: pytest.Subtests) -> None:
+    """They say nothing to people, and what they say of types is of no use either."""
+    for error in [
         TypeError("'int' object has no attribute 'get'"),
         AttributeError("'NoneType' object has no attribute 'items'"),
         KeyError("Members"),
@@ -147,34 +148,30 @@ def test_disks_are_counted() -> None:
         UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
         ValueError("no JSON, or too deep"),
         MemoryError(),
-    ],
-)
-def test_errors_have_no_names_of_pythons(error: Exception) -> None:
-    """They say nothing to people, and what they say of types is of no use either."""
-    said = str(failures.translated(error, RedfishTarget.of(machine())))
-    assert "answered nonsense" in said
-    assert not re.search(r"[A-Z][a-z]+Error|object|attribute|recursion|codec|Members", said), said
+    ]:
+        with subtests.test(msg=repr(error)):
+            said = str(failures.translated(error, RedfishTarget.of(machine())))
+            assert "answered nonsense" in said
+            assert not re.search(r"[A-Z][a-z]+Error|object|attribute|recursion|codec|Members", said), said
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
+def test_answers_that_break_off_have_no_names_of_pythons(subtests: pytest.Subtests) -> None:
+    for answer in [
         document(b"{}").replace(b"Length: 2", b"Length: 20"),
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
         document(b"no gzip", "Content-Encoding: gzip"),
         b"HTTP/1.1 x OK\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nX: " + b"x" * 70_000 + b"\r\n\r\n",
-    ],
-)
-def test_answers_that_break_off_have_no_names_of_pythons(answer: bytes) -> None:
-    with raw(saying(answer)) as server:
-        target = machine(server.url, settings=quick(), redfish_auth_type="basic", redfish_system_id=SYSTEM)
-        with pytest.raises(SchedulerError) as raised, connection.system(target):
-            pass
-    assert not re.search(r"[A-Z][a-z]+(Error|Read|Length)|\w\('|\bb'|, error|\w\([0-9]", str(raised.value)), (
-        raised.value
-    )
+    ]:
+        with subtests.test(msg=repr(answer)):
+            with raw(saying(answer)) as server:
+                target = machine(server.url, settings=quick(), redfish_auth_type="basic", redfish_system_id=SYSTEM)
+                with pytest.raises(SchedulerError) as raised, connection.system(target):
+                    pass
+            assert not re.search(r"[A-Z][a-z]+(Error|Read|Length)|\w\('|\bb'|, error|\w\([0-9]", str(raised.value)), (
+                raised.value
+            )
 
 
 # Not by getrusage, whose maximum includes that of the process which started this one.
@@ -188,15 +185,18 @@ print(re.search(r"VmHWM:\\s+([0-9]+) kB", Path("/proc/self/status").read_text())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("storages", "drives", "padding"), [(256, 1000, 0), (256, 1000, 47_000), (256, 0, 4_000_000)])
-def test_a_conductor_keeps_its_memory(storages: int, drives: int, padding: int) -> None:
+def test_a_conductor_keeps_its_memory(subtests: pytest.Subtests) -> None:
     """In a process of its own, which tells how much it had."""
-    maze = Maze(storages, drives, padding)
-    with raw(maze.answer) as server:
-        command: Sequence[str] = (sys.executable, "-c", _INSPECT, server.url)
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=Path(__file__).parents[3])
-    assert done.returncode == 0, done.stderr
-    said, kibibytes = done.stdout.strip().rsplit("\n", 1)
-    assert "no machine has so m" in said
-    assert int(kibibytes) < 400 * 1024
-    assert len(maze.asked) <= transport.MOST_REQUESTS
+    for storages, drives, padding in [(256, 1000, 0), (256, 1000, 47_000), (256, 0, 4_000_000)]:
+        with subtests.test(msg=repr((storages, drives, padding))):
+            maze = Maze(storages, drives, padding)
+            with raw(maze.answer) as server:
+                command: Sequence[str] = (sys.executable, "-c", _INSPECT, server.url)
+                done = subprocess.run(
+                    command, capture_output=True, text=True, timeout=300, cwd=Path(__file__).parents[3]
+                )
+            assert done.returncode == 0, done.stderr
+            said, kibibytes = done.stdout.strip().rsplit("\n", 1)
+            assert "no machine has so m" in said
+            assert int(kibibytes) < 400 * 1024
+            assert len(maze.asked) <= transport.MOST_REQUESTS

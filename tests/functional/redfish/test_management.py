@@ -48,17 +48,19 @@ def at(place: Emulator | RedfishService, **options: Any) -> Machine:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("device", ["pxe", "disk", "cdrom"])
-def test_boot_devices_of_sushys(fake: Emulator, device: str) -> None:
-    assert MANAGEMENT.set_boot_device(at(fake), device, persistent=True) == NOTHING
-    assert MANAGEMENT.get_boot_device(at(fake)) == {"boot_device": device, "persistent": True}
+def test_boot_devices_of_sushys(fake: Emulator, subtests: pytest.Subtests) -> None:
+    for device in ["pxe", "disk", "cdrom"]:
+        with subtests.test(msg=repr(device)):
+            assert MANAGEMENT.set_boot_device(at(fake), device, persistent=True) == NOTHING
+            assert MANAGEMENT.get_boot_device(at(fake)) == {"boot_device": device, "persistent": True}
 
 
-@pytest.mark.parametrize("device", ["pxe", "disk", "cdrom"])
-def test_boot_devices(bmc: RedfishService, device: str) -> None:
-    for persistent in (False, True):
-        assert MANAGEMENT.set_boot_device(at(bmc), device, persistent=persistent) == NOTHING
-        assert MANAGEMENT.get_boot_device(at(bmc)) == {"boot_device": device, "persistent": persistent}
+def test_boot_devices(bmc: RedfishService, subtests: pytest.Subtests) -> None:
+    for device in ["pxe", "disk", "cdrom"]:
+        with subtests.test(msg=repr(device)):
+            for persistent in (False, True):
+                assert MANAGEMENT.set_boot_device(at(bmc), device, persistent=persistent) == NOTHING
+                assert MANAGEMENT.get_boot_device(at(bmc)) == {"boot_device": device, "persistent": persistent}
 
 
 def test_boot_devices_that_are_none(bmc: RedfishService) -> None:
@@ -115,11 +117,12 @@ def test_what_some_manufacturers_want_to_be_told(bmc: RedfishService, vendor: st
     assert {name for name in ("mode", "enabled") if f"BootSourceOverride{name.title()}" in told} == sent
 
 
-@pytest.mark.parametrize("boot", [{}, {"BootSourceOverrideTarget": 7}, {"BootSourceOverrideTarget": "Moon"}])
-def test_a_controller_that_does_not_say_what_it_boots_from(bmc: RedfishService, boot: Any) -> None:
-    bmc.controller.boot = boot
-    assert MANAGEMENT.get_boot_device(at(bmc)) == {"boot_device": None, "persistent": None}
-    assert MANAGEMENT.get_boot_settings(at(bmc))["boot_mode"] is None
+def test_a_controller_that_does_not_say_what_it_boots_from(bmc: RedfishService, subtests: pytest.Subtests) -> None:
+    for boot in [{}, {"BootSourceOverrideTarget": 7}, {"BootSourceOverrideTarget": "Moon"}]:
+        with subtests.test(msg=repr(boot)):
+            bmc.controller.boot = boot
+            assert MANAGEMENT.get_boot_device(at(bmc)) == {"boot_device": None, "persistent": None}
+            assert MANAGEMENT.get_boot_settings(at(bmc))["boot_mode"] is None
 
 
 @pytest.mark.slow

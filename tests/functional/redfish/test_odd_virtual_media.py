@@ -53,9 +53,8 @@ def insert(target: Machine) -> str:
     return said
 
 
-@pytest.mark.parametrize(
-    "collection",
-    [
+def test_a_malformed_collection(bmc: RedfishService, subtests: pytest.Subtests) -> None:
+    for collection in [
         b"<h1>",
         b"[]",
         {**COLLECTION, "Members": 7},
@@ -63,13 +62,12 @@ def insert(target: Machine) -> str:
         {**COLLECTION, "Members": [{"@odata.id": 7}]},
         {**COLLECTION, "Members": [{"@odata.id": "http://203.0.113.9/x"}]},
         {**COLLECTION, "Members": [{"@odata.id": "/redfish/v1/nowhere"}] * 1000},
-    ],
-)
-def test_a_malformed_collection(bmc: RedfishService, collection: Any) -> None:
-    target = put(bmc, collection=collection)
-    assert "The management controller at" in insert(target)
-    with pytest.raises(ControllerError):
-        virtual_media.show(target)
+    ]:
+        with subtests.test(msg=repr(collection)):
+            target = put(bmc, collection=collection)
+            assert "The management controller at" in insert(target)
+            with pytest.raises(ControllerError):
+                virtual_media.show(target)
 
 
 @pytest.mark.parametrize(

@@ -83,28 +83,30 @@ def test_power_that_never_changes(bmc: RedfishService) -> None:
         RedfishPower().set_power_state(at(bmc), POWER_ON, 1)
 
 
-@pytest.mark.parametrize("status", [400, 409])
-def test_a_refusal_while_it_is_so_already_is_none(bmc: RedfishService, status: int) -> None:
+def test_a_refusal_while_it_is_so_already_is_none(bmc: RedfishService, subtests: pytest.Subtests) -> None:
     """The machine was faster: it is on when the request arrives."""
-    done = Fault(path="ComputerSystem.Reset$", status=status)
-    bmc.controller.faults = [done]
-    switching = Fault(path="Systems/1$", method="GET", seconds=0.0, times=2)
-    bmc.controller.faults.insert(0, switching)
+    for status in [400, 409]:
+        with subtests.test(msg=repr(status)):
+            done = Fault(path="ComputerSystem.Reset$", status=status)
+            bmc.controller.faults = [done]
+            switching = Fault(path="Systems/1$", method="GET", seconds=0.0, times=2)
+            bmc.controller.faults.insert(0, switching)
 
-    def takes(method: str, path: str) -> bool:
-        if method == "POST" and path.endswith("ComputerSystem.Reset"):
-            bmc.controller.power_state = "On"
-        return False
+            def takes(method: str, path: str) -> bool:
+                if method == "POST" and path.endswith("ComputerSystem.Reset"):
+                    bmc.controller.power_state = "On"
+                return False
 
-    bmc.controller.faults.insert(0, type("Spy", (Fault,), {"takes": staticmethod(takes)})())
-    assert RedfishPower().set_power_state(at(bmc), POWER_ON) == POWER_ON
+            bmc.controller.faults.insert(0, type("Spy", (Fault,), {"takes": staticmethod(takes)})())
+            assert RedfishPower().set_power_state(at(bmc), POWER_ON) == POWER_ON
 
 
-@pytest.mark.parametrize("status", [400, 409])
-def test_a_refusal(bmc: RedfishService, status: int) -> None:
-    bmc.controller.faults = [Fault(path="ComputerSystem.Reset$", status=status)]
-    with pytest.raises(ControllerError, match=rf"refused the request \(HTTP {status}\): The controller is out"):
-        RedfishPower().set_power_state(at(bmc), POWER_ON)
+def test_a_refusal(bmc: RedfishService, subtests: pytest.Subtests) -> None:
+    for status in [400, 409]:
+        with subtests.test(msg=repr(status)):
+            bmc.controller.faults = [Fault(path="ComputerSystem.Reset$", status=status)]
+            with pytest.raises(ControllerError, match=rf"refused the request \(HTTP {status}\): The controller is out"):
+                RedfishPower().set_power_state(at(bmc), POWER_ON)
 
 
 CONFLICT = b'{"error": {"code": "Base.1.18.ActionParameterValueConflict", "message": "not yet"}}'
@@ -123,19 +125,24 @@ def test_a_controller_that_is_never_ready(bmc: RedfishService) -> None:
     assert resets(bmc) == ["On"] * 3
 
 
-@pytest.mark.parametrize(
-    ("answer", "state"),
-    [("PoweringOn", POWER_ON), ("PoweringOff", POWER_OFF), ("Paused", None), ("Confused", None), (None, None)],
-)
-def test_states_of_controllers(bmc: RedfishService, answer: str | None, state: str | None) -> None:
-    bmc.controller.system["PowerState"] = answer
-    assert RedfishPower().get_power_state(at(bmc)) == state
+def test_states_of_controllers(bmc: RedfishService, subtests: pytest.Subtests) -> None:
+    for answer, state in [
+        ("PoweringOn", POWER_ON),
+        ("PoweringOff", POWER_OFF),
+        ("Paused", None),
+        ("Confused", None),
+        (None, None),
+    ]:
+        with subtests.test(msg=repr((answer, state))):
+            bmc.controller.system["PowerState"] = answer
+            assert RedfishPower().get_power_state(at(bmc)) == state
 
 
-@pytest.mark.parametrize("answer", [7, ["On"], {"a": 1}, True])
-def test_states_that_are_none(bmc: RedfishService, answer: object) -> None:
-    bmc.controller.system["PowerState"] = answer
-    assert power_or_error(at(bmc)) in (None, ControllerError)
+def test_states_that_are_none(bmc: RedfishService, subtests: pytest.Subtests) -> None:
+    for answer in [7, ["On"], {"a": 1}, True]:
+        with subtests.test(msg=repr(answer)):
+            bmc.controller.system["PowerState"] = answer
+            assert power_or_error(at(bmc)) in (None, ControllerError)
 
 
 def power_or_error(target: Machine) -> str | type[Exception] | None:

@@ -10,6 +10,7 @@ from baremetal_sched.drivers.redfish import virtual_media
 from tests.emulators import Emulator, ImageServer, fake_systems, image_server, minimum
 from tests.functional.baremetal.provisioning import do, state_of
 from tests.leaks import WATCH
+from tests.restored import Rows
 from tests.service import Service, fault
 
 #: Slow, as emulators are processes.
@@ -185,20 +186,21 @@ def test_media_by_hand(service: Service, machine: Machine, images: ImageServer) 
     assert "got error 404 from the server" in said
 
 
-@pytest.mark.parametrize("body", [{}, {"boot_device": "cd"}, {"boot_device": "DVD"}])
 def test_media_are_ejected_by_the_vendors_method(
-    service: Service, machine: Machine, images: ImageServer, body: dict[str, str]
+    service: Service, machine: Machine, images: ImageServer, row: Rows
 ) -> None:
-    body_of_image = {"device_type": "cdrom", "image_url": images.image()}
-    service.baremetal("POST", "/nodes/n1/vmedia", body_of_image, status=204)
-    service.work()
-    assert machine.disc
-    call = "/nodes/n1/vendor_passthru?method=eject_vmedia"
-    for wrong in ({"boot_device": "tape"}, {"boot_device": ["cd"]}, {"device": "cd"}):
-        service.baremetal("POST", call, wrong, status=400)
-    service.baremetal("POST", call, body, status=202)
-    service.work()
-    assert machine.disc is None
+    for body in [{}, {"boot_device": "cd"}, {"boot_device": "DVD"}]:
+        with row(body):
+            body_of_image = {"device_type": "cdrom", "image_url": images.image()}
+            service.baremetal("POST", "/nodes/n1/vmedia", body_of_image, status=204)
+            service.work()
+            assert machine.disc
+            call = "/nodes/n1/vendor_passthru?method=eject_vmedia"
+            for wrong in ({"boot_device": "tape"}, {"boot_device": ["cd"]}, {"device": "cd"}):
+                service.baremetal("POST", call, wrong, status=400)
+            service.baremetal("POST", call, body, status=202)
+            service.work()
+            assert machine.disc is None
 
 
 def test_an_agent_is_booted_to_inspect(service: Service, machine: Machine, images: ImageServer) -> None:
@@ -217,9 +219,8 @@ def test_an_agent_is_booted_to_inspect(service: Service, machine: Machine, image
     assert (machine.power, machine.disc) == ("Off", None)
 
 
-@pytest.mark.parametrize(
-    ("deploy_interface", "driver_info", "reasons"),
-    [
+def test_validate_says_what_is_missing(service: Service, systems: tuple[Emulator, Iterator[int]], row: Rows) -> None:
+    for deploy_interface, driver_info, reasons in [
         ("ramdisk", {}, {"boot": "instance_info/boot_iso is missing", "deploy": "instance_info/boot_iso is missing"}),
         (
             "direct",
@@ -228,17 +229,10 @@ def test_an_agent_is_booted_to_inspect(service: Service, machine: Machine, image
         ),
         ("direct", {"deploy_iso": "file:///a"}, {"boot": "driver_info/deploy_iso has to be a URL that the machine's"}),
         ("direct", {"rescue_iso": 7}, {"boot": "driver_info/rescue_iso has to be a URL"}),
-    ],
-)
-def test_validate_says_what_is_missing(
-    service: Service,
-    systems: tuple[Emulator, Iterator[int]],
-    deploy_interface: str,
-    driver_info: dict[str, Any],
-    reasons: dict[str, str],
-) -> None:
-    emulator, _ = systems
-    enrol(service, emulator, 0, deploy_interface=deploy_interface, driver_info=driver_info)
-    report = service.baremetal("GET", "/nodes/n1/validate").json
-    for interface, reason in reasons.items():
-        assert reason in report[interface]["reason"]
+    ]:
+        with row(deploy_interface, driver_info, reasons):
+            emulator, _ = systems
+            enrol(service, emulator, 0, deploy_interface=deploy_interface, driver_info=driver_info)
+            report = service.baremetal("GET", "/nodes/n1/validate").json
+            for interface, reason in reasons.items():
+                assert reason in report[interface]["reason"]

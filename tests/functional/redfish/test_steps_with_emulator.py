@@ -7,6 +7,7 @@ import pytest
 
 from tests.emulators import Emulator, libvirt_systems, minimum
 from tests.functional.redfish.steps import SETTINGS, apply, clean, flash, update
+from tests.restored import Rows
 from tests.service import Service
 
 pytestmark = [pytest.mark.sqlite_only, pytest.mark.slow]
@@ -81,16 +82,15 @@ def test_settings_firmware_and_hardware(stage: Service, emulator: Emulator) -> N
     assert {disk["model"] for disk in inventory["disks"]} == {"C123"}
 
 
-@pytest.mark.parametrize(("path", "body"), [("boot_mode", {"target": "uefi"}), ("secure_boot", {"target": True})])
-def test_boot_mode_and_secure_boot_answer_500(
-    stage: Service, emulator: Emulator, path: str, body: dict[str, Any]
-) -> None:
-    manage(stage, emulator)
-    stage.baremetal("PUT", f"/nodes/n1/states/{path}", body, status=202)
-    stage.work()
-    node = stage.node("n1")
-    assert node["reservation"] is None
-    assert "HTTP 500" in node["last_error"]
+def test_boot_mode_and_secure_boot_answer_500(stage: Service, emulator: Emulator, row: Rows) -> None:
+    for path, body in [("boot_mode", {"target": "uefi"}), ("secure_boot", {"target": True})]:
+        with row(path, body):
+            manage(stage, emulator)
+            stage.baremetal("PUT", f"/nodes/n1/states/{path}", body, status=202)
+            stage.work()
+            node = stage.node("n1")
+            assert node["reservation"] is None
+            assert "HTTP 500" in node["last_error"]
 
 
 def test_a_controller_without_all_that(stage: Service) -> None:
