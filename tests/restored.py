@@ -12,7 +12,7 @@ from sqlalchemy import Column, Connection, Engine, Table, insert, select, text, 
 from baremetal_sched.db.models import Base, Conductor
 from tests.built_once import driver, overwrite
 from tests.databases import TestDatabase
-from tests.service import Service
+from tests.service import Service, end_polling
 
 _TABLES = Base.metadata.sorted_tables
 _LONGEST = 200
@@ -64,7 +64,8 @@ class _Copy:
             self._rows = _rows(engine)
 
     def put_back(self) -> None:
-        """Let the database have that again."""
+        """Let the database have that again, and ids, which no thread may still have in mind."""
+        end_polling()
         if self._engine.dialect.name == "sqlite":
             overwrite(self._engine, self._file)
         else:

@@ -30,6 +30,15 @@ NODES = "/baremetal/v1/nodes"
 ADMINISTRATOR = {"X-Auth-Token": "admin", "X-Roles": "admin,manager,member,reader", "OpenStack-System-Scope": "all"}
 
 
+_RUNNING: list["Service"] = []
+
+
+def end_polling() -> None:
+    """End such threads of all services that run."""
+    for service in _RUNNING:
+        service.end_polling()
+
+
 class Service:
     """The WSGI application over a database, its conductors, and short ways to call both APIs."""
 
@@ -52,6 +61,7 @@ class Service:
         self.database: Database = self.app.extensions["database"]
         self.conductors: dict[str, ConductorDaemon] = {}
         self.app.extensions["drivers"].on_call = self.call_drivers
+        _RUNNING.append(self)
 
     def __enter__(self) -> Self:
         return self
@@ -63,15 +73,20 @@ class Service:
 
     def close(self) -> None:
         """End what is going on; another service may use the application from now on."""
-        self.app.extensions["drivers"].close()
-        self.app.extensions["decisions"].close()
+        if self in _RUNNING:
+            _RUNNING.remove(self)
+        self.end_polling()
         _await_threads()
         self._application.end()
 
-    def disconnect(self) -> None:
-        """End what is going on, and close the connections to the database. The next request opens new ones."""
+    def end_polling(self) -> None:
+        """End the threads that look for replies and decisions, and delete replies. The next request begins new ones."""
         self.app.extensions["drivers"].close()
         self.app.extensions["decisions"].close()
+
+    def disconnect(self) -> None:
+        """End what is going on, and close the connections to the database. The next request opens new ones."""
+        self.end_polling()
         _await_threads()
         self.database.dispose()
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from baremetal_sched.machines import states
 from tests.built_once import built_once
 from tests.restored import Rows
 from tests.service import Service, fault
@@ -200,30 +199,6 @@ def test_a_node_in_transition_cannot_be_changed(service: Service, uuid: str) -> 
     service.patch(uuid, ("add", "/extra/a", 3), version="1.38", status=200)
     service.set_columns(uuid, provision_state="deploying", maintenance=True, instance_uuid=UUID)
     service.patch(uuid, ("remove", "/instance_uuid"), status=200)
-
-
-def test_what_each_state_allows(service: Service, uuid: str, row: Rows) -> None:
-    """Interfaces and classes only where nothing depends on them; on the way somewhere, only where work has stopped."""
-    for state in sorted(states.PROVISION_STATES):
-        with row(state):
-            idle = state in ("enroll", "inspecting", "inspect wait", "manageable", "available")
-            stopped = state.endswith(" failed") or state in ("inspect wait", "error", "verifying", "service hold")
-            for target, version, changes in (
-                (None, "1.115", True),
-                ("active", "1.115", stopped),
-                ("active", "1.38", stopped or state == "inspecting"),
-            ):
-                before = {"deploy_interface": "fake", "resource_class": "rc1"}
-                service.set_columns(uuid, provision_state=state, target_provision_state=target, **before)
-                for operation, allowed in (
-                    (("add", "/extra/a", f"{version} {target}"), changes),
-                    (("add", "/deploy_interface", "noop"), changes and idle),
-                    (("add", "/resource_class", "rc9"), changes and idle),
-                ):
-                    service.patch(uuid, operation, version=version, status=200 if allowed else 409)
-            service.set_columns(uuid, target_provision_state=None)
-            service.patch(uuid, ("add", "/protected", True), status=200 if state in ("active", "rescue") else 409)
-            service.patch(uuid, ("add", "/retired", True), status=409 if state == "available" else 200)
 
 
 def test_leaving_maintenance_clears_its_reason(service: Service, uuid: str) -> None:

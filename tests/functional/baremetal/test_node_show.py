@@ -10,7 +10,6 @@ from baremetal_sched.baremetal.hardware import bios
 from baremetal_sched.baremetal.inspection import inspection
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Base
-from baremetal_sched.machines import states
 from baremetal_sched.machines.machine import Flashed
 from tests.restored import Rows
 from tests.service import Service, fault
@@ -80,16 +79,6 @@ def test_deleting_available_nodes_can_be_forbidden(database_url: str) -> None:
         assert "('manageable', 'enroll', 'adopt failed')" in message
         service.set_columns(uuid, provision_state="manageable")
         service.baremetal("DELETE", "/nodes/n1", status=204)
-
-
-def test_states_in_which_a_node_can_be_deleted(service: Service, row: Rows) -> None:
-    for state in sorted(states.PROVISION_STATES):
-        with row(state):
-            allowed = state in ("manageable", "enroll", "adopt failed", "available")
-            for maintenance in (False, True):
-                uuid = service.add_node(power=False)
-                service.set_columns(uuid, provision_state=state, maintenance=maintenance)
-                service.baremetal("DELETE", f"/nodes/{uuid}", status=204 if allowed or maintenance else 409)
 
 
 def test_everything_goes_with_a_node(service: Service) -> None:

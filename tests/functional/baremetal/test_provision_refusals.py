@@ -2,7 +2,7 @@
 
 import pytest
 
-from baremetal_sched.baremetal.state_machine import TABLE, VERBS
+from baremetal_sched.baremetal.state_machine import VERBS
 from tests.functional.baremetal.provisioning import LOG_STEP, ask, do, enrol, offered, put_into, state_of
 from tests.restored import Rows
 from tests.service import Service, fault
@@ -11,20 +11,6 @@ from tests.service import Service, fault
 @pytest.fixture
 def uuid(service: Service) -> str:
     return enrol(service)
-
-
-def test_every_verb_that_a_state_does_not_take(service: Service, uuid: str) -> None:
-    """400 with the reason, or 409 at once if a conductor is at work; and nothing is changed."""
-    for state, events in TABLE.items():
-        put_into(service, uuid, state, reservation=None)
-        refused = [verb for verb, known in VERBS.items() if known.event not in events]
-        for verb in (*refused, "bogus", "", None):
-            action = "deploy" if verb == "active" else verb
-            message = f'The requested action "{action}" can not be performed on node "{uuid}" while it is in state'
-            assert fault(ask(service, verb, status=400)).startswith(f'{message} "{state}". ')
-        put_into(service, uuid, state, reservation="c1")
-        assert "locked by host c1" in fault(ask(service, refused[0], status=409))
-        assert service.node(uuid)["provision_state"] == state
 
 
 def test_verbs_have_their_versions(service: Service, uuid: str, row: Rows) -> None:

@@ -104,7 +104,10 @@ def test_keys(service: Service, subtests: pytest.Subtests) -> None:
     things = make_things(service)
     for name in PATHS:
         with subtests.test(msg=name):
-            for version, keys in keys_at(name).items():
+            by_version = keys_at(name)
+            for version, keys in by_version.items():
+                if by_version.get(version - 1, keys) == keys == by_version.get(version + 1):
+                    continue  # only the first and the last with the same keys
                 path = PATHS[name].format(**things)
                 response = service.baremetal("GET", path, version=f"1.{version}", status="*")
                 document = response.json.get(LISTS.get(name), [response.json])[0]

@@ -18,7 +18,6 @@ from tests.service import Service, fault
 
 A = "/allocations"
 UUID = "aaaaaaaa-0000-4000-8000-000000000001"
-OTHER = "aaaaaaaa-0000-4000-8000-000000000002"
 WAIT = {"Prefer": "allocation-wait=3600"}
 SWEEP = next(task for task in PERIODIC_TASKS if task.name == "claims")
 
