@@ -135,11 +135,7 @@ def test_sensitive_rules_do_not_show_what_they_do(service: Service) -> None:
 def test_patch(service: Service) -> None:
     uuid = add(service, priority=5, description="d")["uuid"]
     rule = patch(
-        service,
-        uuid,
-        ("add", "/conditions/-", EQUAL),
-        ("replace", "/priority", "7"),
-        ("replace", "/description", "e"),
+        service, uuid, ("add", "/conditions/-", EQUAL), ("replace", "/priority", "7"), ("replace", "/description", "e")
     ).json
     assert (rule["conditions"], rule["priority"], rule["description"]) == ([EQUAL], 7, "e")
     assert rule["updated_at"]

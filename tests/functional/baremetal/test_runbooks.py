@@ -146,10 +146,7 @@ def test_a_runbook_is_public_or_somebodys(service: Service) -> None:
         return shown["public"], shown["owner"]
 
     assert add(service, public=True)["public"]
-    for refused in (
-        [("replace", "/owner", "p")],
-        [("replace", "/public", True), ("replace", "/owner", "p")],
-    ):
+    for refused in ([("replace", "/owner", "p")], [("replace", "/public", True), ("replace", "/owner", "p")]):
         response = patch(service, "book", *refused, status=400)
         assert "There cannot be an owner for a public runbook" in fault(response)
     assert of(("remove", "/public"), ("add", "/owner", "p")) == (False, "p")

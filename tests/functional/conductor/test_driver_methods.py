@@ -24,10 +24,7 @@ def uuid(service: Service) -> str:
 class VendorOfType(FakeVendor):
     """Has methods that need no machine."""
 
-    driver_methods = {
-        "add": VendorMethod("Add a and b.", asynchronous=False),
-        "note": VendorMethod("Note something."),
-    }
+    driver_methods = {"add": VendorMethod("Add a and b.", asynchronous=False), "note": VendorMethod("Note something.")}
 
     def __init__(self) -> None:
         self.noted: list[Any] = []

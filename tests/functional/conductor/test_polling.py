@@ -49,9 +49,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> Busy:
     step.__dict__.update(FakeVendor.log_passthrough.__dict__)
     monkeypatch.setattr(FakeVendor, "log_passthrough", step)
     monkeypatch.setattr(
-        FakeVendor,
-        "poll",
-        lambda self, machine, name, remembered: controller.poll(machine, name, remembered),
+        FakeVendor, "poll", lambda self, machine, name, remembered: controller.poll(machine, name, remembered)
     )
     return controller
 

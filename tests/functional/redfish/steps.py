@@ -21,10 +21,7 @@ QUICK = {
     "connection_attempts": 1,
     "read_timeout": 0.5,
 }
-SETTINGS: dict[str, dict[str, Any]] = {
-    "DEFAULT": {"enabled_hardware_types": "fake-hardware,redfish"},
-    "redfish": QUICK,
-}
+SETTINGS: dict[str, dict[str, Any]] = {"DEFAULT": {"enabled_hardware_types": "fake-hardware,redfish"}, "redfish": QUICK}
 
 
 def switch_at_once(monkeypatch: pytest.MonkeyPatch, controller: Controller) -> None:

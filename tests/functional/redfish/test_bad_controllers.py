@@ -30,10 +30,7 @@ UNREACHABLE = {
     "never answers": (silent, LATE),
     "a header that never ends": (dribbling(b"HTTP/1.1 200 OK\r\nX-A: "), LATE),
     "headers that never end": (endless(b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n"), "got more than 100 headers"),
-    "a body that never ends": (
-        dribbling(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"),
-        LATE,
-    ),
+    "a body that never ends": (dribbling(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"), LATE),
     "interim answers for ever": (endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), f"{LATE}|more than"),
     "hangs up": (saying(b""), "it broke the connection off"),
     "no HTTP": (saying(b"SSH-2.0-OpenSSH_9.2\r\n"), "SSH-2.0"),

@@ -222,11 +222,7 @@ def test_an_agent_is_booted_to_inspect(service: Service, machine: Machine, image
 def test_validate_says_what_is_missing(service: Service, systems: tuple[Emulator, Iterator[int]], row: Rows) -> None:
     for deploy_interface, driver_info, reasons in [
         ("ramdisk", {}, {"boot": "instance_info/boot_iso is missing", "deploy": "instance_info/boot_iso is missing"}),
-        (
-            "direct",
-            {},
-            {"boot": "driver_info/deploy_iso is missing", "deploy": "driver_info/deploy_iso is missing"},
-        ),
+        ("direct", {}, {"boot": "driver_info/deploy_iso is missing", "deploy": "driver_info/deploy_iso is missing"}),
         ("direct", {"deploy_iso": "file:///a"}, {"boot": "driver_info/deploy_iso has to be a URL that the machine's"}),
         ("direct", {"rescue_iso": 7}, {"boot": "driver_info/rescue_iso has to be a URL"}),
     ]:

@@ -135,8 +135,7 @@ def test_an_inspection_that_does_not_know_where_the_machine_booted_from(
 
 
 @pytest.mark.parametrize(
-    ("stale", "tells", "requests"),
-    [(None, True, 2), ('"old"', True, 3), (None, False, 2), ('"old"', False, 3)],
+    ("stale", "tells", "requests"), [(None, True, 2), ('"old"', True, 3), (None, False, 2), ('"old"', False, 3)]
 )
 def test_a_change_of_the_bios_that_has_to_name_its_version(
     service: Service, running: RedfishService, controller: Controller, stale: str | None, tells: bool, requests: int
