@@ -30,7 +30,10 @@ UNREACHABLE = {
     "never answers": (silent, LATE),
     "a header that never ends": (dribbling(b"HTTP/1.1 200 OK\r\nX-A: "), LATE),
     "headers that never end": (endless(b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n"), "got more than 100 headers"),
-    "a body that never ends": (dribbling(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"), LATE),
+    "a body that never ends": (
+        dribbling(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"),
+        LATE,
+    ),
     "interim answers for ever": (endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), f"{LATE}|more than"),
     "hangs up": (saying(b""), "it broke the connection off"),
     "no HTTP": (saying(b"SSH-2.0-OpenSSH_9.2\r\n"), "SSH-2.0"),
@@ -75,31 +78,29 @@ def failure(url: str, settings: Settings | None = None, **info: object) -> Sched
     return raised.value
 
 
-def test_controllers_that_cannot_be_reached(subtests: pytest.Subtests) -> None:
-    for name in UNREACHABLE:
-        with subtests.test(msg=repr(name)):
-            answer, said = UNREACHABLE[name]
-            with raw(answer) as server:
-                error = failure(server.url)
-            assert isinstance(error, MachineUnreachable), error
-            with pytest.raises(MachineUnreachable, match=said):
-                raise error
+@pytest.mark.parametrize("name", UNREACHABLE)
+def test_controllers_that_cannot_be_reached(name: str) -> None:
+    answer, said = UNREACHABLE[name]
+    with raw(answer) as server:
+        error = failure(server.url, SHORT if LATE in said else None)
+    assert isinstance(error, MachineUnreachable), error
+    with pytest.raises(MachineUnreachable, match=said):
+        raise error
 
 
-def test_controllers_that_make_no_sense(subtests: pytest.Subtests) -> None:
-    for name in NONSENSE:
-        with subtests.test(msg=repr(name)):
-            answer, said = NONSENSE[name]
-            with raw(answer) as server:
-                error = failure(server.url)
-            with pytest.raises(ControllerError, match=said):
-                raise error
+@pytest.mark.parametrize("name", NONSENSE)
+def test_controllers_that_make_no_sense(name: str) -> None:
+    answer, said = NONSENSE[name]
+    with raw(answer) as server:
+        error = failure(server.url)
+    with pytest.raises(ControllerError, match=said):
+        raise error
 
 
-def test_credentials_that_are_refused_in_an_odd_way(subtests: pytest.Subtests) -> None:
-    for body in [b"[]", b'"no"', b'{"error": "wrong password"}', b"<h1>401</h1>"]:
-        with subtests.test(msg=repr(body)), raw(saying(document(body, status="401 Unauthorized"))) as server:
-            assert "refused the credentials (HTTP 401)" in str(failure(server.url))
+@pytest.mark.parametrize("body", [b"[]", b'"no"', b'{"error": "wrong password"}', b"<h1>401</h1>"])
+def test_credentials_that_are_refused_in_an_odd_way(body: bytes) -> None:
+    with raw(saying(document(body, status="401 Unauthorized"))) as server:
+        assert "refused the credentials (HTTP 401)" in str(failure(server.url))
 
 
 def test_an_answer_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
