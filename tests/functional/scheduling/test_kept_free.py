@@ -28,6 +28,7 @@ def test_what_nobody_has_is_not_deployed(served: Service) -> None:
 
 
 def test_as_in_maintenance(served: Service) -> None:
+    """ "Nor is a machine deployed that nobody has (400, as in maintenance)." """
     plan(served)
     go_by(served, HOUR)
     assert not served.node("n1")["maintenance"]
@@ -40,6 +41,7 @@ def test_as_in_maintenance(served: Service) -> None:
 
 @pytest.mark.parametrize("by", ["claim", "instance", "allocation"])
 def test_who_had_it_deploys_while_a_draining_hold_waits(served: Service, by: str) -> None:
+    """ "Who had it before may deploy it while a hold with --drain waits." """
     uuid = served.node("n1")["uuid"]
     if by == "claim":
         served.claim(CONSUMER, uuid)

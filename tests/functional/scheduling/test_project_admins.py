@@ -40,6 +40,7 @@ def see(service: Service, by: Any, method: str = "GET", path: str = "", *, statu
 
 
 def test_holds_follow_the_visibility_of_the_bare_metal_api(service: Service, subtests: pytest.Subtests) -> None:
+    """ "Only who sees the node in the bare metal API writes its holds; for all others it is answered with 404." """
     held = ask(service, ADMINISTRATOR, "POST", "/nodes/n1/holds", {"type": "operator_hold"}, status=201).json
     one = {"type": "lockout"}
     many = {**one, "filter": {"resource_class": "gold"}}

@@ -76,6 +76,9 @@ KINDS = {"claim": wait_as_claim, "allocation": wait_as_allocation, "server": wai
 def test_no_other_request_takes_the_uuid_of_one_that_waits(
     served: Service, kind: str, subtests: pytest.Subtests
 ) -> None:
+    """ "A UUID belongs to one request from the moment at which it waits: to a claim, an allocation or a server of one
+    project. No other request takes it, through any API: 409."
+    """
     taken = served.add_node("taken") if kind != "server" else None
     if taken is not None:
         served.claim(OTHER, taken)
@@ -129,6 +132,7 @@ def test_no_other_request_takes_the_uuid_of_one_that_waits(
 
 
 def test_the_uuid_of_what_waits_in_vain_is_free_again(served: Service) -> None:
+    """ "When the request has ended without a machine, the UUID is free." """
     """Guide: 'When the request has ended without a machine, the UUID is free.'"""
     node = served.add_node("n1")
     served.claim(OTHER, node)
@@ -167,6 +171,8 @@ def test_what_waited_is_given_the_machine_under_its_uuid(served: Service, kind: 
 
 
 def test_a_claim_gives_back_only_what_it_was_given(served: Service, subtests: pytest.Subtests) -> None:
+    """ "Deleting a claim gives back only what the claim itself was given." """
+
     def given_again(node: str) -> None:
         served.placement("DELETE", f"/allocations/{UUID}")
         served.placement("PUT", f"/allocations/{UUID}", amounts(node))
