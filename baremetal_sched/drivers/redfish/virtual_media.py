@@ -203,7 +203,7 @@ def _all_devices(system: System) -> list[VirtualMedia]:
     found = list(_members(system))
     managers: list[Any] = []
     if not found:
-        with suppress(exceptions.MissingAttributeError):
+        with suppress(exceptions.MissingAttributeError, *failures.NONSENSE):
             managers = list(system.managers)[:_MOST_DEVICES]
     return found or [device for manager in managers for device in _members(manager)]
 
