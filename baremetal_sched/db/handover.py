@@ -121,6 +121,7 @@ class Attempts:
         and what a request does before it reads must not wait for that.
         """
         self._begun += 1
+        self.is_locking = False
         if self.offered:
             notes_of(connect()).offered = self.offered
         if self._nodes and self.hands_over and self._handover is not None:

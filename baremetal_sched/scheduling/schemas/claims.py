@@ -60,7 +60,10 @@ CLAIM = fields(
         "state": said("Whether it waits, has its machine, waited in vain, or was given back.", {"enum": list(STATES)}),
         "resource_class": said("The class of the node that is wanted, as placement names it.", TEXT),
         "request": said("What is wanted.", {"type": "object"}),
-        "priority": said("Higher ones go first.", {"type": "integer"}),
+        "priority": said(
+            "Higher ones go first. It is 0, or -1 if no machine would have fitted when the claim was asked for.",
+            {"type": "integer"},
+        ),
         "position": said(
             "Its place in the queue of the class, from 1; null if it does not wait.", {"type": ["integer", "null"]}
         ),
