@@ -131,7 +131,7 @@ def test_the_end_of_cleaning_hands_the_machine_over(served: Service) -> None:
 
 
 def test_a_machine_is_kept_back_for_nobody_whom_it_does_not_fit(served: Service) -> None:
-    """Guide: 'Who waits for a trait that it lacks is passed over, and keeps its place.'"""
+    """Guide: 'Requests that it does not satisfy keep their place.'"""
     picky, modest = wait(served, GOLD_A), wait(served)
     node = served.add_node("n1", resource_class="gold")
     assert (state(served, picky), held(served, modest)) == ("waiting", [node])

@@ -88,8 +88,8 @@ _DOORS = (_put, _post, _reshape, _claim, _claim_and_wait, _allocate, _boot)
 def test_a_machine_is_handed_over_before_a_newcomer_gets_it(
     served: Service, newcomer: Callable[[Service, str], bool]
 ) -> None:
-    """Guide: 'No request overtakes: a free machine for which others wait is first given to the first of them whom
-    it fits.' Nobody overtakes: the machine goes to the first whom it fits, and the newcomer finds it taken."""
+    """Guide: 'No request overtakes: a free machine is first given to the first waiting request that it satisfies.'
+    The machine goes to the first whom it fits, and the newcomer finds it taken."""
     node, (picky, first, second) = _left_free(served, (GOLD_A,), (), ())
     assert not newcomer(served, node)
     assert held(served, first) == [node]
@@ -98,7 +98,7 @@ def test_a_machine_is_handed_over_before_a_newcomer_gets_it(
 
 @pytest.mark.parametrize("newcomer", _DOORS)
 def test_a_newcomer_gets_what_fits_nobody_who_waits(served: Service, newcomer: Callable[[Service, str], bool]) -> None:
-    """Guide: 'If the machine fits none of those who wait, the new request gets it.'"""
+    """Guide: 'If the machine satisfies no waiting request, the new one gets it.'"""
     node, (picky,) = _left_free(served, (GOLD_A,))
     assert newcomer(served, node)
     assert state(served, picky) == "waiting"
