@@ -25,16 +25,16 @@ SHORT_FILES = {
 }
 
 LIMITS: Mapping[str, int] = {
-    "statements": 39_220,
-    "files": 630,
+    "statements": 40_320,
+    "files": 642,
     "short files": 0,
     "lines of the longest file": 351,
-    "uses of Any": 1_850,
+    "uses of Any": 1_854,
     "class names that are used twice": 5,
     "modules in circles": 0,
     "rooms of the candidate search": 20,
     "rooms of replacing traits": 7,
-    "rooms of an explanation": 14,
+    "rooms of an explanation": 16,
 }
 #: Docstrings are not what is to be saved.
 LEAST_DOCSTRINGS = 4_000
