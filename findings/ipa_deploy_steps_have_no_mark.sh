@@ -2,7 +2,7 @@
 # ironic-python-agent 13.0.0: all steps of cleaning say that they may be aborted; no step of deploying says anything.
 #
 # Ironic 39 takes a missing mark for "must not be interrupted": a deployment is then aborted only after the agent has
-# written the whole image. Whoever reads the lists of steps has to tell "false" from "not said".
+# written the whole image. A program that reads the lists of steps must tell "false" from "not said".
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

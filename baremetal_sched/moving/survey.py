@@ -154,7 +154,7 @@ class Survey:
         uuid, holders = node["uuid"], sorted({claim.consumer for claim in claims})
         held = f", claimed by {', '.join(holders)}" if holders else ""
         text = f"its provider has {', '.join(foreign)} beside the class of the node ({own or 'none'}){held}"
-        remedy = f"Run: openstack resource provider inventory delete {uuid} --resource-class {' '.join(foreign[:1])}"
+        remedy = f"Run: openstack resource provider inventory delete {uuid} --resource-class {' '.join(foreign[:1])}."
         if holders:
             remedy = (
                 f"Move the claim: openstack resource provider allocation set {holders[0]} "
@@ -233,7 +233,7 @@ class Survey:
                 consumer,
                 f"Placement has no {lacking} of its allocation of {self._classes.get(class_id, class_id)} from "
                 f"{provider or 'a provider that is gone'}",
-                f"Run: openstack resource provider allocation delete {consumer}",
+                f"Run: openstack resource provider allocation delete {consumer}.",
             )
             if adopted:
                 self.decisions.orphans.add(row_id)

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -56,9 +57,11 @@ def test_a_recipe_works(recipe: str, tmp_path: Path) -> None:
 
 def _run(command: str, folder: Path) -> None:
     """Run what a page says to run, with the programs of this environment."""
-    programs = Path(sys.executable).parent
-    command = command.replace(".venv/bin/pytest", f"{sys.executable} -m pytest -q -n0 -x")
-    command = command.replace(".venv/bin/", f"{programs}/")
+    programs = {"pytest": f"{sys.executable} -m pytest -q -n0 -x"}
+    folder_of_programs = Path(sys.executable).parent
+    command = re.sub(
+        r"\.venv/bin/([\w-]+)", lambda found: programs.get(found[1], f"{folder_of_programs}/{found[1]}"), command
+    )
     environment = {**os.environ, "PYTHONPATH": str(folder), "TEST_DATABASE_URLS": "", "TMPDIR": str(folder)}
     environment.pop("PYTEST_ADDOPTS", None)
     done = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)

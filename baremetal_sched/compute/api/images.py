@@ -14,8 +14,8 @@ from baremetal_sched.image.records import ImageRecord
 from baremetal_sched.web.query import Query
 from baremetal_sched.web.responses import json_response
 
-#: From here on there are no images in this API.
-GONE_SINCE = 36
+#: The last microversion with images.
+LAST = 35
 
 #: Filters, by the parameter of the image API that each is.
 _FILTERS = {
@@ -39,6 +39,11 @@ class ImagesGone(NotFoundError):
     template = "Images are in the image API: from microversion 2.36 on, this API has none."
 
 
+def gone(method: str, version: int) -> Exception:
+    """Return the error of later microversions."""
+    return ImagesGone()
+
+
 def list_images(call: ComputeCall, session: Session) -> Response:
     """GET /images"""
     return _list(call, session, _summary)
@@ -51,17 +56,10 @@ def list_details(call: ComputeCall, session: Session) -> Response:
 
 def show_image(call: ComputeCall, session: Session, image_id: str) -> Response:
     """GET /images/{image_id}"""
-    _require_old(call)
     return json_response({"image": _detail(call, images.get(session, image_id, call.image_requester))})
 
 
-def _require_old(call: ComputeCall) -> None:
-    if call.version >= GONE_SINCE:
-        raise ImagesGone
-
-
 def _list(call: ComputeCall, session: Session, view: Callable[[ComputeCall, ImageRecord], dict[str, Any]]) -> Response:
-    _require_old(call)
     query = Query(call, [*PARAMETERS, *(name for name, _ in call.query if name.startswith(_PROPERTY))])
     limit = query.limit(least=0)
     found = listing.select_page(session, listing.parse(_asked(call)), call.image_requester, limit)

@@ -20,7 +20,7 @@ from baremetal_sched.compute.api.policies import name_of
 from baremetal_sched.compute.schemas.flavors import DESCRIPTION_SINCE
 from baremetal_sched.compute.schemas.servers import TAGS_SINCE
 from baremetal_sched.web.responses import JSON
-from baremetal_sched.web.route import Route, View
+from baremetal_sched.web.route import Absence, Route, View, path_not_found
 
 _FLAVOR = "/flavors/<flavor_id>"
 _SPECS = f"{_FLAVOR}/os-extra_specs"
@@ -44,6 +44,8 @@ def route(
     transaction: Transaction = "write",
     takes: tuple[str, ...] = (),
     takes_query: bool = False,
+    until: int | None = None,
+    absent: Absence = path_not_found,
 ) -> Route:
     """A route below the version; ``policy`` is the name of the rule without the prefix."""
     return Route(
@@ -55,6 +57,8 @@ def route(
         policy=name_of(policy),
         takes=takes,
         refuses_query=not takes_query,
+        until=until,
+        absent=absent,
     )
 
 
@@ -62,6 +66,8 @@ get = partial(route, "GET", transaction="read")
 #: A POST or PUT with a JSON body.
 write = partial(route, takes=(JSON,))
 remove = partial(route, "DELETE")
+#: Of the images that this API once had.
+get_image = partial(get, policy="images", until=images.LAST, absent=images.gone)
 
 
 ROUTES = (
@@ -83,9 +89,9 @@ ROUTES = (
     remove(f"{_SPECS}/<key>", flavors.delete_spec, "os-flavor-extra-specs:delete"),
     get(f"{_FLAVOR}/os-flavor-access", flavors.list_access, "os-flavor-access"),
     write("POST", f"{_FLAVOR}/action", flavors.act, "actions"),
-    get("/images", images.list_images, "images", takes_query=True),
-    get("/images/detail", images.list_details, "images", takes_query=True),
-    get("/images/<image_id>", images.show_image, "images"),
+    get_image("/images", images.list_images, takes_query=True),
+    get_image("/images/detail", images.list_details, takes_query=True),
+    get_image("/images/<image_id>", images.show_image),
     get("/os-keypairs", keypairs.list_keypairs, "os-keypairs:index", takes_query=True),
     write("POST", "/os-keypairs", keypairs.create_keypair, "os-keypairs:create"),
     get("/os-keypairs/<name>", keypairs.show_keypair, "os-keypairs:show", takes_query=True),
