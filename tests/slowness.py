@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,10 +18,18 @@ from sqlalchemy import Engine, event
 from baremetal_sched.web.health import RootApi
 from tests.tiers import MARKS
 
-#: The most of each that a test takes: just above what 999 of 1,000 tests take.
-LIMITS = {"seconds asleep": 0.3, "applications": 3, "requests": 150, "statements": 2_000}
-#: Tests that take more of one, by name, and how much. The list may only get shorter.
-EXCEPTIONS: dict[str, dict[str, float]] = {}
+#: The most of each that a test takes: just above what 999 of 1,000 tests of the first tier take.
+LIMITS = {"seconds asleep": 0.12, "applications": 2, "requests": 145, "statements": 1_300}
+#: Tests that take more of one, by name, and how much: those of hypothesis take another number each time. The list may
+#: only get shorter.
+EXCEPTIONS: dict[str, dict[str, float]] = {
+    "tests/database/test_built_once.py::test_the_second_database_is_like_the_first": {"applications": 3},
+    "tests/database/test_candidate_properties.py::test_both_searches_agree_where_every_provider_stands_alone": {
+        "statements": 3_000
+    },
+    "tests/database/test_candidate_properties.py::test_the_search_finds_what_there_is": {"statements": 5_000},
+    "tests/unit/test_slots.py::test_slots_are_neither_lost_nor_made": {"seconds asleep": 0.3},
+}
 
 _SHOWN = 25
 _LEAST_SHOWN = 0.1
@@ -96,9 +103,6 @@ class Slowness:
         meter.rows += call.when == "call"
         if call.when == "teardown":
             report.processor = meter.total()[_PROCESSOR]
-            if os.environ.get("TEST_FIGURES"):
-                with Path(os.environ["TEST_FIGURES"]).open("a") as file:
-                    file.write(f"{item.nodeid}\t{meter.most()}\t{meter.total()}\n")
             complaint = complaint_of(item.nodeid, meter.most()) if self._is_judged(item) else None
             if complaint and report.passed:
                 report.outcome, report.longrepr = "failed", complaint

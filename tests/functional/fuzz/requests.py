@@ -33,8 +33,8 @@ class Request:
 
 
 def edges(route: Route, section: Method, least: int, latest: int) -> list[int]:
-    """The microversions at which the route, a parameter or a field of it comes into being, those before, and the last one
-    of the route."""
+    """The microversions at which the route, a parameter or a field of it comes into being, those before, and the last
+    one of the route."""
     entries = [*section.query.values(), *section.body.values()]
     first = {route.since, *(int(entry["min_version"].partition(".")[2]) for entry in entries if "min_version" in entry)}
     return sorted(
