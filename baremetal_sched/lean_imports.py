@@ -3,7 +3,7 @@
 - While structlog is imported, the libraries are hidden that it would use for tracebacks on a terminal. We print plain
   ones: pretty ones show local variables, and with them secrets. Rich, and Pygments with it, takes as long to import as
   Flask.
-- While the application is imported, no garbage is looked for: modules are none. They are not looked at later either.
+- While the application is imported, the garbage collector rests, as modules stay. It does not look at them later.
 """
 
 import gc

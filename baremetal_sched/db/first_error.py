@@ -24,7 +24,7 @@ _SPARE_SAVEPOINTS = frozenset({Fault.BUG, Fault.TIMEOUT})
 
 @dataclass
 class FirstError:
-    """The first error that ended a transaction; None as long as there is none."""
+    """The first error that ended a transaction; None until then."""
 
     error: Exception | None = None
 

@@ -29,7 +29,7 @@ class MachineLocked(StaleDataError):
 
 
 class WaitedFor(Exception):
-    """A machine is free for which somebody waits: it is handed over before a newcomer gets it.
+    """A machine is free that a request waits for: it is handed over before a newcomer gets it.
 
     ``machines``: ids of providers. The transaction is run again afterwards.
     """
@@ -46,7 +46,7 @@ class HandoverNotes:
     providers: set[int] = field(default_factory=set)
     nodes: set[str] = field(default_factory=set)
     waiting: list[str] = field(default_factory=list)
-    #: Providers (ids) for whose machines nobody waited when the transaction read them.
+    #: Providers (ids) for whose machines no request waited when the transaction read them.
     unwanted: set[int] = field(default_factory=set)
     #: Providers (ids) whose machines were offered to those who wait a moment ago: newcomers may have what is left.
     offered: frozenset[int] = frozenset()

@@ -45,7 +45,7 @@ _FREE_AND_WANTED = (
 )
 _WANTED = _FREE_AND_WANTED.join(PROVIDERS, PROVIDERS.c.root_id == _ROOTS.c.id)
 
-#: At most so many machines are looked at for a shared resource that becomes free; the sweep looks at all.
+#: The most machines that are looked at for a shared resource that becomes free; the sweep looks at all.
 _MOST_SHARING = 10
 _OWN, _OTHERS = PROVIDER_AGGREGATES.alias("own"), PROVIDER_AGGREGATES.alias("others")
 #: The same for machines that share what a provider gives:

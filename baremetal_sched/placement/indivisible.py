@@ -43,7 +43,7 @@ def _taking(*conditions: ColumnElement[bool]) -> Update:
 
 
 _TAKE = _taking()
-#: For newcomers: nobody waits for machines of its class.
+#: For newcomers: no request waits for machines of its class.
 _TAKE_UNWANTED = _taking(first_waiting_for(_CLASS.scalar_subquery()).is_(None))
 _CONFIRM = (
     update(PROVIDERS)
@@ -79,11 +79,11 @@ class Trees:
         """Make each consumer that gets more of a tree its holder; ``wanted`` and ``held`` are by consumer.
 
         A tree may pass from one consumer to another of the same request. Raises TreeHeld if another consumer holds the
-        tree, or it is not available; WaitedFor if somebody waits for it.
+        tree, or it is not available; WaitedFor if a request waits for it.
 
         UPDATE resource_providers SET holder = :consumer
         WHERE id = :root
-        AND (holder IS NULL AND NOT withheld AND <it is open> AND <nobody waits for its class>
+        AND (holder IS NULL AND NOT withheld AND <it is open> AND <no request waits for its class>
         OR holder IN (the consumers of the request))
         """
         for root in sorted(set(self.roots.values())):

@@ -43,7 +43,7 @@ _TAKE = (
     .where(INVENTORIES.c.provider_id == _PROVIDER_ID, INVENTORIES.c.resource_class_id == _CLASS_ID, _FITS)
     .values(used=INVENTORIES.c.used + _AMOUNT)
 )
-#: Nobody waits for a machine of this class; whether this one is a machine, ``waited_for`` looks up if it has to.
+#: No request waits for a machine of this class. ``waited_for`` looks up whether this provider is one.
 _IS_UNWANTED = first_waiting_for(bindparam("resource_class", type_=String)).is_(None)
 _TAKE_UNWANTED = _TAKE.where(_IS_UNWANTED)
 # MariaDB and MySQL do both in one statement, which saves a round trip:

@@ -154,10 +154,10 @@ def move(writer: Writer, growth: Mapping[tuple[int, int], int], own: Collection[
     """Book the amounts. The UPDATE itself checks the capacity, as what was read before may be outdated.
 
     ``own`` are the ids of providers in indivisible trees held by the consumer. Raises StaleDataError if another claim
-    was faster, WaitedFor if somebody waits for a machine among them.
+    was faster, WaitedFor if a request waits for a machine among them.
 
     UPDATE inventories SET used = used + :growth WHERE … AND (:growth <= 0 OR free >= :growth AND <it is open>
-    AND <nobody waits for the class>)
+    AND <no request waits for the class>)
     """
     connection = connection_of(writer)
     notes_of(connection).providers.update(key[0] for key, amount in growth.items() if amount < 0)

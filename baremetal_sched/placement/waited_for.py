@@ -1,4 +1,4 @@
-"""Newcomers do not overtake: what somebody waits for is handed over before a newcomer claims it."""
+"""Newcomers do not overtake: a machine that a request waits for is handed over before a newcomer claims it."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from baremetal_sched.db.handover import WaitedFor, notes_of
 from baremetal_sched.placement.tables import CLASSES, INVENTORIES, first_waiting_for
 
 _CLASS = select(CLASSES.c.name).where(CLASSES.c.id == INVENTORIES.c.resource_class_id).correlate(INVENTORIES)
-#: SQL condition on an inventory: nobody waits for machines of its class.
+#: SQL condition on an inventory: no request waits for machines of its class.
 IS_UNWANTED = first_waiting_for(_CLASS.scalar_subquery()).is_(None)
 
 _WANTED = (
@@ -26,7 +26,7 @@ def is_newcomer(connection: Connection, provider: int) -> bool:
 
 
 def require_unwanted(connection: Connection, providers: Iterable[int]) -> None:
-    """Raise WaitedFor if somebody waits for one of these providers (ids), which a newcomer could not claim."""
+    """Raise WaitedFor if a request waits for one of these providers (ids), so that a newcomer cannot claim it."""
     newcomers = [each for each in providers if is_newcomer(connection, each)]
     wanted = connection.scalars(_WANTED, {"providers": newcomers}).all() if newcomers else ()
     if wanted:

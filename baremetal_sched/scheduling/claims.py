@@ -63,7 +63,7 @@ class NewClaim:
 
 
 def existing(session: Session, uuid: str, digest: str, project: str) -> PendingClaim | None:
-    """Return the claim that was asked for with the same body, None if there is none. Raises ClaimDiffers; UuidTaken for
+    """Return the claim that was asked for with the same body, or None. Raises ClaimDiffers; UuidTaken for
     what another project has."""
     found = pending_claims.find(session, uuid)
     if found is not None and found.body_digest != digest:

@@ -160,7 +160,7 @@ def _batches(session: Session, fitting: Query, class_id: int, wanted: Wanted) ->
     all nodes from a random starting point and around the end. So machines wear evenly, and concurrent searches on
     different servers of a cluster, which do not see each other's locks, rarely choose the same node."""
     offered = notes_of(session.connection()).offered
-    if offered:  # those that nobody who waits could be given
+    if offered:  # those that fit no request in the queue
         yield list(session.scalars(fitting.where(INVENTORIES.c.provider_id.in_(offered))))
     if wanted.name is not None:
         yield list(session.scalars(fitting.where(Node.name == wanted.name)))

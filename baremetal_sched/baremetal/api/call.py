@@ -40,7 +40,7 @@ def _facts(caller: Caller) -> Target:
 
 
 def service_project(settings: Settings) -> Target:
-    """Return the project whose services have more permissions, as rules know it; nothing if there is none."""
+    """Return the project whose services have more permissions, as rules know it; nothing without such a project."""
     name = settings.rbac_service_project_name if settings.rbac_service_role_elevated_access else None
     return {} if name is None else {"config.service_project_name": name}
 

@@ -49,7 +49,7 @@ def of_node(session: Session, node: Node) -> Sequence[Hold]:
 
 
 def is_kept_free(session: Session, node: Node) -> bool:
-    """Return whether ``node`` is closed for a planned hold and nobody has it: it has no instance, and no consumer has
+    """Return whether ``node`` is closed for a planned hold and free: it has no instance, and no consumer has
     claimed it. Then it is not given out, although no conductor has set its flag yet."""
     if node.closes_at is None or node.instance_uuid is not None:
         return False

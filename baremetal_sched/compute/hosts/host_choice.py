@@ -251,7 +251,7 @@ def _lock_one(session: Session, roots: list[int], clauses: list[ColumnElement[bo
     JOIN inventories i ON i.provider_id = p.id AND i.resource_class_id = p.mirrored_class_id
     WHERE p.id IN (…) AND i.free = 1 AND … LIMIT 1 FOR UPDATE OF n, i SKIP LOCKED
     """
-    # Those that nobody who waits could be given.
+    # Those that fit no request in the queue.
     offered = [root for root in roots if root in notes_of(session.connection()).offered]
     for part in (*_parts(offered), *_parts(roots)):
         locked = _of_roots(part, clauses).limit(1).with_for_update(of=(Node, INVENTORIES), skip_locked=True)

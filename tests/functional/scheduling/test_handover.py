@@ -91,7 +91,7 @@ def _aggregate(service: Service, node: str) -> None:
 
 
 def test_what_makes_a_machine_fit_hands_it_over(served: Service, subtests: pytest.Subtests) -> None:
-    """Guide: 'Whatever makes it free … and whatever makes it fit somebody: its class, its traits, its owner or
+    """Guide: 'Whatever makes it free … and whatever makes it fit a request: its class, its traits, its owner or
     lessee, … its aggregates.'"""
     for values, request_, free in [
         ({}, GOLD, _maintenance_off),

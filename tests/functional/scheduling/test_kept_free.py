@@ -28,7 +28,7 @@ def test_what_nobody_has_is_not_deployed(served: Service) -> None:
 
 
 def test_as_in_maintenance(served: Service) -> None:
-    """ "Nor is a machine deployed that nobody has (400, as in maintenance)." """
+    """ "A machine without a consumer is not deployed either (400, as in maintenance)." """
     plan(served)
     go_by(served, HOUR)
     assert not served.node("n1")["maintenance"]
