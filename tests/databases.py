@@ -39,7 +39,7 @@ _STATE = text(
     f" (SELECT count(*) FROM resource_classes), (SELECT count(*) FROM traits WHERE {_CUSTOM}),"
     f" (SELECT count(*) FROM resource_classes WHERE {_CUSTOM}), (SELECT served_since FROM schema_state)"
 )
-#: Which tests also run on the servers that TEST_DATABASE_URLS names: where the database matters, and no others.
+#: Which files and tests also run on the servers that TEST_DATABASE_URLS names: where the database matters.
 ON_SERVERS = (
     "tests/clients/test_parallel_claims.py",
     "tests/database/",
@@ -50,6 +50,8 @@ ON_SERVERS = (
     "tests/functional/baremetal/test_recorded_keys.py",
     "tests/functional/baremetal/test_traits.py",
     "tests/functional/baremetal/test_waiting_allocations.py",
+    "tests/functional/compute/test_booting.py::test_machines_that_others_are_about_to_take",
+    "tests/functional/compute/test_waiting_servers.py::test_a_deletion_waits_for_the_hand_over",
     "tests/functional/conductor/test_lost_races.py",
     "tests/functional/conductor/test_reconciliation.py",
     "tests/functional/fuzz/test_every_route.py",
@@ -59,6 +61,7 @@ ON_SERVERS = (
     "tests/functional/placement/test_indivisible_trees.py",
     "tests/functional/placement/test_many_conditions.py",
     "tests/functional/placement/test_providers.py",
+    "tests/functional/placement/test_providers_of_nodes.py::test_nothing_but_its_class_can_be_claimed_of_a_node",
     "tests/functional/placement/test_races.py",
     "tests/functional/scheduling/test_capacity.py",
     "tests/functional/scheduling/test_closing.py",
