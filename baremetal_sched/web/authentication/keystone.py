@@ -6,7 +6,6 @@ header matters but those with the tokens.
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from hashlib import sha256
@@ -14,6 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 import structlog
+from cachetools import TTLCache
 from flask import Request
 from keystonemiddleware.auth_token import AuthProtocol, BaseAuthProtocol
 
@@ -26,7 +26,7 @@ from baremetal_sched.web.caller import Caller
 
 log = structlog.get_logger(__name__)
 
-#: Maximum number of cached tokens; beyond it, the oldest are removed.
+#: Maximum number of cached tokens; beyond it, those that were not used for longest are removed.
 MOST = 4096
 
 
@@ -36,33 +36,21 @@ class TokenCache:
 
     def __init__(self, seconds: float, most: int = MOST, clock: Callable[[], float] = time.monotonic) -> None:
         """Keep what is set for ``seconds``; if these are not positive, keep nothing."""
-        self._seconds = seconds
-        self._most = most
-        self._clock = clock
         self._lock = threading.Lock()
-        #: Expiry and value; the oldest first.
-        self._entries: OrderedDict[bytes, tuple[float, Mapping[str, Any]]] = OrderedDict()
+        self._entries: TTLCache[bytes, Mapping[str, Any]] = TTLCache(most, max(seconds, 0), clock)
 
     def initialize(self, environ: Mapping[str, Any]) -> None:
         """Do nothing. keystonemiddleware calls it before it uses a cache."""
 
     def get(self, token: str) -> Mapping[str, Any] | None:
         """Return the cached description of the token; None if it is missing or expired."""
-        entry = self._entries.get(_digest(token))
-        if entry is None or entry[0] <= self._clock():
-            return None
-        return entry[1]
+        with self._lock:
+            return self._entries.get(_digest(token))
 
     def set(self, token: str, said: Mapping[str, Any]) -> None:
         """Cache the description of the token."""
-        if self._seconds <= 0:
-            return
-        now, key = self._clock(), _digest(token)
         with self._lock:
-            self._entries[key] = (now + self._seconds, said)
-            self._entries.move_to_end(key)
-            while len(self._entries) > self._most or next(iter(self._entries.values()))[0] <= now:
-                self._entries.popitem(last=False)
+            self._entries[_digest(token)] = said
 
 
 def _digest(token: str) -> bytes:

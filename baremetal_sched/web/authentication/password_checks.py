@@ -5,11 +5,11 @@ import math
 import os
 import threading
 import time
-from collections import OrderedDict
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address, ip_network
 
 import bcrypt
+from cachetools import LRUCache
 
 from baremetal_sched.errors import AuthenticationUnavailable
 from baremetal_sched.web.authentication.password_file import LONGEST_PASSWORD, Users
@@ -37,7 +37,7 @@ class LoginLimits:
     """
 
     def __init__(self) -> None:
-        self._budgets: OrderedDict[str, _Budget] = OrderedDict()
+        self._budgets: LRUCache[str, _Budget] = LRUCache(_ADDRESSES)
         self._lock = threading.Lock()
 
     def count(self, address: str) -> None:
@@ -59,9 +59,6 @@ class LoginLimits:
         budget = self._budgets.setdefault(key, _Budget(FAILURES, now))
         budget.left = min(FAILURES, budget.left + (now - budget.at) / SECONDS_EACH)
         budget.at = now
-        self._budgets.move_to_end(key)
-        if len(self._budgets) > _ADDRESSES:
-            self._budgets.popitem(last=False)
         return budget
 
 
@@ -104,8 +101,8 @@ class PasswordChecks:
         self._key: bytes | None = None
         self._lock = threading.Lock()
         #: Finished checks: of right passwords, and of wrong ones.
-        self._right: OrderedDict[bytes, _Check] = OrderedDict()
-        self._wrong: OrderedDict[bytes, _Check] = OrderedDict()
+        self._right: LRUCache[bytes, _Check] = LRUCache(_REMEMBERED)
+        self._wrong: LRUCache[bytes, _Check] = LRUCache(_REMEMBERED)
         self._running: dict[bytes, _Check] = {}
         self._limits = LoginLimits()
 
@@ -136,11 +133,7 @@ class PasswordChecks:
     def _begin(self, digest: bytes, address: str) -> tuple[_Check, bool]:
         """Return the check of ``digest``, and whether the caller has to perform it."""
         with self._lock:
-            for remembered in (self._right, self._wrong):
-                if digest in remembered:
-                    remembered.move_to_end(digest)
-                    return remembered[digest], False
-            check = self._running.get(digest)
+            check = self._right.get(digest) or self._wrong.get(digest) or self._running.get(digest)
             if check is not None:
                 return check, False
             if len(self._running) >= AT_ONCE:
@@ -153,10 +146,7 @@ class PasswordChecks:
         with self._lock:
             del self._running[digest]
             if check.is_right is not None:
-                remembered = self._right if check.is_right else self._wrong
-                remembered[digest] = check
-                if len(remembered) > _REMEMBERED:
-                    remembered.popitem(last=False)
+                (self._right if check.is_right else self._wrong)[digest] = check
         check.done.set()
 
     def _digest(self, name: str, hashed: bytes, password: bytes) -> bytes:
