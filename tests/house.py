@@ -4,15 +4,15 @@ A limit is what has been reached. Who adds more than a limit allows takes someth
 lowers the limit.
 """
 
+import argparse
 import ast
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
-PACKAGE = "baremetal_sched"
-ROOT = Path(__file__).parents[1]
+from tests.definitions import PACKAGE, ROOT, Module, read
+from tests.ways import Way, Ways
+
 #: Files below this number of lines are fragments, but for ``__init__`` and what has to be a file of its own.
 SHORT = 25
 SHORT_FILES = {
@@ -32,58 +32,57 @@ LIMITS: Mapping[str, int] = {
     "uses of Any": 1_854,
     "class names that are used twice": 5,
     "modules in circles": 0,
-    "rooms of the candidate search": 20,
-    "rooms of replacing traits": 7,
-    "rooms of an explanation": 16,
+    "rooms of the candidate search": 38,
+    "rooms of replacing traits": 23,
+    "rooms of an explanation": 53,
+    "rooms of an explanation that is created": 77,
+    "rooms of a claim that waits": 135,
+    "rooms of a boot": 112,
+    "rooms of a hold": 28,
+    "rooms of an explanation that is created, in the knot": 23,
+    "rooms of a claim that waits, in the knot": 27,
+    "rooms of a boot, in the knot": 19,
+    "climbs of the candidate search": 5,
+    "climbs of replacing traits": 0,
+    "climbs of an explanation": 10,
+    "climbs of an explanation that is created": 17,
+    "climbs of a claim that waits": 63,
+    "climbs of a boot": 19,
+    "climbs of a hold": 0,
+    "climbs of an explanation that is created, in the knot": 8,
+    "climbs of a claim that waits, in the knot": 3,
+    "climbs of a boot, in the knot": 1,
 }
 #: Docstrings are not what is to be saved.
 LEAST_DOCSTRINGS = 4_000
 
-#: Views whose way through the package is counted in modules, by name of the figure.
+#: Views whose ways through the package are counted, by name: rooms and climbs (see ``tests.ways``).
 VIEWS = {
-    "rooms of the candidate search": ("placement.api.allocation_candidates", "list_candidates"),
-    "rooms of replacing traits": ("baremetal.api.nodes.traits", "replace_traits"),
-    "rooms of an explanation": ("scheduling.api.explanations", "show_explanation"),
+    "the candidate search": ("placement.api.allocation_candidates", "list_candidates"),
+    "replacing traits": ("baremetal.api.nodes.traits", "replace_traits"),
+    "an explanation": ("scheduling.api.explanations", "show_explanation"),
+    "an explanation that is created": ("scheduling.api.explanations", "create_explanation"),
+    "a claim that waits": ("scheduling.api.claims", "create_claim"),
+    "a boot": ("compute.api.servers", "create_servers"),
+    "a hold": ("scheduling.api.holds", "create_node_hold"),
+}
+#: The packages in which a machine is asked for, chosen and explained, and the ways in which only they are entered.
+KNOT = (
+    "scheduling",
+    "explain",
+    "compute.hosts",
+    "compute.servers",
+    "baremetal.allocations",
+    "baremetal.matching",
+    "baremetal.provider",
+)
+KNOT_VIEWS = {
+    "an explanation that is created": VIEWS["an explanation that is created"],
+    "a claim that waits": VIEWS["a claim that waits"],
+    "a boot": ("compute.servers.servers", "create"),
 }
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-
-
-@dataclass(frozen=True)
-class Module:
-    """A module of the package: its dotted name, path below the package, text and syntax tree."""
-
-    name: str
-    path: str
-    text: str
-    tree: ast.Module
-
-    @property
-    def lines(self) -> int:
-        """Return the number of its lines."""
-        return len(self.text.splitlines())
-
-    @cached_property
-    def nodes(self) -> list[ast.AST]:
-        """All nodes of the tree."""
-        return [*ast.walk(self.tree)]
-
-    @cached_property
-    def imported(self) -> list[tuple[str, str]]:
-        """Each name that is imported from the package, with the dotted name of what it stands for."""
-        found = [node for node in self.nodes if isinstance(node, ast.ImportFrom)]
-        own = [node for node in found if (node.module or "").split(".")[0] == PACKAGE]
-        return [(alias.asname or alias.name, f"{node.module}.{alias.name}") for node in own for alias in node.names]
-
-
-def read(root: Path = ROOT) -> dict[str, Module]:
-    """Return the modules of the package below ``root``, by dotted name."""
-    modules = {}
-    for path in sorted((root / PACKAGE).rglob("*.py")):
-        name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
-        text = path.read_text()
-        modules[name] = Module(name, path.relative_to(root / PACKAGE).as_posix(), text, ast.parse(text))
-    return modules
 
 
 def figures(modules: Mapping[str, Module]) -> dict[str, int]:
@@ -91,6 +90,7 @@ def figures(modules: Mapping[str, Module]) -> dict[str, int]:
     nodes = [node for module in modules.values() for node in module.nodes]
     documented = sum(ast.get_docstring(node) is not None for node in nodes if isinstance(node, Definition | ast.Module))
     classes = Counter(n.name for n in nodes if isinstance(n, ast.ClassDef) and not n.name.startswith("_"))
+    found = ways(modules)
     return {
         "statements": sum(isinstance(node, ast.stmt) for node in nodes) - documented,
         "files": len(modules),
@@ -99,11 +99,8 @@ def figures(modules: Mapping[str, Module]) -> dict[str, int]:
         "uses of Any": sum(isinstance(node, ast.Name) and node.id == "Any" for node in nodes),
         "class names that are used twice": sum(number > 1 for number in classes.values()),
         "modules in circles": sum(len(circle) for circle in circles(modules)),
-        **{
-            figure: len(rooms(modules, f"{PACKAGE}.{module}", view))
-            for figure, (module, view) in VIEWS.items()
-            if f"{PACKAGE}.{module}" in modules
-        },
+        **{f"rooms of {name}": len(way.rooms) for name, way in found.items()},
+        **{f"climbs of {name}": len(way.climbs) for name, way in found.items()},
         "docstrings": documented,
     }
 
@@ -132,36 +129,19 @@ def circles(modules: Mapping[str, Module]) -> list[set[str]]:
     return found
 
 
-def rooms(modules: Mapping[str, Module], module: str, view: str) -> set[str]:
-    """Return the modules with functions that the function ``view`` of ``module`` names, directly or by others.
-
-    A function that is named counts as called. Methods are not followed, as their objects are not known.
-    """
-    seen: set[tuple[str, str]] = set()
-    waiting = [(module, view)]
-    while waiting:
-        place, name = waiting.pop()
-        definition = _definition(modules[place], name)
-        if (place, name) in seen or definition is None:
-            continue
-        seen.add((place, name))
-        known = dict(modules[place].imported)
-        for node in ast.walk(definition):
-            if isinstance(node, ast.Name) and node.id in known:
-                what = known[node.id]
-                if what.rpartition(".")[0] in modules:
-                    waiting.append((what.rpartition(".")[0], what.rpartition(".")[2]))
-            elif isinstance(node, ast.Name):
-                waiting.append((place, node.id))
-            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                what = known.get(node.value.id, "")
-                if what in modules:
-                    waiting.append((what, node.attr))
-    return {place for place, _ in seen}
-
-
-def _definition(module: Module, name: str) -> ast.FunctionDef | None:
-    return next((each for each in module.tree.body if isinstance(each, ast.FunctionDef) and each.name == name), None)
+def ways(modules: Mapping[str, Module]) -> dict[str, Way]:
+    """Return the ways of ``VIEWS`` and of ``KNOT_VIEWS``, by name, of those views that there are."""
+    found = Ways(modules)
+    everywhere = {name: (view, ("",)) for name, view in VIEWS.items()}
+    in_knot = {
+        f"{name}, in the knot": (view, tuple(f"{PACKAGE}.{each}." for each in KNOT))
+        for name, view in KNOT_VIEWS.items()
+    }
+    return {
+        name: found.way(f"{PACKAGE}.{module}", view, within)
+        for name, ((module, view), within) in {**everywhere, **in_knot}.items()
+        if found.definitions.at.get((f"{PACKAGE}.{module}", view)) is not None
+    }
 
 
 def _module_of(modules: Mapping[str, Module], what: str) -> str:
@@ -174,9 +154,21 @@ def too_much(found: Mapping[str, int], limits: Mapping[str, int] = LIMITS) -> di
 
 
 def main() -> None:
-    """Print the figures beside their limits."""
-    for figure, number in figures(read()).items():
-        print(f"{number:>7,}  {figure}" + (f" (at most {LIMITS[figure]:,})" if figure in LIMITS else ""))
+    """Print the figures beside their limits, or a way."""
+    parser = argparse.ArgumentParser("python -m tests.house", description="What the package costs to read.")
+    parser.add_argument("root", nargs="?", type=Path, default=ROOT, help="the tree that is read, by default this one")
+    parser.add_argument(
+        "--rooms", metavar="VIEW", help="print the rooms and climbs of a view, as 'a boot, in the knot'"
+    )
+    arguments = parser.parse_args()
+    modules = read(arguments.root)
+    if arguments.rooms is None:
+        for figure, number in figures(modules).items():
+            print(f"{number:>7,}  {figure}" + (f" (at most {LIMITS[figure]:,})" if figure in LIMITS else ""))
+    elif (way := ways(modules).get(arguments.rooms)) is None:
+        parser.error(f"there is no such view; there are: {'; '.join(ways(modules))}")
+    else:
+        print(*way.rooms, *(f"climb: {caller} -> {called}" for caller, called in way.climbs), sep="\n")
 
 
 if __name__ == "__main__":

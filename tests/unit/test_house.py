@@ -48,13 +48,6 @@ def test_circles_are_found_wherever_the_import_is(modules: dict[str, house.Modul
     assert house.circles(modules) == [{"baremetal_sched.two", "baremetal_sched.four"}]
 
 
-def test_rooms_are_the_modules_that_a_view_passes(modules: dict[str, house.Module]) -> None:
-    assert house.rooms(modules, "baremetal_sched.one", "view") == {
-        f"baremetal_sched.{n}" for n in ("one", "two", "three")
-    }
-    assert house.rooms(modules, "baremetal_sched.two", "other") == {"baremetal_sched.two"}
-
-
 def test_what_is_above_its_limit_is_named() -> None:
     assert house.too_much({"files": 3, "docstrings": 7}, {"files": 2}) == {"files": 3}
     assert house.too_much({"files": 2}, {"files": 2}) == {}
