@@ -14,7 +14,7 @@ from tests.races.waiting import LockWaits
 from tests.waiting import PATIENCE
 
 #: Seconds after which a request that neither ends nor waits for a lock of the database is left alone, and after which
-#: one has to have ended.
+#: one must have ended.
 _PATIENCE, _LONGEST = 2.0, PATIENCE
 
 #: Seconds between two looks at a request.

@@ -69,7 +69,7 @@ def test_a_release_waits_for_who_has_locked_the_machine(service: Service, databa
 
 
 def test_a_machine_that_stays_locked_is_released_and_left_to_the_sweep(database_url: str) -> None:
-    """Guide: 'Only after that time it is committed without a hand-over; it succeeds either way.'"""
+    """Guide: 'After that time it commits without a hand-over; it succeeds either way.'"""
     with Service(database_url, database={"lock_timeout": 1}) as service:
         service.add_conductor("c1")
         node, holder = service.add_node("n1"), str(uuid.uuid4())

@@ -438,7 +438,7 @@ def test_requests_that_may_not_wait_hear_the_present_state(database_url: str, su
 
 
 def test_one_statement_asks_for_all_who_wait(served: Service) -> None:
-    """Guide: 'One statement of the process asks for all requests that wait like that.'"""
+    """Guide: 'Ten times a second, one statement of the process asks for all requests that wait in this way.'"""
     _, waiting = _waiting(served)
     waiting_too = post(served, wait=60, status=202).json["uuid"]
     decisions = served.app.extensions["decisions"]

@@ -51,7 +51,7 @@ def held(service: Service, uuid: str) -> list[str]:
 
 
 def test_a_machine_that_is_enrolled_goes_to_the_first_who_waits(served: Service) -> None:
-    """Guide: 'The transaction that frees a machine gives it to the first who waits and whom it fits.'"""
+    """Guide: 'The transaction that frees a machine gives it to the first waiting request that it satisfies.'"""
     first, second = wait(served), wait(served)
     node = served.add_node("n1", resource_class="gold")
     assert (held(served, first), state(served, second)) == ([node], "waiting")
@@ -91,8 +91,8 @@ def _aggregate(service: Service, node: str) -> None:
 
 
 def test_what_makes_a_machine_fit_hands_it_over(served: Service, subtests: pytest.Subtests) -> None:
-    """Guide: 'Whatever makes it free … and whatever makes it fit a request: its class, its traits, its owner or
-    lessee, … its aggregates.'"""
+    """Guide: 'Every change that frees a machine hands it over … So does every change that makes the machine fit a
+    request: of its class, traits, owner, lessee, conductor group, parent or aggregates.'"""
     for values, request_, free in [
         ({}, GOLD, _maintenance_off),
         ({}, GOLD_A, _trait),
@@ -138,8 +138,8 @@ def test_a_machine_is_kept_back_for_nobody_whom_it_does_not_fit(served: Service)
 
 
 def test_what_waited_in_vain_is_ended_by_the_sweep(served: Service) -> None:
-    """Guide: 'After it nothing is handed over, and its state is timed_out; the next sweep records why no machine
-    was free then.'"""
+    """Guide: 'After the deadline it gets nothing, and its state is timed_out. The next sweep records why no machine was
+    free then.'"""
     served.add_node("n1", resource_class="gold")
     waiting = wait(served, GOLD_A, seconds=-1)
     assert state(served, waiting) == "timed_out"
@@ -203,7 +203,7 @@ def test_after_a_claim_that_failed_the_next_is_served_whatever_it_asks_for(serve
 
 
 def test_the_sweep_gives_what_was_not_handed_over_and_counts_it(served: Service) -> None:
-    """Guide: 'Conductors look for those every [scheduling] sweep_interval seconds.'"""
+    """Guide: 'Conductors look for these machines every [scheduling] sweep_interval seconds.'"""
     waiting = wait(served)
     handover, served.database.handover = served.database.handover, None
     node = served.add_node("n1", resource_class="gold")

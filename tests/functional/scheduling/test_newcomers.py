@@ -1,4 +1,4 @@
-"""Newcomers do not overtake: a free machine for which somebody waits goes to the first whom it fits, at every door."""
+"""Newcomers do not overtake: at every door, a free machine goes to the first waiting request that it satisfies."""
 
 import uuid
 from collections.abc import Callable
@@ -89,7 +89,7 @@ def test_a_machine_is_handed_over_before_a_newcomer_gets_it(
     served: Service, newcomer: Callable[[Service, str], bool]
 ) -> None:
     """Guide: 'No request overtakes: a free machine is first given to the first waiting request that it satisfies.'
-    The machine goes to the first whom it fits, and the newcomer finds it taken."""
+    The newcomer finds it taken."""
     node, (picky, first, second) = _left_free(served, (GOLD_A,), (), ())
     assert not newcomer(served, node)
     assert held(served, first) == [node]
@@ -137,7 +137,7 @@ def test_a_claim_takes_no_statement_more_where_nobody_waits(served: Service) -> 
 
 
 def test_beyond_what_is_tested_a_newcomer_may_be_faster(database_url: str) -> None:
-    """Guide: 'Until then a new claim may be faster than one that waits.' With more different requests than
+    """Guide: 'Until then a new claim may overtake one that waits.' With more different requests than
     ``most_tested`` the machine is left to the sweep, or to a newcomer."""
     with Service(database_url, scheduling={"most_tested": 1}) as service:
         service.add_conductor("r1")

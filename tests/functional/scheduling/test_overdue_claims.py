@@ -52,7 +52,7 @@ def test_the_reason_of_equal_requests_is_looked_up_once(served: Service, explain
 def test_a_sweep_has_its_time_for_ending_and_begins_with_the_oldest_deadline(
     served: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Guide: '… the oldest deadline first.'"""
+    """Guide: 'The next sweep … begins with the oldest deadlines.'"""
     monkeypatch.setattr(sweep, "_AT_ONCE", 2)
     monkeypatch.setattr(sweep, "_SECONDS", -1)
     late, latest, later = (wait(served, seconds=-seconds) for seconds in (10, 30, 20))
@@ -66,8 +66,8 @@ def test_a_sweep_has_its_time_for_ending_and_begins_with_the_oldest_deadline(
 def test_reasons_that_take_too_long_are_not_looked_up(
     served: Service, monkeypatch: pytest.MonkeyPatch, explained: list[Any]
 ) -> None:
-    """Guide: 'If very many end at once, some keep the reason for which they began to wait.' The claims end in time,
-    and keep the reason that they had."""
+    """Guide: 'If very many claims end at once, some keep the reason for which they began to wait.' The claims end in
+    time, and keep the reason that they had."""
     monkeypatch.setattr(sweep, "_EXPLAINING", -1)
     wait(served, seconds=-1)
     _sweep(served)

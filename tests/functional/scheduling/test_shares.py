@@ -65,7 +65,7 @@ def test_requests_of_who_may_not_use_the_machine_do_not_count(served: Service) -
 
 
 def test_each_project_in_turn_has_its_share(served: Service) -> None:
-    """Guide: 'If more are left, each project in turn has its share.'"""
+    """Guide: 'If more are left, the projects take turns.'"""
     blue = [wait(served, undecided("blue"), project="blue") for _ in range(3 * MOST)]
     first = wait(served, GOLD, project="green")
     last = wait(served, asking("required=!CUSTOM_A", "blue"), project="blue")
@@ -75,8 +75,8 @@ def test_each_project_in_turn_has_its_share(served: Service) -> None:
 
 
 def test_what_no_machine_would_fit_comes_last(served: Service) -> None:
-    """Guide: 'It is -1 for a claim that no machine would have fitted when it was asked for, so such claims come
-    last.' Even if a machine that fits is enrolled later: it goes to others first."""
+    """Guide: 'It is -1 for a claim that no machine could have satisfied at the time of the request … these claims come
+    last.' A machine that fits and is enrolled later goes to others first."""
     body = {"query": f"resources=CUSTOM_GOLD:1&member_of={uuid.uuid4()}", "wait": 60, "even_if_impossible": True}
     made = served.http.post_json("/scheduling/v1/claims", body, status=202).json
     assert made["priority"] == pending_claims.LAST
