@@ -55,7 +55,7 @@ readme_commands() {  # sets demo, install and run: the README's two commands, th
 }
 
 require_python() {
-    python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || die "python3 has to be Python 3.11 or newer"
+    python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || die "python3 must be Python 3.11 or newer"
     # Debian keeps what venv needs in a package of its own.
     python3 -c 'import ensurepip' 2>/dev/null || install_packages python3-venv ||
         die "python3 cannot make virtual environments, and python3-venv cannot be installed (that needs root and apt-get)"

@@ -76,7 +76,7 @@ API: list[cfg.Opt] = [
         default=[],
         item_type=types.HostDomain(),
         help="Names, separated by commas and without ports, such as ``cloud.example.org``. With ``auth_strategy`` "
-        "``none``, the header ``Host`` of a request that arrives on loopback has to be missing, an address, "
+        "``none``, the header ``Host`` of a request that arrives on loopback must be missing, an address, "
         "``localhost``, or one of these; otherwise the answer is 403. This keeps out web pages whose own name "
         "leads the browser to 127.0.0.1. A proxy on this machine that passes ``Host`` on needs its name here; "
         "what it says in ``X-Forwarded-Host`` does not count. Other listeners, Unix sockets and other "

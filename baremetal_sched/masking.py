@@ -18,7 +18,7 @@ _MORE_NAMES = (
     *("snmp_auth_key", "snmp_priv_key", "snmp_community_read", "snmp_community_write", "snmp_community"),
     *("passwd", "pswd", "newpass", "privatekey", "kg_key"),
 )
-#: All parts of names that mark a secret. (oslo.utils' list is not public; the fast check has to agree with it.)
+#: All parts of names that mark a secret. (oslo.utils' list is not public; the fast check must agree with it.)
 _NAMES = (*strutils._SANITIZE_KEYS, *_MORE_NAMES)
 #: The shortest of them: a name that contains one of the others contains one of these.
 _PARTS = tuple(name for name in sorted(set(_NAMES)) if not any(part in name for part in set(_NAMES) - {name}))

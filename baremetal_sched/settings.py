@@ -127,7 +127,7 @@ def _check_values(
                 reason = (
                     _reason(error, place.value)
                     if not option.secret or "$" not in place.value
-                    else "a $ has to be written $$"
+                    else "a $ must be written $$"
                 )
                 raise cfg.ConfigFileValueError(f"{place.where}: [{group}] {option.dest}{value}: {reason}") from None
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Ironic 39.0.0: the operator "matches" of inspection rules adds "$" to the regular expression, without parentheses.
 #
-# Of several alternatives only the last one has to match up to the end: "Dell|HPE" holds for "Dell Inc.", but not for
+# Of several alternatives only the last one must match up to the end: "Dell|HPE" holds for "Dell Inc.", but not for
 # "HPE Inc.". The order of the alternatives changes which machines a rule applies to; with parentheses it does not.
 set -euo pipefail
 folder=$(mktemp -d)

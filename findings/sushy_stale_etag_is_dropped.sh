@@ -21,7 +21,7 @@ journal = []
 
 
 class Controller(BaseHTTPRequestHandler):
-    """The resource has the ETag "new". A change has to name it, or none."""
+    """The resource has the ETag "new". A change must name it, or none."""
 
     def do_PATCH(self):
         self.rfile.read(int(self.headers["Content-Length"]))

@@ -51,7 +51,7 @@ def overwrite(engine: Engine, copy: sqlite3.Connection) -> None:
     with driver(engine) as connection:
         version = connection.execute("PRAGMA schema_version").fetchone()[0]
         copy.backup(connection)
-        # The schema is the same, so no connection has to read it again.
+        # The schema is the same, so connections need not read it again.
         connection.execute(f"PRAGMA schema_version = {version}").close()
 
 

@@ -15,7 +15,7 @@ def choose(*, few: bool) -> None:
     """Set the number for the modules of tests that are imported from now on. EXAMPLES_TIMES multiplies it."""
     global _times
     _times = _FIRST_TIER if few else float(os.environ.get("EXAMPLES_TIMES", _SECOND_TIER))
-    # A machine may have other things to do: no example has to end in time.
+    # A machine may have other things to do: an example need not end in time.
     checks = [HealthCheck.too_slow]
     settings.register_profile("patient", deadline=None, suppress_health_check=checks, max_examples=examples(_DEFAULT))
     settings.load_profile("patient")

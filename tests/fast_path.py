@@ -6,7 +6,7 @@ import pytest
 
 IS_ON = {"on": True, "off": False}[os.environ.get("TEST_FAST_PATH", "on")]
 
-#: What a service has to find in its environment.
+#: What a service must find in its environment.
 ENVIRONMENT = {} if IS_ON else {"OS_PLACEMENT__CANDIDATES_FAST_PATH": "false"}
 
 #: For tests of the fast path's own statements.

@@ -1,4 +1,4 @@
-"""Secrets in the fields of nodes: they are masked, or hashed if they only have to be verified."""
+"""Secrets in the fields of nodes: they are masked, or hashed if they need only be verified."""
 
 import hashlib
 import json

@@ -84,7 +84,7 @@ def clouds_yaml(url: str, login: ClientLogin | None = None) -> str:
 
 def _endpoints(url: str, login: ClientLogin) -> dict[str, str]:
     # With the plug-in "none" the openstack command takes OS_ENDPOINT as the Identity endpoint; with this one the
-    # endpoint has to be set. Only version discovery requests are sent there.
+    # endpoint must be set. Only version discovery requests are sent there.
     identity = {"identity": f"{url}/placement"} if login.auth_type == "http_basic" else {}
     return {
         **identity,

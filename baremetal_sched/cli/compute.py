@@ -63,7 +63,7 @@ def import_(file: IO[bytes], settings: "Settings") -> None:
 
     FILE is a JSON object with "servers", "flavors" and "keypairs": the lists that Nova answers to GET
     /servers/detail?all_tenants=1 (microversion 2.47 or later), /flavors/detail (2.61 or later) and /os-keypairs. The
-    machines have to be enrolled here. Items that cannot be imported are skipped and listed. The command can be
+    machines must be enrolled here. Items that cannot be imported are skipped and listed. The command can be
     repeated.
     """
     from baremetal_sched.compute.migration import importing
@@ -151,7 +151,7 @@ def _report(findings: "Iterator[MigrationFinding]") -> "Counter[MigrationVerdict
 def status(settings: "Settings") -> None:
     """Report whether flavors can be switched to custom resource classes now.
 
-    Exit codes: 0 yes; 1 yes, with a warning; 2 no, servers have to be migrated first; 3 invalid arguments; 255
+    Exit codes: 0 yes; 1 yes, with a warning; 2 no, servers must be migrated first; 3 invalid arguments; 255
     failure.
     """
     from baremetal_sched.compute.migration import upgrade_checks

@@ -115,7 +115,7 @@ def _remarks(ironic_conf: Path | None, policy_path: Path | None) -> "list[Import
 def _show(report: "ImportReport", dry_run: bool, file: Path | None) -> None:
     lines = [*report.lines()]
     if report.blocking:
-        lines.append(f"{len(report.blocking)} findings have to be resolved first. Nothing was written.")
+        lines.append(f"{len(report.blocking)} findings must be resolved first. Nothing was written.")
     elif dry_run:
         taken = ", ".join(f"{number} {name}" for name, number in report.would_take.items() if number)
         lines.append(f"Would take: {taken or 'nothing'}.")

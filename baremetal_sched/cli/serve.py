@@ -68,7 +68,7 @@ def serve(
 ) -> None:
     """Create or upgrade the database, then serve the API, with an embedded conductor.
 
-    On an address that is not loopback, callers have to log in. By default, a file of users with one administrator is
+    On an address that is not loopback, callers must log in. By default, a file of users with one administrator is
     created, and the password is printed.
     """
     if sys.stderr.isatty():

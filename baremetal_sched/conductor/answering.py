@@ -144,7 +144,7 @@ class Answering:
                     self._making[call_id].call = call
                 self._write(call, *self._outcome(call))
         except UnavailableError as error:
-            log.warning("a call of a driver has to wait", conductor=self._host.name, call=call_id, reason=str(error))
+            log.warning("a call of a driver waits", conductor=self._host.name, call=call_id, reason=str(error))
         except Exception:
             log.exception("a call of a driver failed", conductor=self._host.name, call=call_id)
 
@@ -153,7 +153,7 @@ class Answering:
 
         Raises UnavailableError if the call certainly was not claimed.
         """
-        may_be_claimed, retry = False, self._retry("a claim has to be repeated", call_id)
+        may_be_claimed, retry = False, self._retry("a claim is repeated", call_id)
         while True:
             try:
                 return self._host.database.write(lambda session: self._claim(session, call_id))
@@ -222,7 +222,7 @@ class Answering:
             document = driver_replies.said(outcome.value, call.revision)
             bound.info("driver called")
             return outcome, document
-        except Exception as error:  # a driver may raise anything; the request has to be answered
+        except Exception as error:  # a driver may raise anything; the request must be answered
             if isinstance(error, SchedulerError):
                 bound.info("driver refused", reason=str(error))
             else:
@@ -254,7 +254,7 @@ class Answering:
 
     def _persist(self, action: Callable[[], None], call: _Call) -> None:
         """Retry until the database is available: what was done to a machine must be recorded."""
-        retry = self._retry("a reply has to wait", call.id)
+        retry = self._retry("a reply waits", call.id)
         while True:
             try:
                 return action()

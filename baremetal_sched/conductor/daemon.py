@@ -305,7 +305,7 @@ class ConductorDaemon:
             self._outage.failed(who, error)
             return False
         except UnavailableError as error:
-            log.warning("conductor has to wait", conductor=self._hostname, reason=str(error))
+            log.warning("conductor waits", conductor=self._hostname, reason=str(error))
             return False
         except Exception:
             log.exception("conductor failed", conductor=self._hostname)

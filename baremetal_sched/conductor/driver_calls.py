@@ -35,7 +35,7 @@ def _make(job: Job, method: str, arguments: Mapping[str, Any], failed: str, *, c
         outcome = METHODS[method](job.driver(machine), machine, arguments)
     except SchedulerError as failure:
         error = f"{failed}: {failure}"
-    except Exception as failure:  # a driver may raise anything; the node has to report it and be freed
+    except Exception as failure:  # a driver may raise anything; the node must report it and be freed
         job.log.exception("driver failed")
         error = f"{failed}: unexpected {failure!r}"
 

@@ -88,7 +88,7 @@ def do(job: Job) -> None:
         HANDLERS[job.kind](job)
         servers.follow_up_job(job)
     except UnavailableError as error:
-        job.log.warning("work has to wait", reason=str(error))
+        job.log.warning("work waits", reason=str(error))
     except Exception as error:  # a bug of this service, or work of another release
         job.log.exception("work failed")
         reason = f"Unexpected failure of work of the kind '{job.kind}': {described(error)}"

@@ -201,7 +201,7 @@ class Job:
                 retry.wait(error)
 
     def _retry(self) -> Retry:
-        return Retry(self.log, "work has to wait", self.settings.conductor.work_interval)
+        return Retry(self.log, "work waits", self.settings.conductor.work_interval)
 
 
 def take(

@@ -51,7 +51,7 @@ class Outage:
             if is_new:
                 self._since = self._clock()
         if is_new:
-            log.warning("conductor has to wait", conductor=self._name, reason=str(reason))
+            log.warning("conductor waits", conductor=self._name, reason=str(reason))
 
     def works(self, who: str) -> None:
         """Note that ``who`` succeeded."""
@@ -63,7 +63,7 @@ class Outage:
             if self._failing or since is None:
                 return
             self._since = None
-        log.info("conductor goes on", conductor=self._name, waited_seconds=round(self._clock() - since, 1))
+        log.info("conductor continues", conductor=self._name, waited_seconds=round(self._clock() - since, 1))
 
     @property
     def pause(self) -> float:
@@ -81,7 +81,7 @@ def pause_after(failures: int, shortest: float, longest: float = _LONGEST) -> fl
 
 
 class Retry:
-    """Pauses between the attempts of an action that has to succeed, such as recording what was done to a machine.
+    """Pauses between the attempts of an action that must succeed, such as recording what was done to a machine.
 
     Each failure is logged as ``event``; quietly in an outage, which the conductor logs in one line for all that waits.
     ``shortest``: seconds of the first pause.

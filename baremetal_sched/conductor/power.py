@@ -45,7 +45,7 @@ def ensure_power(job: Job, target: str, timeout: int | None) -> Exception | None
         outcome = _act(job, target, timeout)
     except WorkLost:
         raise
-    except Exception as error:  # a driver may raise anything; the node has to report it and be freed
+    except Exception as error:  # a driver may raise anything; the node must report it and be freed
         failure = error
         known = isinstance(error, SchedulerError)
         if not known:
@@ -88,7 +88,7 @@ def _hold(job: Job, target: str) -> Machine:
 
 
 def _ensure_related_power(job: Job, machine: Machine, target: str, timeout: int | None) -> bool:
-    """Bring the parents or children of a node, whose machine is ``machine``, to ``target`` where they have to be there
+    """Bring the parents or children of a node, whose machine is ``machine``, to ``target`` where they must be there
     first.
 
     All are reserved before the first is switched, so that none is changed if one cannot be. Waiting for a reservation

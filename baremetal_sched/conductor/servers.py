@@ -44,7 +44,7 @@ def _follow_up(database: Database, settings: Settings, node_id: int) -> None:
         if database.write(do):
             log.info("went on with a server", node_id=node_id)
     except SchedulerError as error:  # the next round tries again
-        log.warning("a server has to wait", node_id=node_id, reason=str(error))
+        log.warning("a server waits", node_id=node_id, reason=str(error))
 
 
 def migrate_own(host: ConductorHost, stop: threading.Event) -> None:

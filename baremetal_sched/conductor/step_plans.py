@@ -1,7 +1,7 @@
 """Plans: which steps cleaning, deploying or servicing a machine consists of, and in which order.
 
 A planned step is a JSON object, for it is stored with the node and shown: ``interface``, ``step``, ``args``,
-``priority`` and ``abortable``; ``in_band`` if the agent executes it, and ``reboot_requested`` if the machine has to
+``priority`` and ``abortable``; ``in_band`` if the agent executes it, and ``reboot_requested`` if the machine must
 boot the agent again after it. Which steps an agent has is known only when it runs: until then the plan has the steps
 that a client named, and no others of the agent.
 """
@@ -122,7 +122,7 @@ def _check_arguments(kind: StepKind, step: Step, arguments: Mapping[str, Any]) -
     if missing:
         raise InvalidValue(message=f"{kind} step {step.step} is missing these required arguments: {', '.join(missing)}")
     if step.step == WAIT_STEP and not _is_duration(arguments.get("seconds", 0)):
-        raise InvalidValue(message=f"{kind} step wait: seconds has to be a number from 0 to {_LONGEST_WAIT}")
+        raise InvalidValue(message=f"{kind} step wait: seconds must be a number from 0 to {_LONGEST_WAIT}")
 
 
 def _is_duration(value: Any) -> bool:

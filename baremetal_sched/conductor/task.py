@@ -144,7 +144,7 @@ def handler(action: Callable[[Task], None]) -> Callable[[Job], None]:
                 raise
             except SchedulerError as failure:
                 task.fail(str(failure))
-            except Exception as failure:  # a driver may raise anything; the node has to report it and be freed
+            except Exception as failure:  # a driver may raise anything; the node must report it and be freed
                 job.log.exception("driver failed")
                 task.fail(f"Unexpected error: {described(failure)}")
         except WorkLost:

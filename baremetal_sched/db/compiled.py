@@ -70,7 +70,7 @@ def _can_stream(connection: Connection) -> bool:
 def _compiled(query: Query, dialect: Dialect) -> tuple[str, dict[str, Any], list[str] | None] | None:
     """Return the text, the preset parameters, and the order of all parameters for drivers without named ones.
 
-    None if SQLAlchemy converts the values of a column: then it has to process every value.
+    None if SQLAlchemy converts the values of a column: then it must process every value.
     """
     if any(_is_converted(column.type, dialect) for column in query.selected_columns):
         return None
@@ -91,7 +91,7 @@ def _compiled_change(
 ) -> tuple[str, dict[str, Any], list[tuple[str, Callable[[Any], Any]]], list[str] | None] | None:
     """Return the text, the preset parameters, the converters of values for the driver, and the order of parameters.
 
-    None if columns have defaults that are computed for each row: then SQLAlchemy has to compute them.
+    None if columns have defaults that are computed for each row: then SQLAlchemy must compute them.
     """
     compiled = statement.compile(dialect=dialect, column_keys=list(names))
     if compiled.insert_prefetch or compiled.update_prefetch:

@@ -166,7 +166,7 @@ _VARIABLES = {
     "mysql": ("max_execution_time", 1000),
 }
 
-#: Seconds that the server has to stop a statement, before the connection is cut.
+#: Seconds that the server has for stopping a statement, before the connection is cut.
 _GRACE = 0.5
 
 

@@ -178,7 +178,7 @@ def _sqlite_begin(connection: Connection) -> None:
     if connection.get_execution_options().get(WRITES):
         connection.exec_driver_sql("BEGIN IMMEDIATE")
     else:
-        # It locks nothing, so it cannot raise errors that SQLAlchemy would have to wrap.
+        # It locks nothing, so it cannot raise errors that SQLAlchemy would wrap.
         driver: sqlite3.Connection = connection.connection.dbapi_connection  # type: ignore[assignment]
         driver.execute("BEGIN").close()
 

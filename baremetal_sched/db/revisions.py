@@ -77,7 +77,7 @@ def served_since(revision: str) -> str:
     """Return the oldest release that can serve a database at ``revision``.
 
     Its migration declares ``served_since`` in its module; without that, no earlier release can. All revisions in
-    between have to allow it, too.
+    between must allow it, too.
     """
     script = _scripts().get_revision(revision)
     marked = getattr(script.module, "served_since", revision)

@@ -36,7 +36,7 @@ __all__ = [
 
 log = structlog.get_logger(__name__)
 
-#: Seconds for which a check of the schema is valid; then it has to be repeated before a write.
+#: Seconds for which a check of the schema is valid; then it must be repeated before a write.
 LEASE_SECONDS = 3.0
 
 #: Seconds that a change of the schema waits after its announcement.

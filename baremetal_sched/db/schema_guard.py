@@ -85,7 +85,7 @@ class SchemaGuard:
         """Raise SchemaNotServed or IsMirror if what was written on ``connection`` must not be committed.
 
         On SQLite no other session can have changed the schema since this transaction began, so this is certain.
-        Elsewhere the last check has to be recent: a change of the schema waits longer than that.
+        Elsewhere the last check must be recent: a change of the schema waits longer than that.
         """
         if connection.dialect.name == "sqlite":
             self._confirm_sqlite(connection)

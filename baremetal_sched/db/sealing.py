@@ -252,7 +252,7 @@ def opened(stored: str, keyring: Keyring) -> str:
 def readable(document: Any) -> Any:
     """Return the document; empty if there is none, or if it cannot be decrypted.
 
-    For operations that have to complete in any case; the result must not be written back.
+    For operations that must complete in any case; the result must not be written back.
     """
     return {} if isinstance(document, Unreadable) else document or {}
 

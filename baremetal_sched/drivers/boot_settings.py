@@ -28,7 +28,7 @@ def wanted_mode(machine: Machine) -> str | None:
     mode = mode or instance.get(_MODE) or machine.instance_info.get("deploy_boot_mode")
     mode = mode or capabilities(machine.properties).get(_MODE)
     if mode and mode not in BOOT_MODES:
-        raise InvalidValue(message=f"The capability {_MODE} has to be one of {', '.join(BOOT_MODES)}.")
+        raise InvalidValue(message=f"The capability {_MODE} must be one of {', '.join(BOOT_MODES)}.")
     return mode or None
 
 
@@ -94,7 +94,7 @@ class ImageUrl:
         """The URL ``value``, of the field ``name``, which ``reader`` fetches. Raises InvalidValue, which does not
         repeat it."""
         if not isinstance(value, str) or not value.isprintable() or " " in value or len(value) > longest:
-            raise InvalidValue(message=f"{name} has to be a URL of up to {longest} characters, without blanks.")
+            raise InvalidValue(message=f"{name} must be a URL of up to {longest} characters, without blanks.")
         try:
             parts = urlsplit(value)
             host = parts.hostname
@@ -103,7 +103,7 @@ class ImageUrl:
             raise InvalidValue(message=f"{name} is not a URL.") from error
         if parts.scheme not in schemes or not host:
             raise InvalidValue(
-                message=f"{name} has to be a URL that the {reader} can fetch by itself, with one of these schemes: "
+                message=f"{name} must be a URL that the {reader} can fetch by itself, with one of these schemes: "
                 f"{', '.join(schemes)}."
             )
         place = parts.netloc.rpartition("@")[2]

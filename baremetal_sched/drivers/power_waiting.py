@@ -2,7 +2,7 @@
 
 An interface has a ``Switch``, which knows how its controllers are asked, and calls ``ensure_power``. The request
 decides how long the machine is waited for, or else ``[conductor] power_state_change_timeout`` and
-``soft_power_off_timeout``. The Switch limits the time of a single answer: its ``read`` and ``request`` have to return.
+``soft_power_off_timeout``. The Switch limits the time of a single answer: its ``read`` and ``request`` must return.
 """
 
 import time

@@ -27,7 +27,7 @@ def boot_iso(machine: Machine) -> ImageUrl | None:
         return None
     if info.get("image_source"):
         raise InvalidValue(
-            message="instance_info has an image_source and a boot_iso, of which one has to go: an image is written "
+            message="instance_info has an image_source and a boot_iso, of which one must go: an image is written "
             "to a disk (deploy interface direct), an ISO is booted (deploy interface ramdisk)."
         )
     return ImageUrl.parse(f"instance_info/{BOOT_ISO}", value)

@@ -159,8 +159,8 @@ class DatabaseHostUnknown(DatabaseAway):
 
 class DatabaseFileUnusable(DatabaseAway):
     template = (
-        "The file that [database] connection names cannot be opened. Its directory has to exist, and the user of this "
-        "process has to be allowed to write to both."
+        "The file that [database] connection names cannot be opened. Its directory must exist, and the user of this "
+        "process must be allowed to write to both."
     )
     state = "file unusable"
 

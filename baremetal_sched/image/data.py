@@ -111,5 +111,5 @@ def _checked(uri: Any) -> str:
     except ValueError:
         pass
     raise InvalidImage(
-        message=f"URI for web-download does not pass filtering: {str(uri)[:_SHOWN]}. It has to be one of http or https."
+        message=f"URI for web-download does not pass filtering: {str(uri)[:_SHOWN]}. It must be one of http or https."
     )

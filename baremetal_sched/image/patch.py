@@ -117,7 +117,7 @@ def _older(given: Mapping[str, Any]) -> tuple[str, Any]:
 def _name(operation: str, pointer: Any) -> str:
     """The field or property that a JSON pointer names. Raises InvalidImage, ImageChangeForbidden."""
     if not isinstance(pointer, str):
-        raise InvalidImage(message="A path has to be a text such as '/name'.")
+        raise InvalidImage(message="A path must be a text such as '/name'.")
     shown = pointer[:_SHOWN]
     if not pointer.startswith("/"):
         raise InvalidImage(message=f'Pointer `{shown}` does not start with "/".')

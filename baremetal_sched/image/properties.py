@@ -52,7 +52,7 @@ def check_one(key: str, value: str) -> None:
         if not is_trait(name):
             raise InvalidImageProperty(key=key, reason=complaint(name))
         if value != "required":
-            raise InvalidImageProperty(key=key, reason=f"its value has to be required, not '{value}'. {_FORM}")
+            raise InvalidImageProperty(key=key, reason=f"its value must be required, not '{value}'. {_FORM}")
     elif key == "traits_required" or _REQUEST.match(key):
         raise InvalidImageProperty(key=key, reason=f"it is not understood. {_FORM}")
 
@@ -140,13 +140,13 @@ def check_bootable(properties: Mapping[str, str]) -> None:
 
 def _complaint(key: str, value: str) -> str | None:
     if key in _ONE_OF and value not in _ONE_OF[key]:
-        return f"its value has to be one of {', '.join(_ONE_OF[key])}, not '{value}'."
+        return f"its value must be one of {', '.join(_ONE_OF[key])}, not '{value}'."
     if key in _ONE_OF_FOLDED and value.lower() not in _ONE_OF_FOLDED[key]:
-        return f"its value has to be one of {', '.join(_ONE_OF_FOLDED[key])}, not '{value}'."
+        return f"its value must be one of {', '.join(_ONE_OF_FOLDED[key])}, not '{value}'."
     if key in _INTEGERS and not _is_integer(value):
-        return f"its value has to be an integer, not '{value}'."
+        return f"its value must be an integer, not '{value}'."
     if key == "img_hv_requested_version" and not _VERSIONS.fullmatch(value):
-        return f"its value has to be conditions such as '>=2.6', not '{value}'."
+        return f"its value must be conditions such as '>=2.6', not '{value}'."
     return None
 
 

@@ -23,7 +23,7 @@ TOKEN, VERIFY_CA = "agent_secret_token", "agent_verify_ca"
 COMMAND = "agent_command"
 #: The kind of steps whose plan has the agent's own ones.
 PLANNED = "planned_with_agent"
-#: Whether an agent was booted for a service of the machine, which so has to be given back to its instance.
+#: Whether an agent was booted for a service of the machine, which so must be given back to its instance.
 BOOTED_FOR_SERVICE = "booted_for_service"
 #: The versions of the agent's hardware managers, which it sends with its steps, and wants to see with each step.
 VERSION = "hardware_manager_version"

@@ -44,7 +44,7 @@ _OPERATORS = sorted((*_NUMERICAL, *_TEXTUAL, _OR, _RANGE), key=len, reverse=True
 def matching(disks: Sequence[Disk], hints: Any) -> Iterator[Disk]:
     """Disks that have all that the hints ask for, in order. Raises InvalidValue if hints are not well formed."""
     if not isinstance(hints, dict) or not hints:
-        raise InvalidValue(message=f"Hints have to be an object with at least one name, not {shown(hints)}.")
+        raise InvalidValue(message=f"Hints must be an object with at least one name, not {shown(hints)}.")
     tests = [_test(name, hint) for name, hint in hints.items()]
     return (disk for disk in disks if all(test(disk) for test in tests))
 
@@ -58,7 +58,7 @@ def _test(name: str, hint: Any) -> Test:
     if name == "size":
         return _test_of_size(str(hint))
     if not isinstance(hint, str):
-        raise InvalidValue(message=f"Hint {name} has to be a string, not {shown(hint)}.")
+        raise InvalidValue(message=f"Hint {name} must be a string, not {shown(hint)}.")
     return _test_of_text(name, hint)
 
 
@@ -134,7 +134,7 @@ def _number(text: str) -> float:
     digits = text.strip()
     # Numbers with too many digits cannot be converted.
     if not digits.isdecimal() or len(digits) > 18 or not int(digits):
-        raise InvalidValue(message=f"Hint size has to be a positive number of GiB, not {shown(text.strip())}.")
+        raise InvalidValue(message=f"Hint size must be a positive number of GiB, not {shown(text.strip())}.")
     return int(digits)
 
 

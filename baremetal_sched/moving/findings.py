@@ -70,7 +70,7 @@ class Adoptions:
         for text in texts:
             if text.partition(":")[0] not in words:
                 raise InvalidValue(
-                    message=f"--adopt {text}: it has to begin with one of {', '.join(words)}; add :UUID for just one."
+                    message=f"--adopt {text}: it must begin with one of {', '.join(words)}; add :UUID for just one."
                 )
         return cls(frozenset(texts))
 

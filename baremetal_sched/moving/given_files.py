@@ -43,7 +43,7 @@ def policies(path: Path, known: Collection[str]) -> Iterator[ImportFinding]:
     except yaml.YAMLError as error:
         raise InvalidValue(message=f"{path} is not a policy file: {json.dumps(str(error))}") from None
     if not isinstance(rules, dict):
-        raise InvalidValue(message=f"{path} is not a policy file: it has to be an object of rules.")
+        raise InvalidValue(message=f"{path} is not a policy file: it must be an object of rules.")
     for name in rules:
         if name not in known and ":" in str(name):
             near = difflib.get_close_matches(str(name), sorted(known), 1)

@@ -1,4 +1,4 @@
-"""The import as a whole: what has to hold before it, its order, and its end."""
+"""The import as a whole: what must hold before it, its order, and its end."""
 
 import time
 from collections.abc import Iterator

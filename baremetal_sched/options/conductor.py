@@ -53,7 +53,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "heartbeat_timeout",
             default=60,
             min=0.1,
-            help="Seconds without a heartbeat after which a conductor is considered dead. It has to be longer than "
+            help="Seconds without a heartbeat after which a conductor is considered dead. It must be longer than "
             "``heartbeat_interval``, and the same in every process.",
         ),
         cfg.FloatOpt(
@@ -165,7 +165,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "power_state_change_timeout",
             default=60,
             min=0.1,
-            help="Seconds within which a machine has to reach the requested power state, unless the request has its "
+            help="Seconds within which a machine must reach the requested power state, unless the request has its "
             "own ``timeout``. Otherwise the action has failed. For a reboot the time applies twice: until the machine "
             "is off, and until it is on again.",
         ),
@@ -247,7 +247,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default=10,
             min=1,
             help="How many times a request tries a node that a conductor is working on before it is answered with 409. "
-            "A conductor that has to switch a locked parent or child makes as many attempts before it fails.",
+            "A conductor that must switch a locked parent or child makes as many attempts before it fails.",
         ),
         cfg.FloatOpt("node_locked_retry_interval", default=0.2, min=0, help="Seconds between two such attempts."),
     ],

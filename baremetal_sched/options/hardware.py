@@ -33,7 +33,7 @@ def _interface_options(kind: str, purpose: str) -> list[cfg.Opt]:
         ),
         cfg.StrOpt(
             f"default_{kind}_interface",
-            help=f"The interface for {purpose} of nodes that do not name one. It has to be enabled, and supported by "
+            help=f"The interface for {purpose} of nodes that do not name one. It must be enabled, and supported by "
             "every enabled hardware type. If the option is not set, it is the first enabled one in the hardware type's "
             "own order.",
         ),
@@ -44,7 +44,7 @@ ENABLED: list[cfg.Opt] = [
     cfg.ListOpt(
         "enabled_hardware_types",
         default=["fake-hardware", "manual-management"],
-        help="Hardware types that this conductor serves. Each has to be installed, with this service or with a package "
+        help="Hardware types that this conductor serves. Each must be installed, with this service or with a package "
         "of drivers. The conductor does not start if one cannot be loaded.",
     ),
     *(option for kind, purpose in _PURPOSES.items() for option in _interface_options(kind, purpose)),
@@ -188,7 +188,7 @@ REDFISH: dict[str, list[cfg.Opt]] = {
                 (
                     "firmware_update_reboot_delay",
                     300,
-                    "Seconds after its update within which a controller has to show its new version, unless the "
+                    "Seconds after its update within which a controller must show its new version, unless the "
                     "update has a ``wait``. If the controller answers by then and shows the old version, it is "
                     "assumed to have had that version already.",
                 ),
@@ -211,7 +211,7 @@ REDFISH: dict[str, list[cfg.Opt]] = {
                 (
                     "firmware_update_resource_validation_timeout",
                     480,
-                    "Seconds after an update within which the controller has to pass these checks "
+                    "Seconds after an update within which the controller must pass these checks "
                     "(``firmware_update_required_successes``). 0: no check.",
                 ),
                 (
@@ -225,7 +225,7 @@ REDFISH: dict[str, list[cfg.Opt]] = {
             "firmware_update_required_successes",
             default=3,
             min=0,
-            help="How many times in a row a controller has to be usable after an update, which means that machine, "
+            help="How many times in a row a controller must be usable after an update, which means that machine, "
             "controller and network adapters can be read. 0: no check.",
         ),
         cfg.StrOpt(
@@ -238,7 +238,7 @@ REDFISH: dict[str, list[cfg.Opt]] = {
             "vmedia_insert_timeout",
             default=60,
             min=0,
-            help="Seconds within which a controller has to confirm that an image is inserted. A controller that does "
+            help="Seconds within which a controller must confirm that an image is inserted. A controller that does "
             "not report this is not checked.",
         ),
         cfg.FloatOpt("vmedia_insert_poll_interval", default=2, min=0.1, help="Seconds between two such checks."),
@@ -246,7 +246,7 @@ REDFISH: dict[str, list[cfg.Opt]] = {
             "boot_mode_config_timeout",
             default=900,
             min=0,
-            help="Seconds within which a new boot mode, or a change of secure boot, has to take effect after the "
+            help="Seconds within which a new boot mode, or a change of secure boot, must take effect after the "
             "machine has been rebooted for it. It is rebooted only if the change does not take effect at once. 0: "
             "do not wait.",
         ),

@@ -21,7 +21,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "host",
             default=socket.gethostname(),
             sample_default="the name of this machine",
-            help="Name under which this conductor registers. It has to be unique. Command line: ``conductor --host``.",
+            help="Name under which this conductor registers. It must be unique. Command line: ``conductor --host``.",
         ),
         *hardware.ENABLED,
         cfg.StrOpt("default_resource_class", help="Resource class of a node that is created without one."),
@@ -37,7 +37,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             min=0,
             max=12,
             help="A conductor has two to this power points on the hash ring; 0 to 12. With more points the nodes are "
-            "distributed more evenly. The value has to be the same in every process; otherwise processes disagree "
+            "distributed more evenly. The value must be the same in every process; otherwise processes disagree "
             "about which conductor owns a node.",
         ),
         cfg.StrOpt(

@@ -142,12 +142,12 @@ def _consumers(client: Client, parsed_args: argparse.Namespace) -> Consumers:
         try:
             given.append(str(uuid.UUID(text)))
         except ValueError:
-            raise UsageError(f"--consumer {text}: it has to be a UUID.") from None
+            raise UsageError(f"--consumer {text}: it must be a UUID.") from None
     count = max(parsed_args.count, len(given)) if parsed_args.count == 1 else parsed_args.count
     if count > _MOST:
         raise UsageError(f"At most {_MOST} machines can be claimed at once.")
     if given and (len(set(given)) != len(given) or len(given) != count):
-        raise UsageError(f"--consumer has to be there once for each of {count} machines, with different UUIDs.")
+        raise UsageError(f"--consumer must be there once for each of {count} machines, with different UUIDs.")
     uuids = given or [str(uuid.uuid4()) for _ in range(count)]
     project = parsed_args.project_id or client.session.get_project_id() or _UNKNOWN
     user = parsed_args.user_id or client.session.get_user_id() or _UNKNOWN

@@ -27,7 +27,7 @@ _EXPLAIN = "No node was found. 'openstack scheduling explain' says why a request
 class FindNode(FitsOrNot, command.Lister):
     """Find nodes by what they are and have
 
-    All conditions have to hold. The exit status is 0 if a node was found, and 3 if not.
+    All conditions must hold. The exit status is 0 if a node was found, and 3 if not.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

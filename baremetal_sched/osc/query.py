@@ -58,7 +58,7 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--in-tree", action=_OfGroup, metavar="<uuid>", help="Only providers of the tree of this one.")
     group.add_argument(
-        "--group", action=_Group, metavar="<name>", help="What follows has to come from one provider. The name is free."
+        "--group", action=_Group, metavar="<name>", help="What follows must come from one provider. The name is free."
     )
     group.add_argument(
         "--group-policy", choices=("none", "isolate"), help="Whether groups need different providers (isolate) or not."
@@ -79,7 +79,7 @@ def candidate_query(parsed_args: argparse.Namespace) -> str | None:
     last = getattr(parsed_args, _GROUP, None)
     if last and last not in {suffix for suffix, _, _ in asked}:
         raise UsageError(
-            f"--group {last} has to be followed by --resource, --required and the like. It is a part of the query, and "
+            f"--group {last} must be followed by --resource, --required and the like. It is a part of the query, and "
             "not a conductor group."
         )
     if not asked:
@@ -113,7 +113,7 @@ def _of_group(suffix: str, asked: Sequence[tuple[str, str]]) -> list[tuple[str, 
 def _amount(value: str) -> str:
     name, separator, amount = value.replace(":", "=").partition("=")
     if not (name and separator and amount.isascii() and amount.isdecimal()):
-        raise UsageError(f"--resource {value}: it has to be CLASS=AMOUNT, as in CUSTOM_GOLD=1.")
+        raise UsageError(f"--resource {value}: it must be CLASS=AMOUNT, as in CUSTOM_GOLD=1.")
     return f"{name}:{amount}"
 
 
@@ -123,7 +123,7 @@ def placement_class(resource_class: str) -> str:
 
 
 def add_machine_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what a machine has to be and have: --class, --trait and so on."""
+    """Add the options that say what a machine must be and have: --class, --trait and so on."""
     parser.add_argument("--class", dest="resource_class", metavar="<class>", help="The resource class of the node.")
     parser.add_argument(
         "--trait",

@@ -219,7 +219,7 @@ def _touched(
 
 
 def _bump_providers(writer: Writer, provider_ids: Iterable[int]) -> None:
-    """Increment the generations. A provider whose tree has just become indivisible has to be claimed differently."""
+    """Increment the generations. A provider whose tree has just become indivisible must be claimed differently."""
     for provider_id in sorted(provider_ids):
         if not rows_changed(writer.execute(_BUMP, {"provider": provider_id})):
             raise StaleDataError("the tree of the provider was changed meanwhile")

@@ -113,8 +113,8 @@ class QueueEntry:
 @dataclass(frozen=True)
 class NewPendingClaim:
     """What is to wait for a machine. It waits for ``seconds`` from now on, unless it began ``since`` and waits
-    ``until``, in seconds since 1970. Higher ``priority`` goes first. ``reason`` says why it has to wait, in a sentence.
-    ``needed_trait`` is one of the traits that the machine has to have: machines without it are not looked at.
+    ``until``, in seconds since 1970. Higher ``priority`` goes first. ``reason`` says why it must wait, in a sentence.
+    ``needed_trait`` is one of the traits that the machine must have: machines without it are not looked at.
     """
 
     uuid: str

@@ -97,7 +97,7 @@ def sync_provider(session: Session, uuid: str, unit: SingleUnit | None, traits: 
 
     It is a root, and a new one has its UUID as its name. Traits of schedulers such as Nova are kept, unless they were
     added or removed just now. Returns descriptions of the changes; the provider's generation is incremented if there
-    are any. Raises InventoryInUse if its previous class has to be removed but has allocations, DuplicateProvider if the
+    are any. Raises InventoryInUse if its previous class must be removed but has allocations, DuplicateProvider if the
     name of a new provider is taken.
     """
     changes = []

@@ -108,7 +108,7 @@ def _fitting(session: Session, filters: ProviderFilters) -> Query:
 
 def _nothing_fits(session: Session, group: RequestGroup) -> bool:
     """Return whether no provider matches a filter before the one with an unknown name. Filters are evaluated in the
-    order tree, required traits, forbidden traits, aggregates, resources. The first one only has to exist."""
+    order tree, required traits, forbidden traits, aggregates, resources. The first one need only exist."""
 
     def is_empty(*fits: ColumnElement[bool]) -> bool:
         return session.scalar(select(_PROVIDER_ID).where(*fits).limit(1)) is None

@@ -144,7 +144,7 @@ def _move(session: Session, provider_id: int, uuid: str, parent_uuid: str | None
             else "re-parenting a provider is not currently allowed."
         )
     new_root_id = parent.root_id if parent else provider_id
-    # Every other move in these trees has to write the same two rows: moves that together would close a loop wait for
+    # Every other move in these trees must write the same two rows: moves that together would close a loop wait for
     # each other here. After waiting, a move may find changed trees, and starts again.
     _touch(session, {own.root_id, new_root_id})
     if _roots(session, provider_id, new_parent_id) != (own.root_id, parent.root_id if parent else None):

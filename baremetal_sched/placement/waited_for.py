@@ -19,7 +19,7 @@ _WANTED = (
 
 
 def is_newcomer(connection: Connection, provider: int) -> bool:
-    """Return whether a claim of this provider (an id) has to come after those who wait: it is not made for one of them,
+    """Return whether a claim of this provider (an id) must come after those who wait: it is not made for one of them,
     and they have not just been offered it."""
     notes = notes_of(connection)
     return not notes.gives and provider not in notes.offered

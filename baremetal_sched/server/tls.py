@@ -97,7 +97,7 @@ class HandshakeFailed(ConnectionError):
 class TlsSocket(ssl.SSLSocket):
     """A non-blocking socket with TLS. Threads may send while the loop receives.
 
-    What is not sent at once has to be sent again from its beginning, as OpenSSL has encrypted some of it already.
+    What is not sent at once must be sent again from its beginning, as OpenSSL has encrypted some of it already.
     """
 
     #: OpenSSL's objects are not thread-safe, and a closed descriptor may become that of another connection. ``wrap``
@@ -135,7 +135,7 @@ class TlsSocket(ssl.SSLSocket):
             self.do_handshake()
         except ssl.SSLWantWriteError:
             self.has_unsent = True
-            raise BlockingIOError(errno.EWOULDBLOCK, "the client has to read first") from None
+            raise BlockingIOError(errno.EWOULDBLOCK, "the client must read first") from None
         except (ssl.SSLWantReadError, ssl.SSLEOFError):
             raise
         except ssl.SSLError as error:
@@ -157,7 +157,7 @@ class TlsSocket(ssl.SSLSocket):
                     taken += super().send(view[taken:])
             except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
                 if not taken:
-                    raise BlockingIOError(errno.EWOULDBLOCK, "the client has to read first") from None
+                    raise BlockingIOError(errno.EWOULDBLOCK, "the client must read first") from None
             except ssl.SSLError as error:
                 raise ConnectionResetError(errno.ECONNRESET, str(error.reason)) from None
         return taken

@@ -49,7 +49,7 @@ SORT_KEYS = {
     "provision_updated_at": "In state for",
 }
 
-#: The states in which an operator has to do something.
+#: The states in which an operator must do something.
 FAILED_STATES = tuple(
     sorted(state for state in states.PROVISION_STATES if state.endswith("failed") or state == states.ERROR)
 )

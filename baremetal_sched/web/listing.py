@@ -37,7 +37,7 @@ class Filter:
 
 @dataclass
 class Selection:
-    """The requested fields; ``named`` are the ones that the link to the next page has to name."""
+    """The requested fields; ``named`` are the ones that the link to the next page must name."""
 
     shown: Sequence[str]
     named: Sequence[str] | None = None

@@ -39,9 +39,9 @@ class Route:
     database. ``prepare`` is called before a view whose transaction is "write", with the view and its arguments, in a
     transaction of its own that writes nothing: for what takes long and needs no lock.
 
-    ``policy``: the rule that the caller has to meet; None: none. ``checks_policy``: its view asks whether they do, as
+    ``policy``: the rule that the caller must meet; None: none. ``checks_policy``: its view asks whether they do, as
     that depends on what the request is about. ``public``: callers are not authenticated. ``takes``: the media types
-    that the body may have; none named: it is not looked at. ``gives_json``: the client has to accept JSON.
+    that the body may have; none named: it is not looked at. ``gives_json``: the client must accept JSON.
     ``largest_body``: in bytes, if that is more than ``[api] max_json_body_size``. ``statuses``: those of errors that
     this route answers with another status than its API does. ``is_routine``: machines ask it again and again, so
     answers that are not errors are logged as debug. ``refuses_query``: a request with a query string is refused;

@@ -110,7 +110,7 @@ _current: ContextVar[_Request | None] = ContextVar("request_with_slot", default=
 
 
 def reserve() -> None:
-    """Ensure that the current request may wait from now on: call before writing anything whose result it has to wait
+    """Ensure that the current request may wait from now on: call before writing anything whose result it must wait
     for. Raises TooManyWaiting."""
     request = _current.get()
     if request is not None:

@@ -80,7 +80,7 @@ class Resource(Listing):
 class View:
     """Some ``fields`` of a resource for a client of the minor version ``version``; ``base`` is what links begin with.
 
-    Most fields come out of the database as one text of JSON, which goes out as it is; what Python has to look at, and
+    Most fields come out of the database as one text of JSON, which goes out as it is; what Python must look at, and
     the links, are put behind it. A resource with fields of Kind.COMPUTED or MASKED has a subclass whose ``column``
     knows them, one with links a subclass whose ``links`` does. ``more``: columns that a subclass asks for besides.
     """

@@ -37,7 +37,7 @@ CONDUCTOR = "c1"
 #: Nodes in the list.
 LISTED = 100
 
-#: What is asked of nodes, by title: the state that they have to be in, the path below the node, and the body.
+#: What is asked of nodes, by title: the state that they must be in, the path below the node, and the body.
 CHANGES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "PUT states/power": ("manageable", "/states/power", {"target": "power on"}),
     "PUT states/provision clean": (
@@ -71,7 +71,7 @@ def enroll(client: Client, state: str, count: int) -> list[str]:
 
 
 def timed(ask: Callable[[], requests.Response], status: int) -> float:
-    """Return the milliseconds until the answer is there, which has to have this status."""
+    """Return the milliseconds until the answer is there, which must have this status."""
     began = time.perf_counter()
     answer = ask()
     taken = (time.perf_counter() - began) * 1000

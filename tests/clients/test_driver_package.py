@@ -59,7 +59,7 @@ def test_a_package_is_enabled_used_and_disabled(tmp_path: Path, enabled: tuple[s
         assert (node["power_interface"], node["deploy_interface"]) == ("strip", "direct")
         refused = client.baremetal("PUT", "/nodes/s1/states/power", {"target": "power on"})
         assert refused.status_code == 400
-        assert "driver_info/strip_socket has to name the socket." in refused.text
+        assert "driver_info/strip_socket must name the socket." in refused.text
 
         patch = [{"op": "add", "path": "/driver_info/strip_socket", "value": str(socket)}]
         assert client.baremetal("PATCH", "/nodes/s1", patch).status_code == 200

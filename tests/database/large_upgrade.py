@@ -54,7 +54,7 @@ def fill(engine: Engine, nodes: int) -> None:
 
 
 def _required(table: Table) -> dict[str, Any]:
-    """Values for columns that have to have one."""
+    """Values for columns that must have one."""
     values: dict[str, Any] = {"created_at": utcnow()} if "created_at" in table.c else {}
     for column in table.c:
         is_given = column.nullable or column.server_default is not None or column.primary_key

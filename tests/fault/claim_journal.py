@@ -143,7 +143,7 @@ class ClaimJournal:
         ]
 
     def certain(self) -> Iterator[tuple[str, Amounts]]:
-        """What each consumer has to hold in the end, of which that is certain."""
+        """What each consumer must hold in the end, of which that is certain."""
         for record in self.records:
             for consumer, amounts in record.held.items():
                 if not self.removals.keys() & record.machines_of(amounts):

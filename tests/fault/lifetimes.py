@@ -20,7 +20,7 @@ _CONFLICT = 409
 
 #: A thing: its kind and UUID.
 Key = tuple[str, str]
-#: What is left: by thing, what each place that knows of it says. All places have to say the same.
+#: What is left: by thing, what each place that knows of it says. All places must say the same.
 Left = Mapping[Key, Mapping[str, str | None]]
 
 

@@ -185,7 +185,7 @@ SERVERS: dict[str, type[Server]] = {"postgresql": PostgreSQL, "mariadb": MariaDB
 @contextmanager
 def server(kind: str) -> Iterator[Server]:
     """A server of the kind, started, with an empty database; it is gone afterwards."""
-    folder = Path(tempfile.mkdtemp(prefix="baremetal-sched-"))  # its user has to get there, unlike to pytest's folders
+    folder = Path(tempfile.mkdtemp(prefix="baremetal-sched-"))  # its user must get there, unlike to pytest's folders
     made = SERVERS[kind](folder)
     if os.geteuid() == 0:
         shutil.chown(folder, made.account.pw_uid)

@@ -111,7 +111,7 @@ def add_migration(ahead: Path, since: str) -> None:
 
 
 def db(folder: Path, *arguments: str) -> str:
-    """``baremetal-sched db`` of the release in ``folder``, which has to work; returns what it printed."""
+    """``baremetal-sched db`` of the release in ``folder``, which must work; returns what it printed."""
     with program((*BAREMETAL_SCHED, "db", *arguments), folder, f"db-{arguments[0]}") as running:
         assert running.process.wait(START) == 0, running.output + running.log
         return running.output

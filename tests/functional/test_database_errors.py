@@ -283,7 +283,7 @@ def test_nobody_is_told_to_try_again_where_that_does_not_help(
         ("postgresql://u@nosuch.invalid/d", "host unknown", "has no address"),
         ("mariadb://u@nosuch.invalid/d", "host unknown", "has no address"),
         ("mariadb+mysqldb://u@nosuch.invalid/d", "host unknown", "has no address"),
-        ("sqlite:////no/such/folder/d.sqlite", "file unusable", "Its directory has to exist"),
+        ("sqlite:////no/such/folder/d.sqlite", "file unusable", "Its directory must exist"),
     ]:
         with subtests.test(url=url):
 

@@ -45,7 +45,7 @@ class Client:
         self._app = application(url)
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
-        """Make a request, and return the document of the answer, which has to succeed."""
+        """Make a request, and return the document of the answer, which must succeed."""
         status, answer = in_process.ask(self._app, method, path, HEADERS, body)
         assert status < 300, (method, path, status, answer)
         return answer

@@ -140,7 +140,7 @@ def test_what_cannot_be_adopted_is_not(target: Target) -> None:
     report = target.run("several-consumers")
     assert blocked(report) == [("several-consumers", OTHER)]
     assert "--adopt" not in str(report.blocking[0])
-    with pytest.raises(importing.InvalidValue, match="has to begin with one of"):
+    with pytest.raises(importing.InvalidValue, match="must begin with one of"):
         target.run("in-flight")
 
 

@@ -183,7 +183,7 @@ def test_from_the_first_look_to_the_last_day(target: Target, run: Any, tmp_path:
     cloud.claim(name_of("stranger", 0), cloud.provider_of(name_of("node", 63)), "CUSTOM_SILVER_V2")
     done = run(*sources(cloud))
     assert done.exit_code == 1
-    assert "1 findings have to be resolved first. Nothing was written." in done.output
+    assert "1 findings must be resolved first. Nothing was written." in done.output
     done = run(*sources(cloud), "--adopt", "several-consumers")
     assert done.exit_code == 0, done.output
     assert f"adopted: several-consumers {name_of('node', 63)}: it is claimed by" in done.output
@@ -200,7 +200,7 @@ def test_mistakes_in_the_command_line(subtests: pytest.Subtests, run: Any) -> No
         (("--from-ironic-db", "x", "--from-placement-db", "y"), "is not a database URL"),
         (
             ("--from-ironic-db", "sqlite:///a", "--from-placement-db", "sqlite:///b", "--adopt", "x"),
-            "has to begin with",
+            "must begin with",
         ),
     ]:
         with subtests.test(words=words):

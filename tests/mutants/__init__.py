@@ -1,1 +1,1 @@
-"""Planted defects: each fence of the package is taken away, and a test has to notice. ``python -m tests.mutants``."""
+"""Planted defects: each fence of the package is taken away, and a test must notice. ``python -m tests.mutants``."""

@@ -32,7 +32,7 @@ class Bios:
     """``refuses`` is what the BIOS says, as it boots, of settings that it does not take; ``ignores``: it keeps what it
     has, and says nothing. ``says_when``: does it say in ``@Redfish.Settings`` when settings were applied, and what came
     of that? ``pending_shows_all``: does the settings resource show all attributes, and not only those that were set?
-    ``version`` is the ETag that a change has to name, None if it need not; ``tells_version``: does the settings
+    ``version`` is the ETag that a change must name, None if it need not; ``tells_version``: does the settings
     resource have it? ``stale_version`` is what ``@Redfish.Settings`` says instead.
     """
 

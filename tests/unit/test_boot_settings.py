@@ -61,7 +61,7 @@ def test_what_is_no_boot_mode(subtests: pytest.Subtests) -> None:
     for mode in ["legacy", 7, ["uefi"], {"a": 1}]:
         with subtests.test(mode=mode):
             for info in ({"capabilities": {"boot_mode": mode}}, {"deploy_boot_mode": mode}):
-                with pytest.raises(InvalidValue, match="has to be one of bios, uefi"):
+                with pytest.raises(InvalidValue, match="must be one of bios, uefi"):
                     boot_settings.wanted_mode(replace(MACHINE, instance_info=info))
 
 

@@ -64,9 +64,9 @@ def test_all_hints_count() -> None:
 
 def test_hints_that_are_refused(subtests: pytest.Subtests) -> None:
     for hints, text in [
-        (None, "Hints have to be an object"),
-        ({}, "Hints have to be an object"),
-        ("sda", "Hints have to be an object"),
+        (None, "Hints must be an object"),
+        ({}, "Hints must be an object"),
+        ("sda", "Hints must be an object"),
         ({"colour": "red"}, "Unknown hint 'colour'. Hints are: by_path, hctl, model"),
         ({"size": "big"}, "positive number of GiB, not 'big'"),
         ({"size": 0}, "positive number"),
@@ -81,7 +81,7 @@ def test_hints_that_are_refused(subtests: pytest.Subtests) -> None:
         ({"size": "<range-in> { 1 2 ]"}, "is not a range"),
         ({"size": "<range-in> [ 2 1 ]"}, "is empty"),
         ({"size": "<range-in> [ 1 x ]"}, "not 'x'"),
-        ({"model": 5}, "model has to be a string"),
+        ({"model": 5}, "model must be a string"),
         ({"model": " "}, "model is empty"),
         ({"model": "<in>"}, "model is empty"),
         ({"model": "<or> <or>"}, "model is empty"),

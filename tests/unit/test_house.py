@@ -1,4 +1,4 @@
-"""The package costs no more to read than it has to; what counts what it costs counts right."""
+"""The package costs no more to read than it must; what counts what it costs counts right."""
 
 from pathlib import Path
 

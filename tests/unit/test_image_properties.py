@@ -27,7 +27,7 @@ def test_accepted() -> None:
 
 def test_refused(subtests: pytest.Subtests) -> None:
     for key, value, said in [
-        ("trait:CUSTOM_T", "forbidden", "its value has to be required, not 'forbidden'"),
+        ("trait:CUSTOM_T", "forbidden", "its value must be required, not 'forbidden'"),
         ("trait:CUSTOM_T", "Required", "not 'Required'"),
         ("trait:NVME", "required", "Did you mean CUSTOM_NVME?"),
         ("trait:", "required", "'' is not a valid trait"),
@@ -101,5 +101,5 @@ def test_values_of_which_nova_builds_no_server(subtests: pytest.Subtests) -> Non
                 continue
             with pytest.raises(InvalidImageProperty) as error:
                 check_bootable({"os_distro": "debian", key: bad})
-            assert str(error.value).startswith(f"Image property '{key}' is not valid: its value has to be ")
+            assert str(error.value).startswith(f"Image property '{key}' is not valid: its value must be ")
             assert f"not '{bad}'. Nova builds no server of such an image." in str(error.value)

@@ -1,4 +1,4 @@
-"""How long a conductor goes on trying to write down what it did."""
+"""How long a conductor continues trying to write down what it did."""
 
 from collections.abc import Iterator
 from typing import Any

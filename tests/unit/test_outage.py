@@ -41,8 +41,8 @@ def test_a_line_when_it_begins_and_one_when_it_is_over(log: Mock, clock: Clock) 
     assert log.info.call_args_list == []  # nothing can be written yet
     one.works("heartbeat")
     one.works("work")
-    assert log.warning.call_args_list == [call("conductor has to wait", conductor="c1", reason=str(DatabaseAway()))]
-    assert log.info.call_args_list == [call("conductor goes on", conductor="c1", waited_seconds=30)]
+    assert log.warning.call_args_list == [call("conductor waits", conductor="c1", reason=str(DatabaseAway()))]
+    assert log.info.call_args_list == [call("conductor continues", conductor="c1", waited_seconds=30)]
     one.failed("work", "again")
     assert len(log.warning.call_args_list) == 2
 

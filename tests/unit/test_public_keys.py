@@ -51,7 +51,7 @@ def test_what_is_not_a_public_key(subtests: pytest.Subtests) -> None:
     for text in ["", "nonsense", "ssh-ed25519", "ssh-ed25519 AAAA", ED25519[:60], "ssh-ed25519 größe"]:
         with subtests.test(text=text):
             for kind in ("ssh", "x509"):
-                with pytest.raises(InvalidKeypair, match="public_key has to be"):
+                with pytest.raises(InvalidKeypair, match="public_key must be"):
                     public_keys.fingerprint(text, kind)
 
 

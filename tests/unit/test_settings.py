@@ -138,7 +138,7 @@ def test_a_wrong_value_names_its_place(subtests: pytest.Subtests, tmp_path: Path
 
 def test_a_password_with_a_dollar_is_not_repeated(tmp_path: Path) -> None:
     said = refused("[database]\nconnection = mariadb://u:hunter$two@h/d\n", tmp_path)
-    assert said == "FILE, line 2: [database] connection: a $ has to be written $$"
+    assert said == "FILE, line 2: [database] connection: a $ must be written $$"
     file = tmp_path / "b.conf"
     file.write_text("[database]\nconnection = mariadb://u:hunter$$two@h/d\n")
     assert settings.load([str(file)]).database.connection == "mariadb://u:hunter$two@h/d"

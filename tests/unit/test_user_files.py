@@ -103,7 +103,7 @@ def test_roles_that_are_refused(subtests: pytest.Subtests) -> None:
         ("a: !!python/object:os.system x", "is not YAML"),
         ("a: admin", "a: a user has project_id, roles, system_scope, and nothing else"),
         ("a: {role: [admin]}", "and nothing else"),
-        ("a: {roles: admin}", "a: roles has to be a list"),
+        ("a: {roles: admin}", "a: roles must be a list"),
         ("a: {roles: [1]}", "a: a role must be a string"),
         ("a: {project_id: 123}", "a: project_id must be a string, in quotation marks if it looks like a number: 123"),
         ("a: {system_scope: some}", "a: system_scope can only be all"),

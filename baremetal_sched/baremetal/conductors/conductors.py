@@ -103,7 +103,7 @@ def _hardware_type_rows(conductor_id: int, served: Iterable[ServedType]) -> list
 def heartbeat(session: Session, hostname: str, *, online: bool = True, last: float | None = None) -> float | None:
     """Note that the conductor is alive; return the time of this heartbeat, by the clock of the database.
 
-    None if the conductor has no entry any more and has to register again. A conductor that is not ``online`` gets no
+    None if the conductor has no entry any more and must register again. A conductor that is not ``online`` gets no
     new work, and finishes what it has. ``last`` is the time of this process's last heartbeat: raises HostNameTaken if
     the entry has a later one, as another process has taken the name then.
     """

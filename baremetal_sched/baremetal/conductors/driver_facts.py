@@ -29,7 +29,7 @@ class DriverFacts(NamedTuple):
 def offers(session: Session, hardware_type: str, group: str, membership: Membership) -> dict[str, Offer]:
     """Return, by interface type, the interfaces that a node of this hardware type and conductor group may have.
 
-    Conductors of a group may differ for a while: one of them has to have what a node asks for, and the default is that
+    Conductors of a group may differ for a while: one of them must have what a node asks for, and the default is that
     of the first by name. Raises NoConductors or NoValidHost if none serves the type.
     """
     hosts = membership.hosts(group, hardware_type)

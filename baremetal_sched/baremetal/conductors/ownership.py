@@ -21,7 +21,7 @@ class Membership:
     """The live conductors (host names) by conductor group, in lower case, and hardware type.
 
     If it is not ``grouped``, groups are ignored, and the group in the keys is empty: a conductor is pinned to a release
-    without groups, and all have to agree with it.
+    without groups, and all must agree with it.
     """
 
     members: Mapping[tuple[str, str], frozenset[str]]
@@ -102,7 +102,7 @@ def alive(timeout: float) -> ColumnElement[bool]:
 class LiveMembers:
     """How to ask for the membership, by the clock of the database, along with something else.
 
-    ``read`` makes a Membership of what the database returns for ``column``. A conductor has to have sent a heartbeat
+    ``read`` makes a Membership of what the database returns for ``column``. A conductor must have sent a heartbeat
     within ``timeout`` seconds; ``exponent`` is the ring's.
     """
 

@@ -50,7 +50,7 @@ def request(session: Session, ident: str, target: str, timeout: int | None, memb
 
 
 def power_dependencies(session: Session, node_id: int, target: str) -> list[int]:
-    """Ids of the nodes whose power has to be at ``target`` before that of this node may be: the parent of one that is
+    """Ids of the nodes whose power must be at ``target`` before that of this node may be: the parent of one that is
     switched on, the children of one that is switched off.
 
     None, if ``target`` is anything else; nor where the child has a dedicated power supply. Raises NodeNotFound if the

@@ -81,7 +81,7 @@ def update(
     """Apply a PATCH of fields that may be touched. The ports of the group follow its physical network.
 
     ``hides_inspect_wait``: the client is older than that state, so to it an inspected node may be changed. ``access``
-    has to cover the node, and the other one if the group moves.
+    must cover the node, and the other one if the group moves.
     Raises Unanswered, PortgroupNotFound, NotAllowed, NodeLocked, InvalidValue, InvalidNodeState,
     AlreadyExists, PortgroupNotEmpty, NoValidHost.
     """

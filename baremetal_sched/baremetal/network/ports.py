@@ -92,7 +92,7 @@ def update(
     """Apply a PATCH of fields that may be touched.
 
     ``hides_inspect_wait``: the client is older than that state, so to it an inspected node may be changed.
-    ``group_has_network``: the client knows that the physical network is the portgroup's. ``access`` has to cover the
+    ``group_has_network``: the client knows that the physical network is the portgroup's. ``access`` must cover the
     node, and the other one if the port moves.
     Raises Unanswered, PortNotFound, NotAllowed, NodeLocked, InvalidValue, InvalidNodeState, AlreadyExists,
     PortgroupRefused, NoValidHost.

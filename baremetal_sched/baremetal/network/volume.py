@@ -70,7 +70,7 @@ def update(
     membership: Membership,
     access: Access = UNRESTRICTED,
 ) -> None:
-    """Apply a PATCH of fields that may be touched. ``access`` has to cover the node, and the other one in a move.
+    """Apply a PATCH of fields that may be touched. ``access`` must cover the node, and the other one in a move.
 
     Raises NotAllowed, what ``kind.missing`` makes, InvalidValue, VolumeInUse, NodeLocked, NoValidHost, and like
     ``create``.

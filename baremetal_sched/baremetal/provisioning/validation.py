@@ -1,4 +1,4 @@
-"""Whether a node is fit for what its interfaces have to do."""
+"""Whether a node is fit for what its interfaces must do."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

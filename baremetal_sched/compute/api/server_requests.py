@@ -150,11 +150,11 @@ def _refuse(asked: Mapping[str, Any]) -> None:
         if asked.get(member):
             raise InvalidValue(message=f"{member} is not supported: {reason}")
     if isinstance(asked.get("networks"), list) and asked["networks"]:
-        raise InvalidValue(message="networks has to be 'none' or 'auto': nodes have networks of their own.")
+        raise InvalidValue(message="networks must be 'none' or 'auto': nodes have networks of their own.")
 
 
 def _image_ref(asked: Mapping[str, Any]) -> str:
-    """Return the image's id, from ``imageRef`` or from the only block device, which has to be a local disk."""
+    """Return the image's id, from ``imageRef`` or from the only block device, which must be a local disk."""
     ref: str = asked.get("imageRef") or ""
     devices = asked.get("block_device_mapping_v2") or []
     for device in devices:
@@ -205,7 +205,7 @@ def _wait(hints: Mapping[str, Any]) -> int | None:
     text = str(given) if isinstance(given, int) and not isinstance(given, bool) else given
     if not isinstance(text, str) or re.fullmatch(r"[0-9]{1,18}", text, re.ASCII) is None:
         raise InvalidValue(
-            message="The scheduler hint wait has to be a whole number of seconds, such as 3600, for which the server "
+            message="The scheduler hint wait must be a whole number of seconds, such as 3600, for which the server "
             "may wait until a machine is free; 0: not at all."
         )
     return int(text)

@@ -3,7 +3,7 @@
 Nova checks them from microversion 2.86 on, and its scheduler ignores what it does not understand. Here they are checked
 at every microversion, and nothing that would restrict the choice of a node is ignored:
 
-- ``resources[S]:CLASS=N``, ``trait[S]:NAME=required|forbidden`` and ``group_policy`` have to be right, and a key that
+- ``resources[S]:CLASS=N``, ``trait[S]:NAME=required|forbidden`` and ``group_policy`` must be right, and a key that
   looks like a slip of one of these is refused.
 - ``capabilities:NAME`` is compared with the node's capabilities; values with an operator are refused.
 - Namespaces that ask for what no bare metal node has are refused.
@@ -51,7 +51,7 @@ _OPERATOR = re.compile(r"\s*(<(in|all-in|or|range-in)>|s?(==|!=|<=|>=|<|>)|=)")
 _REQUEST_WORD = re.compile(r"\s*(resource|trait)", re.IGNORECASE)
 #: Suffix ``s``: ``traits:X`` is a slip, though it is well formed.
 _PLURAL = re.compile(r"s([^A-Za-z].*)?")
-#: How similar a namespace has to be to be taken for a slip: one letter of five.
+#: How similar a namespace must be to be taken for a slip: one letter of five.
 _ALIKE = 0.85
 
 _FORMS = "Write resources[S]:CLASS=N or trait[S]:NAME=required|forbidden; S is at most 64 letters, digits, '_' and '-'."
@@ -98,7 +98,7 @@ def check_groups(extra_specs: Mapping[str, str]) -> None:
         raise InvalidExtraSpec(
             key=POLICY,
             reason=f"it is missing, and there is more than one group ({named}). Add {POLICY}=none, or {POLICY}=isolate "
-            "if a different provider has to serve each group.",
+            "if a different provider must serve each group.",
         )
 
 
@@ -122,7 +122,7 @@ def forbidden_anywhere(extra_specs: Mapping[str, str]) -> set[str]:
 
 def _check_policy(key: str, value: str) -> None:
     if value not in GROUP_POLICIES:
-        raise InvalidExtraSpec(key=key, reason=f"its value has to be {' or '.join(GROUP_POLICIES)}, not '{value}'.")
+        raise InvalidExtraSpec(key=key, reason=f"its value must be {' or '.join(GROUP_POLICIES)}, not '{value}'.")
 
 
 def _check_request(key: str, value: str) -> None:
@@ -134,13 +134,13 @@ def _check_request(key: str, value: str) -> None:
         if not is_trait(name):
             raise InvalidExtraSpec(key=key, reason=complaint(name))
         if value not in TRAIT_VALUES:
-            raise InvalidExtraSpec(key=key, reason=f"its value has to be {' or '.join(TRAIT_VALUES)}, not '{value}'.")
+            raise InvalidExtraSpec(key=key, reason=f"its value must be {' or '.join(TRAIT_VALUES)}, not '{value}'.")
         return
     if not is_class(name):
         raise InvalidExtraSpec(key=key, reason=not_a_class(name))
     if _DIGITS.fullmatch(value) is None:
         raise InvalidExtraSpec(
-            key=key, reason=f"the amount has to be a number in decimal digits, such as 0 or 1, not '{value}'."
+            key=key, reason=f"the amount must be a number in decimal digits, such as 0 or 1, not '{value}'."
         )
 
 
@@ -151,7 +151,7 @@ def _check_capability(key: str, name: str, value: str) -> None:
         raise InvalidExtraSpec(
             key=key,
             reason=f"the operator '{match[0].strip()}' is not supported. Give the text that the capability of the "
-            "node has to equal.",
+            "node must equal.",
         )
 
 

@@ -7,7 +7,7 @@ all is decided in front of it, by ``extra_specs`` and ``image_properties``.
 2. ``trait:NAME=required`` of the image joins the group without a suffix; so do those of ``pinning`` and ``devices``.
 3. VCPU, MEMORY_MB and DISK_GB of the flavor join it too, unless some group names the class, with 0 for instance.
 4. Amounts of 0 vanish, and groups that are empty then.
-5. A tree and aggregates are conditions of the group without a suffix, which comes into being again if it has to.
+5. A tree and aggregates are conditions of the group without a suffix, which comes into being again if it must.
 """
 
 import re
@@ -72,7 +72,7 @@ _MIB_PER_GIB = 1024
 
 @dataclass(frozen=True)
 class FlavorSpec:
-    """What scheduling has to know of a flavor. Memory and swap are in MiB, disks in GiB."""
+    """What scheduling must know of a flavor. Memory and swap are in MiB, disks in GiB."""
 
     vcpus: int
     memory_mb: int
@@ -165,7 +165,7 @@ def build(
 ) -> ResourceRequest:
     """Return what a server of this flavor and image asks placement for.
 
-    A provider has to be in one of each of ``aggregates``, and in none of ``forbidden_aggregates``. ``limit`` None means
+    A provider must be in one of each of ``aggregates``, and in none of ``forbidden_aggregates``. ``limit`` None means
     that the query has none. A boot gives no root traits and no subtrees.
     """
     groups = groups_of(flavor.extra_specs)

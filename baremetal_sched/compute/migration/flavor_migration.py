@@ -72,7 +72,7 @@ class MigrationFinding:
 class ServerSelection:
     """Which nodes are looked at: those of a conductor (host name), one (UUID or name), both, or all.
 
-    ``resource_class``: the class that they have to have, as a node has it or as placement has it.
+    ``resource_class``: the class that they must have, as a node has it or as placement has it.
     """
 
     host: str | None = None
@@ -157,7 +157,7 @@ def _page(
 
 
 def judge(occupied: Occupancy, required_class: str | None = None) -> MigrationFinding:
-    """Return what there is to be said of an occupied node; ``required_class`` is the class that it has to have."""
+    """Return what there is to be said of an occupied node; ``required_class`` is the class that it must have."""
 
     def finding(verdict: MigrationVerdict, message: str) -> MigrationFinding:
         return MigrationFinding(verdict, occupied.node, occupied.instance, message)
@@ -198,7 +198,7 @@ def key_of(occupied: Occupancy) -> str:
 
 
 def _lacks_class(occupied: Occupancy) -> bool:
-    """Return whether the class has to be added to the server's own flavor.
+    """Return whether the class must be added to the server's own flavor.
 
     A server that holds its node and names other custom classes was booted here: the machine completed what it asks for.
     """
@@ -282,7 +282,7 @@ def _claim_of(
 def _claim(session: Session, node: Node, request: ConsumerWrite) -> None:
     unit = projection.inventory_of(node)
     assert unit is not None  # noqa: S101 - it has a class
-    # A node in use is not offered; to be booked it has to be, within this transaction.
+    # A node in use is not offered; to be booked it must be, within this transaction.
     projected.unreserve(session, node.uuid, unit)
     claims.write(session, [request], "Unable to allocate:")
     projection.project(session, node)

@@ -109,6 +109,6 @@ def to_factor(value: float | str) -> float:
     factor = float(value)
     if not 0 < factor <= _LARGEST_FACTOR:
         raise InvalidValue(
-            message=f"Invalid input for field/attribute rxtx_factor. Value: {value}. It has to be more than 0."
+            message=f"Invalid input for field/attribute rxtx_factor. Value: {value}. It must be more than 0."
         )
     return factor

@@ -113,7 +113,7 @@ def to_integer(name: str, value: int | str, minimum: int = 0) -> int:
     if not minimum <= number <= LARGEST_INTEGER:
         raise InvalidValue(
             message=f"Invalid input for field/attribute {name}. Value: {value}. "
-            f"It has to be an integer from {minimum} to {LARGEST_INTEGER}."
+            f"It must be an integer from {minimum} to {LARGEST_INTEGER}."
         )
     return number
 

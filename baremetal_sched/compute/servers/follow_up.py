@@ -50,7 +50,7 @@ _LATER = (NodeLocked, NoConductors, NoValidHost, TooManyAtOnce)
 def follow_up(session: Session, node_id: int, membership: Membership, settings: Settings) -> bool:
     """Do the next thing for the server on a node. Returns False if nothing is to be done.
 
-    Raises TooManyAtOnce, NoConductors or NoValidHost if that has to wait, and the errors of undeploying.
+    Raises TooManyAtOnce, NoConductors or NoValidHost if that must wait, and the errors of undeploying.
     """
     node = session.scalars(select(Node).where(Node.id == node_id, IS_PENDING).with_for_update(of=Node)).first()
     if node is None:
@@ -88,7 +88,7 @@ def begin_deletion(context: BootContext, server: Server, node: Node) -> None:
     try:
         take_off(context, node)
     except _LATER as error:
-        log.info("a deletion has to wait", server=server.uuid, node=node.uuid, reason=str(error))
+        log.info("a deletion waits", server=server.uuid, node=node.uuid, reason=str(error))
         node.touch()
 
 

@@ -126,7 +126,7 @@ class Rebuild:
 def rebuild(context: BootContext, locked: Locked, asked: Rebuild, requester: ServerRequester) -> None:
     """Deploy an image on the server's machine. What is refused changes nothing.
 
-    A new image is compared with what the server holds before anything is touched: the traits that it requires have to
+    A new image is compared with what the server holds before anything is touched: the traits that it requires must
     be those of providers in the server's own allocation. A provider of the same tree that the server does not hold does
     not count.
 

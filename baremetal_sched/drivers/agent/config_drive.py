@@ -49,7 +49,7 @@ def config_drive(machine: Machine, name: str | None) -> str | None:
             return given
         return _checked(given)
     if not isinstance(given, Mapping):
-        raise InvalidValue(message=f"{_WHERE} has to be a URL, base64, or an object.")
+        raise InvalidValue(message=f"{_WHERE} must be a URL, base64, or an object.")
     return _packed(_image(_contents(given, {"uuid": machine.uuid, "name": name})))
 
 
@@ -87,9 +87,9 @@ def _contents(given: Mapping[str, Any], defaults: Mapping[str, str | None]) -> d
         raise InvalidValue(message=f"{_WHERE} may have nothing but {', '.join(_FILES)}.")
     for part in ("meta_data", "network_data", "vendor_data"):
         if not isinstance(given.get(part), Mapping | None):
-            raise InvalidValue(message=f"{_WHERE}/{part} has to be an object.")
+            raise InvalidValue(message=f"{_WHERE}/{part} must be an object.")
     if not isinstance(given.get("user_data"), str | Mapping | list | None):
-        raise InvalidValue(message=f"{_WHERE}/user_data has to be a string, an object or an array.")
+        raise InvalidValue(message=f"{_WHERE}/user_data must be a string, an object or an array.")
     known = {key: value for key, value in defaults.items() if value}
     documents = {**given, "meta_data": known | dict(given.get("meta_data") or {})}
     return {

@@ -68,7 +68,7 @@ def is_partition(machine: Machine) -> bool:
     info = machine.instance_info
     kind = info.get("image_type")
     if kind and kind not in (PARTITION, WHOLE_DISK):
-        raise InvalidValue(message=f"instance_info/image_type has to be {PARTITION} or {WHOLE_DISK}.")
+        raise InvalidValue(message=f"instance_info/image_type must be {PARTITION} or {WHOLE_DISK}.")
     return kind == PARTITION if kind else bool(info.get("kernel") or info.get("ramdisk"))
 
 
@@ -133,7 +133,7 @@ def _checksum(machine: Machine) -> dict[str, str]:
         )
     algorithm = algorithm.lower() if isinstance(algorithm, str) else ""
     if algorithm not in _DIGITS:
-        raise InvalidValue(message=f"instance_info/image_os_hash_algo has to be one of {', '.join(_DIGITS)}.")
+        raise InvalidValue(message=f"instance_info/image_os_hash_algo must be one of {', '.join(_DIGITS)}.")
     if algorithm == "md5":
         _require_md5(machine, "image_os_hash_algo")
     return {"os_hash_algo": algorithm, "os_hash_value": _hash(machine, "image_os_hash_value", value, (algorithm,))}
@@ -153,7 +153,7 @@ def _hash(machine: Machine, name: str, value: object, algorithms: tuple[str, ...
     digits = {_DIGITS[algorithm]: algorithm for algorithm in algorithms}
     if len(text) not in digits or not _HEX.fullmatch(text):
         raise InvalidValue(
-            message=f"instance_info/{name} has to be a URL of http or https, or {' or '.join(map(str, digits))} "
+            message=f"instance_info/{name} must be a URL of http or https, or {' or '.join(map(str, digits))} "
             f"hexadecimal digits ({', '.join(algorithms)})."
         )
     if digits[len(text)] == "md5":
@@ -181,12 +181,12 @@ def _described(machine: Machine) -> dict[str, str | None]:
 def _text(machine: Machine, name: str) -> str | None:
     value = machine.instance_info.get(name)
     if value and not isinstance(value, str):
-        raise InvalidValue(message=f"instance_info/{name} has to be a string, not {shown(value)}.")
+        raise InvalidValue(message=f"instance_info/{name} must be a string, not {shown(value)}.")
     return value or None
 
 
 def _partitions(machine: Machine) -> dict[str, object]:
-    """What the agent has to know to make partitions; nothing for the image of a whole disk."""
+    """What the agent must know to make partitions; nothing for the image of a whole disk."""
     info = machine.instance_info
     if parse_flag("instance_info/preserve_ephemeral", info.get("preserve_ephemeral") or False):
         raise InvalidValue(
@@ -198,7 +198,7 @@ def _partitions(machine: Machine) -> dict[str, object]:
     root, ephemeral = _space(info, "root_gb", least=1), _space(info, "ephemeral_gb")
     label = capabilities(info).get("disk_label") or ("gpt" if mode == "uefi" else None)
     if label not in (*_DISK_LABELS, None):
-        raise InvalidValue(message=f"The capability disk_label has to be {' or '.join(_DISK_LABELS)}.")
+        raise InvalidValue(message=f"The capability disk_label must be {' or '.join(_DISK_LABELS)}.")
     return {
         "kernel": info.get("kernel"),
         "ramdisk": info.get("ramdisk"),
@@ -223,9 +223,9 @@ def _space(info: Mapping[str, Any], name: str, least: int = 0) -> int:
     text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
     if not (text.isascii() and text.isdecimal() and len(text) < 20 and least <= int(text) <= _MOST_SPACE):
         raise InvalidValue(
-            message=f"instance_info/{name} has to be a whole number of at least {least}, not {shown(value)}."
+            message=f"instance_info/{name} must be a whole number of at least {least}, not {shown(value)}."
             if value is not None
-            else f"instance_info/{name} is missing: the agent has to make a partition for the image."
+            else f"instance_info/{name} is missing: the agent must make a partition for the image."
         )
     return int(text)
 
@@ -240,7 +240,7 @@ def _proxies(machine: Machine) -> dict[str, object]:
     excluded = info.get("image_no_proxy")
     if excluded is not None and not _is_list_of_hosts(excluded):
         raise InvalidValue(
-            message="driver_info/image_no_proxy has to be a list of hosts, addresses and domains (with a dot before "
+            message="driver_info/image_no_proxy must be a list of hosts, addresses and domains (with a dot before "
             "them), with commas between."
         )
     if not proxies:
@@ -259,7 +259,7 @@ def _check_download(machine: Machine) -> None:
         if wanted := info.get("image_download_source"):
             if wanted != "http":
                 raise InvalidValue(
-                    message=f"{where}/image_download_source has to be http, not {shown(wanted)}: agents get images "
+                    message=f"{where}/image_download_source must be http, not {shown(wanted)}: agents get images "
                     "from image_source; there is no Swift, and conductors keep no copies."
                 )
             return

@@ -132,7 +132,7 @@ def _values(settings: Any) -> dict[str, str | None]:
         name = setting.get("name") if isinstance(setting, dict) else None
         if not isinstance(name, str) or not 0 < len(name) <= LONGEST_TEXT or "value" not in setting:
             raise InvalidValue(
-                message="settings has to be a list of objects with a name, a text of up to "
+                message="settings must be a list of objects with a name, a text of up to "
                 f"{LONGEST_TEXT} characters, and a value"
             )
         value = setting["value"]
@@ -166,7 +166,7 @@ def _versions(settings: Any) -> list[tuple[str, str]]:
         name, version = wanted.get("component"), _file_name(wanted.get("url"))
         if not isinstance(name, str) or not (0 < len(name) <= LONGEST_TEXT and 0 < len(version) <= LONGEST_TEXT):
             raise InvalidValue(
-                message="settings has to be a list of objects with a component and the url of a file, whose names have "
+                message="settings must be a list of objects with a component and the url of a file, whose names have "
                 f"up to {LONGEST_TEXT} characters"
             )
         found.append((name, version))

@@ -55,7 +55,7 @@ class FakeInspect(InspectInterface):
 
     def validate(self, machine: Machine) -> None:
         if not isinstance(machine.driver_info.get(FAKE_INVENTORY, {}), dict):
-            raise InvalidValue(message=f"driver_info/{FAKE_INVENTORY} has to be an object, like an inventory.")
+            raise InvalidValue(message=f"driver_info/{FAKE_INVENTORY} must be an object, like an inventory.")
 
     def inspect_hardware(self, machine: Machine) -> MachineFinding | Effect:
         self.validate(machine)

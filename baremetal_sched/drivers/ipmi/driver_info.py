@@ -50,7 +50,7 @@ PROPERTIES = {
     "ipmi_transit_channel": "Channel on the way. Required if ipmi_bridging is dual.",
     "ipmi_transit_address": "Address on the way. Required if ipmi_bridging is dual.",
     "ipmi_local_address": "Local IPMB address, used with bridging only. Optional.",
-    FORCE_BOOT_DEVICE: "Whether the controller forgets boot devices, so that it has to be told each time before the "
+    FORCE_BOOT_DEVICE: "Whether the controller forgets boot devices, so that it must be told each time before the "
     "machine is switched on. Default: false.",
     DISABLE_BOOT_TIMEOUT: "Whether the controller is told to keep a boot device for longer than 60 seconds. Default: "
     "[ipmi] disable_boot_timeout.",
@@ -115,7 +115,7 @@ def _text(info: Mapping[str, Any], name: str, longest: int) -> str | None:
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str) or len(value.encode(errors="replace")) > longest:
-        raise _wrong(name, f"has to be a text of up to {longest} bytes")
+        raise _wrong(name, f"must be a text of up to {longest} bytes")
     if not value.isprintable():
         raise _wrong(name, "has characters that cannot be printed, such as line breaks")
     if name != PASSWORD and value.startswith("-"):
@@ -131,7 +131,7 @@ def _address(info: Mapping[str, Any]) -> str:
         return str(ipaddress.ip_address(value))
     except ValueError:
         if not _HOST_NAME.fullmatch(value) or value.replace(".", "").isdigit():
-            raise _wrong(ADDRESS, "has to be an IP address or a host name") from None
+            raise _wrong(ADDRESS, "must be an IP address or a host name") from None
     return value
 
 
@@ -140,7 +140,7 @@ def _one_of(info: Mapping[str, Any], name: str, known: tuple[str, ...], default:
     if value is None:
         return default
     if str(value) not in known:
-        raise _wrong(name, f"has to be one of {', '.join(known)}")
+        raise _wrong(name, f"must be one of {', '.join(known)}")
     return str(value)
 
 
@@ -151,7 +151,7 @@ def _number(info: Mapping[str, Any], name: str, least: int, most: int) -> int | 
     text = str(value)
     is_number = text.isascii() and text.isdigit() and len(text) < 9
     if isinstance(value, bool) or not is_number or not least <= int(text) <= most:
-        raise _wrong(name, f"has to be a number from {least} to {most}")
+        raise _wrong(name, f"must be a number from {least} to {most}")
     return int(text)
 
 
@@ -162,7 +162,7 @@ def _flag(info: Mapping[str, Any], name: str, default: bool) -> bool:
     try:
         return bool(strutils.bool_from_string(value, strict=True))
     except ValueError:
-        raise _wrong(name, "has to be true or false") from None
+        raise _wrong(name, "must be true or false") from None
 
 
 def _kg_key(info: Mapping[str, Any]) -> bytes:
@@ -174,7 +174,7 @@ def _kg_key(info: Mapping[str, Any]) -> bytes:
     except ValueError:
         key = None
     if key is None or len(key) > _KG_KEY_BYTES:
-        raise _wrong(KG_KEY, f"has to be an even number of up to {2 * _KG_KEY_BYTES} hexadecimal digits")
+        raise _wrong(KG_KEY, f"must be an even number of up to {2 * _KG_KEY_BYTES} hexadecimal digits")
     key = key.rstrip(b"\0")  # which a shorter key is filled up with
     if b"\0" in key:
         raise _wrong(
@@ -198,7 +198,7 @@ def _bridging(info: Mapping[str, Any]) -> tuple[str, ...]:
         value = values.get(name)
         if value is not None:
             if not is_byte(value):
-                raise _wrong(f"ipmi_{name}", "has to be a number from 0 to 255, such as 7 or 0x72")
+                raise _wrong(f"ipmi_{name}", "must be a number from 0 to 255, such as 7 or 0x72")
             options += (option, str(value))
     return tuple(options)
 

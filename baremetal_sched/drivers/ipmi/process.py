@@ -63,7 +63,7 @@ class _Printed:
         self.has_to_be_killed = True
 
     def read(self, until: float) -> None:
-        """Read until the process ends. It has to be killed, with all that it began, unless it ended by itself."""
+        """Read until the process ends. It must be killed, with all that it began, unless it ended by itself."""
         with selectors.DefaultSelector() as selector:
             for stream, text in zip((self._process.stdout, self._process.stderr), self.texts, strict=True):
                 if stream is not None:

@@ -67,7 +67,7 @@ def _bytes(value: Any) -> list[str]:
     found = value.split() if isinstance(value, str) and len(value) <= 5 * _MOST_BYTES else []
     if not 2 <= len(found) <= _MOST_BYTES or not all(map(is_byte, found)):
         raise InvalidValue(
-            message="raw_bytes has to be a text of two or more bytes from 0 to 255, such as '0x06 0x01': the network "
+            message="raw_bytes must be a text of two or more bytes from 0 to 255, such as '0x06 0x01': the network "
             "function, the command, and its data."
         )
     return found
@@ -77,4 +77,4 @@ def _is_warm(value: Any) -> bool:
     try:
         return bool(strutils.bool_from_string(value, strict=True))
     except ValueError:
-        raise InvalidValue(message="warm has to be true (a warm reset) or false (a cold one).") from None
+        raise InvalidValue(message="warm must be true (a warm reset) or false (a cold one).") from None

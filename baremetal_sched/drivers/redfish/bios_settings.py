@@ -36,7 +36,7 @@ class Bios:
 
     @property
     def etag(self) -> str | None:
-        """Return the version of the settings, which a change has to name."""
+        """Return the version of the settings, which a change must name."""
         return text(member(self.document, _SETTINGS, "ETag"))
 
     @property
@@ -111,13 +111,13 @@ def wanted(settings: Any) -> dict[str, Scalar]:
         is_known = isinstance(setting, dict) and "value" in setting
         if not isinstance(name, str) or not _NAME.fullmatch(name) or not is_known or not _is_scalar(value):
             raise InvalidValue(
-                message="settings has to be a list of objects with a name, a text of up to 255 characters, and a "
+                message="settings must be a list of objects with a name, a text of up to 255 characters, and a "
                 "value, which is a text, a number, true, false or null."
             )
         if values.setdefault(name, value) != value:
             raise InvalidValue(message=f"settings has two values for {name}.")
     if not values or len(values) > _MOST_SETTINGS:
-        raise InvalidValue(message=f"settings has to name from 1 to {_MOST_SETTINGS} BIOS settings.")
+        raise InvalidValue(message=f"settings must name from 1 to {_MOST_SETTINGS} BIOS settings.")
     return values
 
 
@@ -238,22 +238,22 @@ def _problem(value: Scalar, kind: str, entry: Document) -> str | None:
     if entry.get("ReadOnly") is True:
         return "it is read-only"
     if kind == "Boolean" and not isinstance(value, bool):
-        return "it has to be true or false"
+        return "it must be true or false"
     if kind == "Integer":
         return _problem_of_number(value, entry)
     if kind == "Enumeration":
         allowed = _kept(None, entry).allowable_values
-        return None if not allowed or value in allowed else f"it has to be one of {', '.join(allowed[:20])}"
+        return None if not allowed or value in allowed else f"it must be one of {', '.join(allowed[:20])}"
     least, most = _bound(entry.get("MinLength"), 2**31), _bound(entry.get("MaxLength"), 2**31)
     if isinstance(value, str) and not (least or 0) <= len(value) <= (_LONGEST_VALUE if most is None else most):
-        return f"it has to have from {least or 0} to {_LONGEST_VALUE if most is None else most} characters"
+        return f"it must have from {least or 0} to {_LONGEST_VALUE if most is None else most} characters"
     return None
 
 
 def _problem_of_number(value: Scalar, entry: Document) -> str | None:
     least, most = _bound(entry.get("LowerBound"), 2**62), _bound(entry.get("UpperBound"), 2**62)
     if not isinstance(value, int) or isinstance(value, bool):
-        return "it has to be a whole number"
+        return "it must be a whole number"
     if (least is not None and value < least) or (most is not None and value > most):
-        return f"it has to be from {'any' if least is None else least} to {'any' if most is None else most}"
+        return f"it must be from {'any' if least is None else least} to {'any' if most is None else most}"
     return None

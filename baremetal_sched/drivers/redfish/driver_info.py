@@ -62,7 +62,7 @@ class RedfishTarget:
         address, root = _address(info)
         auth_type = options.auth_type if info.get(AUTH_TYPE) is None else info[AUTH_TYPE]
         if auth_type not in AUTH_TYPES:
-            raise _wrong(AUTH_TYPE, f"has to be one of {', '.join(AUTH_TYPES)}")
+            raise _wrong(AUTH_TYPE, f"must be one of {', '.join(AUTH_TYPES)}")
         username, password = _text(info, USERNAME), _text(info, PASSWORD)
         if auth_type == "session" and (username is None or password is None):
             raise _wrong(
@@ -88,9 +88,9 @@ def _text(info: Mapping[str, Any], name: str) -> str | None:
     if value is None or value == "":
         return None
     if isinstance(value, int | float) and not isinstance(value, bool):
-        raise _wrong(name, "is a number, and has to be a text. Clients take digits for a text if these are in quotes")
+        raise _wrong(name, "is a number, and must be a text. Clients take digits for a text if these are in quotes")
     if not isinstance(value, str) or len(value) > _LONGEST:
-        raise _wrong(name, f"has to be a text of up to {_LONGEST} characters")
+        raise _wrong(name, f"must be a text of up to {_LONGEST} characters")
     if not value.isprintable():
         raise _wrong(name, "has characters that cannot be printed, such as line breaks")
     return value
@@ -100,7 +100,7 @@ def _address(info: Mapping[str, Any]) -> tuple[str, str]:
     text = _text(info, ADDRESS)
     if text is None:
         raise _wrong(ADDRESS, "is missing: the URL of the Redfish controller, such as https://bmc1.example.com")
-    example = "has to be the URL of a Redfish controller, such as https://bmc1.example.com"
+    example = "must be the URL of a Redfish controller, such as https://bmc1.example.com"
     if text.count(":") > 1 and not _SCHEME.match(text) and "[" not in text and "/" not in text:
         text = f"[{text}]"  # an IPv6 address
     try:
@@ -122,7 +122,7 @@ def _system_id(info: Mapping[str, Any]) -> str | None:
     if text is None:
         return None
     if not text.startswith("/") or text.startswith("//") or ".." in text.split("/"):
-        raise _wrong(SYSTEM_ID, "has to be a path in the controller, such as /redfish/v1/Systems/1")
+        raise _wrong(SYSTEM_ID, "must be a path in the controller, such as /redfish/v1/Systems/1")
     return quote(text)
 
 
@@ -137,7 +137,7 @@ def _verify_ca(info: Mapping[str, Any], default: str | None) -> bool | str:
     if isinstance(value, str) and value and value.isprintable() and len(value) <= _LONGEST and _is_there(Path(value)):
         return value
     raise _wrong(
-        VERIFY_CA, "has to be true, false, or a file or folder of certificates that exists on the node's conductor"
+        VERIFY_CA, "must be true, false, or a file or folder of certificates that exists on the node's conductor"
     )
 
 

@@ -79,7 +79,7 @@ def translated(error: BaseException, target: RedfishTarget) -> SchedulerError:
     if isinstance(error, Nonsense):
         return refused(target, shortened(str(error), target))
     if isinstance(error, exceptions.UnknownDefaultError):
-        return refused(target, f"has no machine, or more than one: driver_info/{SYSTEM_ID} has to name its path.")
+        return refused(target, f"has no machine, or more than one: driver_info/{SYSTEM_ID} must name its path.")
     if isinstance(error, _LACKS):
         return refused(target, f"lacks something that is needed: {shortened(str(error), target)}")
     if isinstance(error, requests.exceptions.InvalidJSONError):

@@ -36,7 +36,7 @@ class RedfishFirmware(RedfishInterface, FirmwareInterface):
     @deploy_step(0, abortable=False, arguments=_SETTINGS)
     def update(self, machine: Machine, settings: list[dict[str, Any]]) -> Effect:
         if not isinstance(settings, list) or not 0 < len(settings) <= _MOST_UPDATES:
-            raise InvalidValue(message=f"settings has to be a list of 1 to {_MOST_UPDATES} updates.")
+            raise InvalidValue(message=f"settings must be a list of 1 to {_MOST_UPDATES} updates.")
         return firmware_updates.begin([_update(each) for each in settings], time.time())
 
     def cache_firmware_components(self, machine: Machine) -> Effect:
@@ -53,16 +53,16 @@ class RedfishFirmware(RedfishInterface, FirmwareInterface):
 def _update(wanted: Any) -> dict[str, Any]:
     """Return the requested update. Raises InvalidValue, which does not repeat the URL, as it may contain a password."""
     if not isinstance(wanted, dict) or not set(wanted) <= _KEYS:
-        raise InvalidValue(message=f"An update has to be an object with {', '.join(sorted(_KEYS))} and no other keys.")
+        raise InvalidValue(message=f"An update must be an object with {', '.join(sorted(_KEYS))} and no other keys.")
     component, url, wait = wanted.get("component"), wanted.get("url"), wanted.get("wait")
     if not _is_component(component):
         raise InvalidValue(
-            message=f"The component of an update has to be {BIOS}, {BMC}, or {NIC_PREFIX} and the name of an adapter."
+            message=f"The component of an update must be {BIOS}, {BMC}, or {NIC_PREFIX} and the name of an adapter."
         )
     if not _is_url(url):
-        raise InvalidValue(message=f"The url of the update of {component} has to be that of a file: http or https.")
+        raise InvalidValue(message=f"The url of the update of {component} must be that of a file: http or https.")
     if wait is not None and (not isinstance(wait, int) or isinstance(wait, bool) or not 0 < wait <= _LONGEST_WAIT):
-        raise InvalidValue(message=f"wait, of the update of {component}, has to be from 1 to {_LONGEST_WAIT} seconds.")
+        raise InvalidValue(message=f"wait, of the update of {component}, must be from 1 to {_LONGEST_WAIT} seconds.")
     return {"component": component, "url": url, "wait": wait}
 
 

@@ -170,5 +170,5 @@ def _types(arguments: Mapping[str, Any]) -> tuple[str, ...]:
         return ()
     known = virtual_media.NAMES.get(name.lower()) if isinstance(name, str) else None
     if known is None:
-        raise InvalidValue(message=f"{_DEVICE} has to be one of cd, dvd, usb and floppy, not {str(name)[:40]!r}.")
+        raise InvalidValue(message=f"{_DEVICE} must be one of cd, dvd, usb and floppy, not {str(name)[:40]!r}.")
     return (known,)

@@ -73,7 +73,7 @@ class Summaries:
         return orjson.Fragment(f"{{{','.join(self._members)}}}")
 
     def _written(self, providers: Sequence[ProviderRow]) -> list[str]:
-        """Members of the document. Raises KeyError for a name that has to be looked up."""
+        """Members of the document. Raises KeyError for a name that must be looked up."""
         fill, resources, traits = self._member.fill, self._resources, self._traits
         uuids: dict[int | None, str] = {row.id: f'"{row.uuid}"' for row in providers}
         return [

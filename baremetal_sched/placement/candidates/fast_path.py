@@ -135,7 +135,7 @@ _COLUMNS = {traits: columns_of(single_provider.PROVIDER, traits=traits) for trai
 
 
 def answer(connection: Connection, request: CandidateRequest, version: int, options: Options) -> dict[str, Any] | None:
-    """Return the document; None if the general search has to answer. Raises like ``resolve``.
+    """Return the document; None if the general search must answer. Raises like ``resolve``.
 
     It takes one statement, and so shows one moment on every database; two if it finds nothing, and one more for names
     that were not looked up a moment ago.
@@ -177,7 +177,7 @@ def _make(resolved: ResolvedRequest, limit: int | None, dialect: str, *, traits:
 def _names(resolved: ResolvedRequest) -> list[ColumnElement[bool]]:
     """Return conditions that traits still have their names: one may have been deleted, and created with another id.
 
-    A trait that every candidate has to have needs no condition: no provider has a deleted one, and ids are not reused.
+    A trait that every candidate must have needs no condition: no provider has a deleted one, and ids are not reused.
     """
     (group,) = resolved.groups
     needed = {trait for traits in group.required if len(traits) == 1 for trait in traits}

@@ -73,7 +73,7 @@ def find(
     search ends. The claim checks everything again.
 
     Raises UnknownClassInQuery and TraitNotFound for names that do not exist, SearchTookTooLong and TooManyCandidates
-    for requests that have to be narrowed.
+    for requests that must be narrowed.
     """
     seconds = _seconds(options)
     time_limit = TimeLimit(seconds)

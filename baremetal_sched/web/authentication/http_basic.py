@@ -86,4 +86,4 @@ def credentials(header: str) -> tuple[str, bytes]:
             return name.decode(), password
     except (binascii.Error, ValueError):
         pass
-    raise BadRequest(message="The Authorization header has to be Basic, a blank, and NAME:PASSWORD in base64.")
+    raise BadRequest(message="The Authorization header must be Basic, a blank, and NAME:PASSWORD in base64.")

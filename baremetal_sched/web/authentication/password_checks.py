@@ -131,7 +131,7 @@ class PasswordChecks:
         return check.is_right
 
     def _begin(self, digest: bytes, address: str) -> tuple[_Check, bool]:
-        """Return the check of ``digest``, and whether the caller has to perform it."""
+        """Return the check of ``digest``, and whether the caller must perform it."""
         with self._lock:
             check = self._right.get(digest) or self._wrong.get(digest) or self._running.get(digest)
             if check is not None:

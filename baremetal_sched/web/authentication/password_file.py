@@ -116,7 +116,7 @@ def _assignment(name: str, given: Any) -> Assignment:
         raise ValueError(f"{name}: a user has {', '.join(sorted(_KEYS))}, and nothing else")
     roles = given.get("roles", [])
     if not isinstance(roles, list):
-        raise ValueError(f"{name}: roles has to be a list")
+        raise ValueError(f"{name}: roles must be a list")
     project_id, system_scope = given.get("project_id"), given.get("system_scope")
     if project_id is not None:
         _text(project_id, f"{name}: project_id")

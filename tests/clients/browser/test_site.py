@@ -16,7 +16,7 @@ from tests.clients.browser.chromium import DESK, PHONE, Visit
 
 ROOT = Path(__file__).parents[3]
 
-#: What people type, and the page that has to come first.
+#: What people type, and the page that must come first.
 SEARCHES = {
     "quickstart": "tutorial",
     "install": "guides/production",

@@ -135,7 +135,7 @@ EXPECTED = {
               - table "Machines ruled out, condition by condition":
                 - rowgroup:
                   - row:
-                    - columnheader "A machine has to fulfil this"
+                    - columnheader "A machine must fulfil this"
                 - rowgroup:
                   - row:
                     - rowheader /has CUSTOM_GPU/

@@ -93,7 +93,7 @@ class Keystone:
                 self.ask("DELETE", f"/services/{each['id']}")
 
     def settings(self, **options: Any) -> Values:
-        """What a service has to be told to believe in tokens of this Keystone, with further options for it."""
+        """What a service must be told to believe in tokens of this Keystone, with further options for it."""
         person = PEOPLE["baremetal-sched"]
         domains = {"user_domain_id": "default", "project_domain_id": "default"}
         user = {"username": person.name, "password": person.password, "project_name": person.scope, **domains}

@@ -70,7 +70,7 @@ def configure(folder: Path, own: Path, expiration: int = 3600) -> None:
 
 
 def start(python: Path, folder: Path) -> tuple[Program, str]:
-    """Start the Keystone of a folder; returns the process, which the caller has to close, and its address."""
+    """Start the Keystone of a folder; returns the process, which the caller must close, and its address."""
     running = Program((str(python), str(_SERVER), str(folder)), folder, "keystone")
     try:
         running.wait_for(_READY, lambda: running.output)
@@ -106,7 +106,7 @@ class Administration:
         self._headers = {"X-Auth-Token": _log_in(url, user, {"system": {"all": True}})}
 
     def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """One request, which has to succeed; returns the JSON that is answered."""
+        """One request, which must succeed; returns the JSON that is answered."""
         response = requests.request(
             method, f"{self.url}/v3{path}", json=body, headers={**self._headers, **headers}, timeout=60
         )

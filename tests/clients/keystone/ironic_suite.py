@@ -36,7 +36,7 @@ def ironic(keystone: Keystone, tmp_path: Path) -> Iterator[str]:
 
 
 def _settings(keystone: Keystone, folder: Path) -> str:
-    """API and conductor share a SQLite file: they have to be patient with each other."""
+    """API and conductor share a SQLite file: they must be patient with each other."""
     told = SETTINGS.format(folder=folder, connection=f"sqlite:///{folder}/ironic.sqlite?timeout=60")
     for one, other in _OTHERWISE.items():
         assert one in told

@@ -46,7 +46,7 @@ def class_kept(machine: Machine) -> None:
 
 
 def noticed_late(machine: Machine) -> Callable[[], None]:
-    """Its traits change when nova-compute is about to write others: it is told that it has to read them first."""
+    """Its traits change when nova-compute is about to write others: it is told that it must read them first."""
     trait_added(machine)
     return _disabled(machine, hears=False)
 

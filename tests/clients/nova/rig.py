@@ -23,7 +23,7 @@ NOVA_TRAITS = frozenset(
         *("COMPUTE_NET_ATTACH_INTERFACE", "COMPUTE_NODE", "OWNER_NOVA"),
     }
 )
-#: What an answer says, and Nova logs, if Nova has to read something again.
+#: What an answer says, and Nova logs, if Nova must read something again.
 CONFLICT = "generation"
 _WRITES = ("PUT", "POST", "PATCH", "DELETE")
 #: Options of Nova by group: ``ironic`` and ``placement``.
@@ -158,7 +158,7 @@ class Site:
         return url
 
     def baremetal(self, method: str, path: str, body: Any = None, version: str = "1.115", status: int = 200) -> Any:
-        """A request of an operator; returns the document of the answer, which has to have this ``status``."""
+        """A request of an operator; returns the document of the answer, which must have this ``status``."""
         response = self.client.baremetal(method, path, body, version)
         assert response.status_code == status, response.text
         return response.json() if response.text else None

@@ -1,7 +1,7 @@
 """What a Nova above the service, which has it for Ironic and for Placement, goes through with a machine.
 
 Each sequence is a phase of the machine's life, in which something happens, and the rest of that life. After each step
-Nova's periodic task has to succeed, and has nothing to repeat; Placement and Nova have the machine once, with its
+Nova's periodic task must succeed, and has nothing to repeat; Placement and Nova have the machine once, with its
 class, its traits and those that Nova gave it; and the scheduler finds it if it can be had, and only then.
 
 A database other than SQLite's is tried by hand: NOVA_DATABASE_URL names one, and everything in it is deleted.

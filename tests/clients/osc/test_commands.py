@@ -218,7 +218,7 @@ MISTAKES = {
     "scheduling explain --query resources=CUSTOM_GOLD:0": "amount >= 1",
     "scheduling explain node gold-1 --trait B": "Specify the request",
     "scheduling claim": "Specify the request",
-    "scheduling claim --class gold --consumer me": "has to be a UUID",
+    "scheduling claim --class gold --consumer me": "must be a UUID",
     "scheduling claim --class gold --count 2 --consumer 11111111-2222-4333-8444-555555555555": "once for each",
     "baremetal node find --any-trait A --any-trait B": "can be given once",
     "baremetal node find --trait nvme": "nvme",

@@ -2,7 +2,7 @@
 these are nodes of type redfish.
 
 A call of such a node waits for one of the node behind it, and both want a place in the same pools. As long as there are
-fewer machines than places, all is well; with more of them the calls hold each other up, and their time has to end that.
+fewer machines than places, all is well; with more of them the calls hold each other up, and their time must end that.
 """
 
 import time

@@ -1,5 +1,5 @@
 """Where our nodes and commands differ from Ironic's on purpose: patterns of stories and of the names of what was seen,
-each with the reason. Everything else has to be equal.
+each with the reason. Everything else must be equal.
 
 `api-ref/baremetal/known_differences.rst` has them for people.
 """

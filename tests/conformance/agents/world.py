@@ -89,7 +89,7 @@ class Agent(StubAgent):
 class World:
     """Where the API is, the number of the emulator's system that the node is, its agent, and what has been seen.
 
-    By the name of what was done: what has to be equal (``seen``), and what people are told (``told``).
+    By the name of what was done: what must be equal (``seen``), and what people are told (``told``).
     """
 
     url: str
@@ -252,7 +252,7 @@ class World:
             self.note(name, value)
 
     def note(self, name: str, value: Any) -> None:
-        """What has to be equal in both worlds."""
+        """What must be equal in both worlds."""
         assert name not in self.seen, name
         self.seen[name] = self._plain(value)
 

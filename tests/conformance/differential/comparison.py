@@ -14,7 +14,7 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 _KNOWN = {*PROVIDERS, *CONSUMERS, *AGGREGATES}
 _HOST = re.compile(r"^https?://[^/]+")
 
-#: Headers whose value has to be the same, and those that just have to be there.
+#: Headers whose value must be the same, and headers that must only be present.
 _VALUES = ("allow", "cache-control", "content-type", "location", "openstack-api-version", "vary")
 _NAMES = ("last-modified", "x-openstack-request-id")
 
@@ -75,7 +75,7 @@ def _aspects(call: Call, answer: Answer) -> dict[str, Any]:
 def compare_part(ours: Answer, whole: Answer) -> list[Difference]:
     """Is our answer to a request with a limit a part of ``whole``, the original's answer to the same without it?
 
-    The candidates may be any; the summaries have to be those of their trees (before 1.29, of their providers).
+    The candidates may be any; the summaries must be those of their trees (before 1.29, of their providers).
     """
     part, whole_document = (_sorted(json.loads(_anonymous(answer.body))) for answer in (ours, whole))
     there = Counter(map(_text, whole_document["allocation_requests"]))

@@ -1,7 +1,7 @@
 """Record what a Glance answers: ``python -m tests.conformance.image URL``.
 
-The Glance has to serve the scenario to anyone: no authentication, a policy file that allows everything, one file store,
-``enabled_import_methods = [web-download]``; and its database has to be empty.
+The Glance must serve the scenario to anyone: no authentication, a policy file that allows everything, one file store,
+``enabled_import_methods = [web-download]``; and its database must be empty.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 ``pytest -n 0 tests/conformance/policies/beside_ironic.py``, where ``IRONIC_PYTHON`` names a Python that has Ironic 39,
 unless the benchmarks have installed one. It is not collected otherwise: it takes ten to twenty minutes. Statuses, which
-things are in lists, and what is redacted have to be equal; ``ROUTES`` is a regular expression for some of the requests.
+things are in lists, and what is redacted must be equal; ``ROUTES`` is a regular expression for some of the requests.
 A request that changes something changes nothing for the next one: both worlds are put back.
 """
 

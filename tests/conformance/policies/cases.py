@@ -1,4 +1,4 @@
-"""The matrix: requests to every route of the bare metal API, and what has to come of each."""
+"""The matrix: requests to every route of the bare metal API, and what must come of each."""
 
 import json
 import re
@@ -39,7 +39,7 @@ _OF_NODES = {"port", "portgroup", "connector", "volume_target"}
 
 @dataclass(frozen=True)
 class Case:
-    """A request. ``about``: what it names ("node", "port", …), or None; ``rules``: all of them have to be met."""
+    """A request. ``about``: what it names ("node", "port", …), or None; ``rules``: all of them must be met."""
 
     route: BaremetalRoute
     path: str
@@ -84,7 +84,7 @@ class Case:
         if seen is not None and not _met(seen, caller, kind):
             return UNSEEN
         if (self.route.method, self.route.path) == ("GET", "/v1/allocations") and caller.project == MINE:
-            # Whoever lists their own has to be allowed to see each of them.
+            # Whoever lists their own must be allowed to see each of them.
             return ALLOWED if _met("baremetal:allocation:get", caller, "owned") else FORBIDDEN
         return ALLOWED if all(_met(rule, caller, kind) for rule in self.rules) else FORBIDDEN
 

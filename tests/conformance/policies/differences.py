@@ -1,4 +1,4 @@
-"""Where the matrix differs from Ironic on purpose, each with its reason. Everything else has to be equal."""
+"""Where the matrix differs from Ironic on purpose, each with its reason. Everything else must be equal."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ DIFFERENCES: tuple[Difference, ...] = ()
 
 
 def expected(case: Case, caller: Caller, kind: str) -> str:
-    """Return what has to come of the request here."""
+    """Return what must come of the request here."""
     for difference in DIFFERENCES:
         if case.name in difference.names and difference.applies(caller, kind):
             return difference.outcome

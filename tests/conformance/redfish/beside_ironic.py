@@ -2,7 +2,7 @@
 
 ``pytest -n 0 tests/conformance/redfish/beside_ironic.py``, where ``IRONIC_PYTHON`` names a Python that has Ironic 39
 and sushy. It is not collected otherwise: it takes some minutes. Statuses, what nodes and systems are after each
-request, and whether there is an error have to be equal, but for `differences.py`. ``STORIES`` is a regular expression
+request, and whether there is an error must be equal, but for `differences.py`. ``STORIES`` is a regular expression
 for some of the stories; ``-rP`` shows what people are told by each side.
 """
 
@@ -59,7 +59,7 @@ def test_libvirt_systems(story: Story, tmp_path: Path) -> None:
 
 
 def _compare(story: Story, emulator: Emulator, kind: str, folder: Path) -> None:
-    """Tell the story to both; what differs has to be known."""
+    """Tell the story to both; what differs must be known."""
     with image_server() as images:
         worlds = []
         for number, api in enumerate((_theirs(folder, images.url), _ours(folder))):

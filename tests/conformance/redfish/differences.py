@@ -1,5 +1,5 @@
 """Where our Redfish nodes differ from Ironic's on purpose: by emulator and story, patterns of the names of what was
-seen, each with the reason. Everything else has to be equal.
+seen, each with the reason. Everything else must be equal.
 
 `api-ref/baremetal/known_differences.rst` has them for people.
 """

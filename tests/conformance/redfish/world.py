@@ -25,7 +25,7 @@ _FIELDS = (
 class World:
     """Where the API is, the number of the emulator's system that the node ``machine`` is, and what has been seen.
 
-    By the name of what was done: what has to be equal (``seen``), and what people are told (``told``).
+    By the name of what was done: what must be equal (``seen``), and what people are told (``told``).
     """
 
     url: str
@@ -115,7 +115,7 @@ class World:
         return value.replace(self.emulator.systems[self.system], "SYSTEM") if isinstance(value, str) else value
 
     def note(self, name: str, value: Any) -> None:
-        """What has to be equal in both worlds."""
+        """What must be equal in both worlds."""
         assert name not in self.seen, name
         self.seen[name] = self._comparable(value)
 

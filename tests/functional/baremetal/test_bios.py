@@ -63,7 +63,7 @@ def test_settings_that_are_none_fail_the_cleaning(service: Service, node: str, r
             clean(service, "apply_configuration", settings=settings)
             shown = service.node(node)
             assert shown["provision_state"] == "clean failed"
-            assert "settings has to be a list of objects with a name" in shown["last_error"]
+            assert "settings must be a list of objects with a name" in shown["last_error"]
             assert values(service) == {}
 
 

@@ -57,7 +57,7 @@ def test_updates_that_are_none_fail_the_cleaning(service: Service, node: str, ro
             update(service, settings)
             shown = service.node(node)
             assert shown["provision_state"] == "clean failed"
-            assert "settings has to be a list of objects with a component" in shown["last_error"]
+            assert "settings must be a list of objects with a component" in shown["last_error"]
             assert service.baremetal("GET", "/nodes/n1/firmware").json == {"firmware": []}
 
 

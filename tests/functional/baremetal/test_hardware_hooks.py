@@ -66,8 +66,8 @@ def test_no_root_device(database_url: str, row: Rows) -> None:
         ({"root_device": {"serial": "s9"}}, "No disks satisfied root device hints {'serial': 's9'}"),
         ({"root_device": {"serial": "s2"}, "skip_block_devices": [{"size": "< 500"}]}, "No disks satisfied"),
         ({"root_device": {"colour": "red"}}, "Unknown hint 'colour'"),
-        ({"root_device": {"serial": "s2"}, "skip_block_devices": {"size": 1}}, "skip_block_devices has to be a list"),
-        ({"root_device": {"serial": "s2"}, "skip_block_devices": ["sda"]}, "Hints have to be an object"),
+        ({"root_device": {"serial": "s2"}, "skip_block_devices": {"size": 1}}, "skip_block_devices must be a list"),
+        ({"root_device": {"serial": "s2"}, "skip_block_devices": ["sda"]}, "Hints must be an object"),
     ]:
         with row(own, text), inspecting(database_url, hooks="root-device") as service:
             set_properties(service, **own)

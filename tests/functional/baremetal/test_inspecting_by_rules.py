@@ -190,7 +190,7 @@ def test_fake_machines_have_what_their_driver_info_says(service: Service, uuid: 
     service.patch(uuid, ("replace", "/driver_info/fake_inventory", "x"))
     body = {"target": "inspect"}
     refused = service.baremetal("PUT", f"/nodes/{uuid}/states/provision", body, status=400)
-    assert "fake_inventory has to be an object" in fault(refused)
+    assert "fake_inventory must be an object" in fault(refused)
 
 
 @pytest.fixture
@@ -340,7 +340,7 @@ def test_built_in_rules(database_url: str, tmp_path: Path) -> None:
 def test_files_that_cannot_be_used(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for text, complaint in [
         ("{", "cannot be read"),
-        ("a: 1", "has to be a list of rules"),
+        ("a: 1", "must be a list of rules"),
         ("- 1", "rule 1 of"),
         ("- {uuid: a, actions: []}", "should be non-empty"),
         ("- {uuid: a, actions: [{op: log, args: {}}]}", "missing required argument(s): msg"),

@@ -113,7 +113,7 @@ def test_a_foreign_parent_is_an_unknown_one(database_url: str, tmp_path: Path) -
             answer = fleet.patch("/nodes/mine", "/parent_node", name, status=400)
             assert fault(answer).replace(name, "unknown") == expected
         fleet.patch("/nodes/mine", "/parent_node", "lent")
-        # It has to be visible, too: the owner of neither node is anyone.
+        # It must be visible, too: the owner of neither node is anyone.
         fleet.service.set_columns(fleet.uuids["leased"], owner=None)
         answer = fleet.patch("/nodes/leased", "/parent_node", "ownerless", status=400)
         assert fault(answer).replace("ownerless", "unknown") == expected

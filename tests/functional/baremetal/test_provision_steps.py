@@ -49,7 +49,7 @@ def test_steps_that_the_driver_does_not_have(service: Service, uuid: str, row: R
         ([{"interface": "deploy", "step": "nosuch"}], "node does not support this clean step: {'interface': 'deploy'"),
         ([{**LOG_STEP, "args": {"x": 1}}], "unexpected arguments: x"),
         ([{"interface": "bios", "step": "apply_configuration"}], "missing these required arguments: settings"),
-        ([{**WAIT_STEP, "args": {"seconds": "x"}}], "seconds has to be a number"),
+        ([{**WAIT_STEP, "args": {"seconds": "x"}}], "seconds must be a number"),
     ]:
         with row(steps, text):
             put_into(service, uuid, "manageable")

@@ -87,16 +87,16 @@ def test_what_cannot_be_booted_is_refused(service: Service, node: str, row: Rows
     for info, text in [
         ({}, "instance_info/boot_iso is missing: the URL (http or https) of the ISO image"),
         ({"kernel": ISO, "ramdisk": ISO}, "Of kernel and ramdisk no ISO is built here"),
-        ({"boot_iso": 7}, "instance_info/boot_iso has to be a URL of up to 2048 characters"),
-        ({"boot_iso": ["a"]}, "instance_info/boot_iso has to be a URL"),
-        ({"boot_iso": f"http://h/{'a' * 2048}"}, "instance_info/boot_iso has to be a URL of up to 2048 characters"),
-        ({"boot_iso": "http://h/a\nb"}, "instance_info/boot_iso has to be a URL of"),
+        ({"boot_iso": 7}, "instance_info/boot_iso must be a URL of up to 2048 characters"),
+        ({"boot_iso": ["a"]}, "instance_info/boot_iso must be a URL"),
+        ({"boot_iso": f"http://h/{'a' * 2048}"}, "instance_info/boot_iso must be a URL of up to 2048 characters"),
+        ({"boot_iso": "http://h/a\nb"}, "instance_info/boot_iso must be a URL of"),
         ({"boot_iso": "http://[h/a"}, "instance_info/boot_iso is not a URL"),
         ({"boot_iso": "http://h:x/a"}, "instance_info/boot_iso is not a URL"),
         ({"boot_iso": "file:///etc/passwd"}, "with one of these schemes: http, https"),
         ({"boot_iso": "/a.iso"}, "with one of these schemes: http, https"),
         ({"boot_iso": "http:///a.iso"}, "with one of these schemes: http, https"),
-        ({"boot_iso": ISO, "image_source": ISO}, "an image_source and a boot_iso, of which one has to go"),
+        ({"boot_iso": ISO, "image_source": ISO}, "an image_source and a boot_iso, of which one must go"),
     ]:
         with row(info, text):
             service.patch(node, ("replace", "/instance_info", info))

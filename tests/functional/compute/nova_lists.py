@@ -112,7 +112,7 @@ def make_command(service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 
 def import_lists(compute: Compute, folder: Path, **lists: Any) -> str:
-    """Import ``servers``, ``flavors`` and ``keypairs``, which has to succeed; returns what was printed."""
+    """Import ``servers``, ``flavors`` and ``keypairs``, which must succeed; returns what was printed."""
     path = folder / "nova.json"
     path.write_bytes(orjson.dumps(lists))
     code, printed, complaints = compute("import", str(path))

@@ -15,7 +15,7 @@ from tests.unchanged import unchanged
 
 PASSWORD = "swordfish-42"
 WHOLE_SECONDS = (
-    "The scheduler hint wait has to be a whole number of seconds, such as 3600, for which the server may wait until a "
+    "The scheduler hint wait must be a whole number of seconds, such as 3600, for which the server may wait until a "
     "machine is free; 0: not at all."
 )
 

@@ -76,11 +76,11 @@ def test_an_outage_is_a_line_and_its_end_another(
         with monkeypatch.context() as patch:
             patch.setattr(service.database, "_run", away)
             time.sleep(2)
-        wait_until(lambda: "conductor goes on" in lines.getvalue(), "the conductor to go on")
+        wait_until(lambda: "conductor continues" in lines.getvalue(), "the conductor to go on")
         logged = [json.loads(line) for line in lines.getvalue().splitlines()]
         about = [line for line in logged if line["logger"].startswith("baremetal_sched.conductor")]
         said = [line["event"] for line in about if line["event"] != "conductor registered"]
-        assert said == ["conductor has to wait", "conductor goes on"]
+        assert said == ["conductor waits", "conductor continues"]
         assert len(attempts) < 80
         uuid = service.add_node("n1", power=False)
         wait_until(switch(service, uuid, "power on"), "it to work")

@@ -310,7 +310,7 @@ def test_what_a_driver_wants_to_know_and_validation(fleet: Service, bmc: IpmiBmc
     for interface in ("power", "management"):
         assert report[interface] == {
             "result": False,
-            "reason": "driver_info/ipmi_port has to be a number from 1 to 65535.",
+            "reason": "driver_info/ipmi_port must be a number from 1 to 65535.",
         }
 
 

@@ -1,4 +1,4 @@
-"""Power that cannot be switched or read in the middle of provisioning: the node fails as it has to, and is free."""
+"""Power that cannot be switched or read in the middle of provisioning: the node fails as it must, and is free."""
 
 import threading
 from collections.abc import Iterator

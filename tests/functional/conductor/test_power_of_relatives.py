@@ -1,4 +1,4 @@
-"""The power of children and parents: a child is fed by its parent, unless it has a dedicated power supply."""
+"""The power of children and parents: a child gets its power from its parent, unless it has a dedicated supply."""
 
 import threading
 from typing import Any

@@ -68,7 +68,7 @@ def _check(teller: Storyteller) -> None:
 
 
 def _switch(teller: Storyteller) -> None:
-    """Each of these has to end before the next begins."""
+    """Each of these must end before the next begins."""
     states = "/v1/nodes/{ident}/states"
     for part, body in (
         ("power", {"target": "power on"}),

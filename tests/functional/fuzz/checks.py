@@ -1,4 +1,4 @@
-"""What has to be true whatever was sent: every list answers, and the database is sound."""
+"""What must be true whatever was sent: every list answers, and the database is sound."""
 
 from collections.abc import Iterable, Iterator
 

@@ -279,7 +279,7 @@ def test_a_document_goes_to_who_does_not_exclude_json(secured: Service, subtests
 
 
 def test_a_media_type_is_named_without_parameters(secured: Service, subtests: pytest.Subtests) -> None:
-    """It has to be JSON to the letter."""
+    """It must be JSON to the letter."""
     for content_type, named in [
         ("text/plain; charset=utf-8", "text/plain"),
         ("Application/JSON", "Application/JSON"),

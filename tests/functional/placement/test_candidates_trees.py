@@ -189,7 +189,7 @@ def test_same_subtree(hosts: Service) -> None:
     assert offered(hosts, f"{groups}&same_subtree=_C,_N&limit=9") == [
         f"{host}-{cell} VCPU:1, {host}-{cell}-nic SRIOV_NET_VF:1" for host in ("h1", "h2") for cell in ("a", "b")
     ]
-    # Two cards are below one root, but the root has to belong to a group.
+    # Two cards are below one root, but the root must belong to a group.
     cards = "resources1=SRIOV_NET_VF:1&resources2=SRIOV_NET_VF:1&group_policy=isolate"
     assert count(hosts, f"{cards}&same_subtree=1,2") == 0
     assert count(hosts, f"{cards}&required3=CUSTOM_ROOT&same_subtree=1,2,3") == 2

@@ -199,7 +199,7 @@ def test_one_of_many_gets_the_tree(service: Service, node: str) -> None:
 
 
 #: What has something happen, in another transaction, when a claim or a release comes to a function of an owner. It may
-#: have to wait for a lock until the end of that; then both go on. What is returned waits for the end of what happens.
+#: must wait for a lock until the end of that; then both go on. What is returned waits for the end of what happens.
 Arrange = Callable[[Any, str, Callable[[], object]], Callable[[], object]]
 
 

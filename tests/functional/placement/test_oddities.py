@@ -139,7 +139,7 @@ def test_amounts_beyond_the_range_of_the_database(service: Service, provider: st
 
 
 def test_each_limit_is_looked_at(service: Service, provider: str) -> None:
-    """Of several the first counts, and all have to be numbers; Placement looks at the last and trips over the first."""
+    """Of several the first counts, and all must be numbers; Placement looks at the last and trips over the first."""
     path = "/allocation_candidates?resources=VCPU:1"
     service.placement("GET", f"{path}&limit=abc&limit=3", status=400)
     service.placement("GET", f"{path}&limit=3&limit=abc", status=400)
@@ -147,7 +147,7 @@ def test_each_limit_is_looked_at(service: Service, provider: str) -> None:
 
 
 def test_of_several_limits_and_group_policies_the_first_counts(service: Service) -> None:
-    """As in Placement; all of them have to be right."""
+    """As in Placement; all of them must be right."""
     service.database.write(lambda session: build(session, [spec(name, VCPU=4) for name in "abc"]))
 
     def count(query: str) -> int:
@@ -164,7 +164,7 @@ def test_of_several_limits_and_group_policies_the_first_counts(service: Service)
 
 
 def test_of_repeated_resources_and_trees_the_last_count(service: Service) -> None:
-    """But each has to be well formed. As in Placement."""
+    """But each must be well formed. As in Placement."""
     service.database.write(lambda session: build(session, [spec("a", VCPU=4), spec("b", DISK_GB=4)]))
     one, other = uuid_of("a"), uuid_of("b")
     assert service.candidates("resources=VCPU:1&resources=DISK_GB:1") == {other}

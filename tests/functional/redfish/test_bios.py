@@ -133,10 +133,10 @@ def test_settings_that_are_never_applied(
 def test_settings_that_cannot_be(service: Service, node: str, controller: Controller, row: Rows) -> None:
     for wanted, said in [
         ({"Unknown": "1"}, "Unknown (the BIOS has no such setting)"),
-        ({"BootMode": "Other"}, "BootMode (it has to be one of Uefi, Bios)"),
-        ({"NumaGroup": "many"}, "NumaGroup (it has to be a whole number)"),
-        ({"NumaGroup": 9}, "NumaGroup (it has to be from 1 to 8)"),
-        ({"QuietBoot": "maybe"}, "QuietBoot (it has to be true or false)"),
+        ({"BootMode": "Other"}, "BootMode (it must be one of Uefi, Bios)"),
+        ({"NumaGroup": "many"}, "NumaGroup (it must be a whole number)"),
+        ({"NumaGroup": 9}, "NumaGroup (it must be from 1 to 8)"),
+        ({"QuietBoot": "maybe"}, "QuietBoot (it must be true or false)"),
     ]:
         with row(wanted, said):
             failed = clean(service, apply(**wanted))
@@ -149,7 +149,7 @@ def test_arguments_of_wrong_types(service: Service, node: str, row: Rows) -> Non
     for wrong in ["text", 5, [], [{}], [{"name": "a"}], [{"name": "a", "value": {"b": 1}}], [[]]]:
         with row(wrong):
             failed = clean(service, {"interface": "bios", "step": "apply_configuration", "args": {"settings": wrong}})
-            assert "settings has to" in failed["last_error"]
+            assert "settings must" in failed["last_error"]
 
 
 def test_a_controller_without_a_registry(service: Service, node: str, controller: Controller) -> None:

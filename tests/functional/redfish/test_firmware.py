@@ -182,12 +182,12 @@ def test_a_controller_that_is_not_usable_afterwards(service: Service, node: str,
 
 def test_arguments_of_wrong_types(service: Service, node: str, controller: Controller, row: Rows) -> None:
     for wrong, said in [
-        ("text", "has to be a list"),
-        ([], "has to be a list"),
-        ([5], "An update has to be an object"),
-        ([{**flash("bios"), "checksum": "1"}], "An update has to be an object"),
-        ([{**flash("bios"), "component": "disk"}], "has to be bios, bmc, or nic:"),
-        ([{**flash("bios"), "component": ["bios"]}], "has to be bios, bmc, or nic:"),
+        ("text", "must be a list"),
+        ([], "must be a list"),
+        ([5], "An update must be an object"),
+        ([{**flash("bios"), "checksum": "1"}], "An update must be an object"),
+        ([{**flash("bios"), "component": "disk"}], "must be bios, bmc, or nic:"),
+        ([{**flash("bios"), "component": ["bios"]}], "must be bios, bmc, or nic:"),
         ([{**flash("bios"), "url": "file:///etc/passwd"}], "http or https"),
         ([{**flash("bios"), "url": "http://[::1/a"}], "http or https"),
         ([flash("bios", wait=0)], "from 1 to 86400 seconds"),

@@ -223,8 +223,8 @@ def test_validate_says_what_is_missing(service: Service, systems: tuple[Emulator
     for deploy_interface, driver_info, reasons in [
         ("ramdisk", {}, {"boot": "instance_info/boot_iso is missing", "deploy": "instance_info/boot_iso is missing"}),
         ("direct", {}, {"boot": "driver_info/deploy_iso is missing", "deploy": "driver_info/deploy_iso is missing"}),
-        ("direct", {"deploy_iso": "file:///a"}, {"boot": "driver_info/deploy_iso has to be a URL that the machine's"}),
-        ("direct", {"rescue_iso": 7}, {"boot": "driver_info/rescue_iso has to be a URL"}),
+        ("direct", {"deploy_iso": "file:///a"}, {"boot": "driver_info/deploy_iso must be a URL that the machine's"}),
+        ("direct", {"rescue_iso": 7}, {"boot": "driver_info/rescue_iso must be a URL"}),
     ]:
         with row(deploy_interface, driver_info, reasons):
             emulator, _ = systems

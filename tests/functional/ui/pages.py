@@ -8,7 +8,7 @@ from webtest import TestResponse
 from tests.service import Service
 
 _VOID = frozenset({"meta", "link", "input", "br", "hr", "img"})
-#: Elements without which a page has to do.
+#: Elements without which a page must do.
 _FORBIDDEN = frozenset({"style", "iframe", "object", "embed", "base"})
 
 
@@ -93,13 +93,13 @@ class Document(HTMLParser):
 
 
 def look(service: Service, path: str = "/", status: int = 200, **headers: str) -> Document:
-    """GET /ui<path>, as a document that has what every page has to have."""
+    """GET /ui<path>, as a document that has what every page must have."""
     answer = service.http.get(f"/ui{path}", headers=headers, status=status)
     return read(answer)
 
 
 def read(answer: TestResponse) -> Document:
-    """The answer as a document that has what every page has to have."""
+    """The answer as a document that has what every page must have."""
     assert answer.content_type == "text/html"
     document = Document(answer.text)
     assert document.all("html") == [{"lang": "en"}]

@@ -71,7 +71,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         for value in (7, [], "/none", "/dev/zero", "", "a\0b")
     ),
     *(({"redfish_auth_type": value}, "driver_info/redfish_auth_type ") for value in (7, [], "", "Basic")),
-    ({"redfish_password": 1234}, "is a number, and has to be a text"),
+    ({"redfish_password": 1234}, "is a number, and must be a text"),
     ({"redfish_auth_type": "session"}, "driver_info/redfish_username is missing"),
     ({"redfish_auth_type": "session", "redfish_username": "root"}, "driver_info/redfish_password is missing"),
 ]

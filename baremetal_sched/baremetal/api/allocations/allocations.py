@@ -86,7 +86,7 @@ def create_allocation(call: BaremetalCall, session: Session) -> Response:
     """POST /v1/allocations
 
     An allocation that does not wait is active or failed at the end of this transaction. Yet the answer shows it as it
-    was accepted, "allocating", since clients know and check that; clients have to poll anyway, and then see the result.
+    was accepted, "allocating", since clients know and check that; clients must poll anyway, and then see the result.
     ``Prefer: return=representation`` asks for the result at once. An allocation for a given node is shown as it is, as
     in Ironic; it never waits.
     """

@@ -36,7 +36,7 @@ def node(call: BaremetalCall, reader: Reader, rule: str, ident: str, **path: str
 
 
 def node_and_list(call: BaremetalCall, reader: Reader, rule: str, ident: str, **path: str) -> None:
-    """The node that the path names, which the caller has to see, and a list of what belongs to it."""
+    """The node that the path names, which the caller must see, and a list of what belongs to it."""
     seen_node(call, reader, ident)
     call.listed(_kind(rule))
 
@@ -138,7 +138,7 @@ target = behind_node(volume.TARGETS.model, volume.TARGETS.missing, "uuid")
 
 
 def portgroup_and_list(call: BaremetalCall, reader: Reader, rule: str, ident: str) -> None:
-    """The portgroup that the path names, whose node the caller has to see, and a list of its ports."""
+    """The portgroup that the path names, whose node the caller must see, and a list of its ports."""
     if _names_something(ident):
         _seen_behind(call, reader, Portgroup, portgroups.missing, ident)
     call.listed(_kind(rule))

@@ -33,7 +33,7 @@ _HIDDEN = "-"
 
 
 class NodeView(BaremetalView):
-    """Some ``fields`` of nodes; for ``conductor`` it has to know the live ones, or to ask for them with the node.
+    """Some ``fields`` of nodes; for ``conductor`` it must know the live ones, or ask for them with the node.
 
     What ``redaction`` hides is replaced. See ``redacted``.
     """

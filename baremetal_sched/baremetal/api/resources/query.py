@@ -15,7 +15,7 @@ class BaremetalQuery(query.Query):
     """The query string of a request."""
 
     def ident(self, name: str) -> str | None:
-        """A parameter that has to be a UUID or a possible name."""
+        """A parameter that must be a UUID or a possible name."""
         value = self.text(name)
         if value is not None and canonical_uuid(value) is None and not is_logical_name(value):
             raise InvalidValue(message=f"Expected UUID or name for {name}: {value}")

@@ -40,7 +40,7 @@ def _hinted(subject: Subject) -> Mapping[str, Any]:
     disks = _disks(subject.inventory)
     try:
         if not isinstance(skipped, list):
-            raise InvalidValue(message=f"{_SKIPPED} has to be a list of hints.")
+            raise InvalidValue(message=f"{_SKIPPED} must be a list of hints.")
         for some in skipped:
             unwanted = list(matching(disks, some))
             disks = [disk for disk in disks if disk not in unwanted]

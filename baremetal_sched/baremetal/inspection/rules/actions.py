@@ -120,7 +120,7 @@ def _put_capabilities(subject: Subject, capabilities: list[str]) -> None:
 def _plugin_path(path: Any) -> list[str]:
     parts = [str(part) for part in path] if isinstance(path, list) else str(path).split(".")
     if not parts:
-        raise RuleFailed(message="A path in the plugin data has to have a part.")
+        raise RuleFailed(message="A path in the plugin data must have a part.")
     return parts
 
 
@@ -164,11 +164,11 @@ def _call(subject: Subject, url: Any, headers: Any = None, proxies: Any = None, 
         raise RuleFailed(message=f"Invalid parameter: {call.url} is not an HTTP URL")
     for name, least, most in _CALL_LIMITS:
         if not least <= getattr(call, name) <= most:
-            raise RuleFailed(message=f"Invalid parameter: {name} has to be from {least} to {most}")
+            raise RuleFailed(message=f"Invalid parameter: {name} must be from {least} to {most}")
     for name in ("headers", "proxies"):
         value = getattr(call, name)
         if value is not None and not (isinstance(value, dict) and all(isinstance(v, str) for v in value.values())):
-            raise RuleFailed(message=f"Invalid parameter: {name} has to be an object with strings")
+            raise RuleFailed(message=f"Invalid parameter: {name} must be an object with strings")
     subject.calls.append(call)
 
 

@@ -147,7 +147,7 @@ def load_file(path: str | None) -> ByPhase:
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise InvalidValue(message=f"[inspection_rules] built_in_rules: {path} cannot be read: {error}") from None
     if not isinstance(documents, list):
-        raise InvalidValue(message=f"[inspection_rules] built_in_rules: {path} has to be a list of rules.")
+        raise InvalidValue(message=f"[inspection_rules] built_in_rules: {path} must be a list of rules.")
     found: ByPhase = {}
     names: set[str] = set()
     for number, document in enumerate(documents, start=1):

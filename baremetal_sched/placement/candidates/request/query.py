@@ -83,7 +83,7 @@ class CandidateRequest:
     """What is asked for: groups by suffix in the order of the query, and what holds for all of them.
 
     ``root_required`` are conditions on the root of a candidate's tree. Each set of ``same_subtrees`` names groups of
-    which one's provider has to be an ancestor of those of the others, or the same. ``anchor``: only candidates of the
+    which one's provider must be an ancestor of those of the others, or the same. ``anchor``: only candidates of the
     tree with this root (a UUID), which may share with others; no query says that.
     """
 
@@ -161,7 +161,7 @@ def _suffixes(text: str) -> frozenset[str]:
 
 
 def _fill(group: RequestGroup, kind: str, name: str, values: Sequence[str], version: int) -> None:
-    """Of repeated resources and trees the last counts, but each has to be well formed."""
+    """Of repeated resources and trees the last counts, but each must be well formed."""
     match kind:
         case "resources":
             for text in values:

@@ -96,7 +96,7 @@ def recall(connection: Connection, request: CandidateRequest, version: int) -> R
     """Like ``resolve``, but from what that looked up a moment ago; None if it did not.
 
     A name may be gone by now, or stand for another id (the rule is in ``name_memory``). Trees and aggregates are not
-    remembered, because their members change: the request has to name none (``names_places``).
+    remembered, because their members change: the request must name none (``names_places``).
     """
     known, ids = name_memory.of(connection).searched_ids(), Ids()
     for kind, names in zip(_MODELS, _mentioned(request), strict=True):
@@ -116,7 +116,7 @@ def names_places(request: CandidateRequest) -> bool:
 
 
 def needs_all(request: CandidateRequest) -> bool:
-    """Return whether every candidate has to have all classes and traits that the request names. Then nothing is found
+    """Return whether every candidate must have all classes and traits that the request names. Then nothing is found
     for a deleted one, whatever has its name by now."""
     conditions = [request.root_required, *(group.traits for group in request.groups.values())]
     return all(not one.forbidden and all(len(names) == 1 for names in one.required) for one in conditions)
@@ -139,7 +139,7 @@ def _resolved(request: CandidateRequest, ids: Ids, version: int) -> ResolvedRequ
 
 
 def by_ids(request: CandidateRequest, ids: Ids, version: int) -> ResolvedRequest:
-    """Return the request by ids. ``ids`` have to hold every name in it, except aggregates."""
+    """Return the request by ids. ``ids`` must hold every name in it, except aggregates."""
     root = request.root_required
     return ResolvedRequest(
         groups=tuple(_group(group, ids) for group in request.groups.values()),

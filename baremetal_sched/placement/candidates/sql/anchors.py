@@ -1,6 +1,6 @@
 """Finding the roots of trees that may have candidates, without looking into every tree.
 
-A tree is looked into if, for each thing that one provider has to give, a provider in it or one that shares with it can
+A tree is looked into if, for each thing that one provider must give, a provider in it or one that shares with it can
 give that thing. What providers can give together is decided later, in ``trees``.
 """
 
@@ -30,7 +30,7 @@ _MEMBERSHIP = PROVIDER_AGGREGATES.alias("membership")
 
 @dataclass
 class Need:
-    """What one provider has to give: all of a group with a suffix, or one class of the group without.
+    """What one provider must give: all of a group with a suffix, or one class of the group without.
 
     ``aggregates`` are those of the sharing providers that could.
     """
@@ -202,7 +202,7 @@ def _some_provider(root_id: Column, need: Need) -> ColumnElement[bool]:
 
 
 def _able(provider: Source, need: Need) -> Conditions:
-    """What a provider of the tree has to be to serve the need, as far as that depends on itself."""
+    """What a provider of the tree must be to serve the need, as far as that depends on itself."""
     group = need.group
     able = conditions.unjoined([conditions.gives(provider.c.id, *item) for item in need.resources.items()])
     able += conditions.has_traits(provider.c.id, group.required if group.suffix else (), group.forbidden)

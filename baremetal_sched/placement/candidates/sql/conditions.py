@@ -18,7 +18,7 @@ Source = Any
 Conditions = list[ColumnElement[bool]]
 
 #: A condition is made of immutable parts and says the same each time, but making it takes longer than all the rest; so
-#: those about the same class or trait are kept. Sources have to be aliases that are kept as well.
+#: those about the same class or trait are kept. Sources must be aliases that are kept as well.
 _memoized = lru_cache(maxsize=1024)
 
 #: PostgreSQL makes a join of each EXISTS and looks for their best order: in no time up to this many, in six minutes for

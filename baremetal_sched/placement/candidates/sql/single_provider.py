@@ -24,7 +24,7 @@ STOCK = INVENTORIES.alias("stock")
 def applies(connection: Connection, resolved: ResolvedRequest) -> bool:
     """Return whether every candidate is one provider, and every provider that fits is a candidate.
 
-    That is so for one group that one provider has to serve (it has a suffix, or asks for one class), and for one
+    That is so for one group that one provider must serve (it has a suffix, or asks for one class), and for one
     group of several classes if no provider below a root has any of them and no provider shares any. With conditions on
     the anchor's root, a sharing provider may fit through the root of another tree. This takes one statement at most, of
     bounded cost.

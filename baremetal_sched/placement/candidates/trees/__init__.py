@@ -1,4 +1,4 @@
-"""The search in trees of providers, in pure Python: each thing that one provider has to give is a slot, and slots are
+"""The search in trees of providers, in pure Python: each thing that one provider must give is a slot, and slots are
 given providers.
 
 The data are ``providers`` (in trees), ``slots`` and ``candidate``. ``enumeration`` goes through the trees, and

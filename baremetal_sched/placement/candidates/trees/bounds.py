@@ -15,7 +15,7 @@ _UNITS = 16
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What one provider has to give: amounts by resource class, and the ids of the providers that could.
+    """What one provider must give: amounts by resource class, and the ids of the providers that could.
 
     ``exclusive``: the provider may serve no other exclusive demand.
     """

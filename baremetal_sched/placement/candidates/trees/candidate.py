@@ -76,7 +76,7 @@ class TookTooLong(Exception):
 
 
 class TimeLimit:
-    """The moment at which a search has to end: ``seconds`` from now, or never."""
+    """The moment at which a search must end: ``seconds`` from now, or never."""
 
     def __init__(self, seconds: float | None = None) -> None:
         self._end = None if seconds is None else time.monotonic() + seconds

@@ -1,7 +1,7 @@
 """The candidates of trees, one tree after the other, or each in turn.
 
 Nothing is ever multiplied out. Candidates are made one by one, on demand: each slot gets a provider, one slot after the
-other, and a search goes back where that leads nowhere. What it has to try grows with the product of all options, so it
+other, and a search goes back where that leads nowhere. What it must try grows with the product of all options, so it
 learns: after a few dead ends it remembers the states from which there is no candidate, and asks ``bounds`` before it
 goes on from any other. Nothing of that leaves a candidate out, or changes the order in which they are found.
 """

@@ -105,7 +105,7 @@ class PartialChoice:
 
 
 class _Traits:
-    """The traits that the providers of the group without suffix have to have together: a bit for each set of which one
+    """The traits that the providers of the group without suffix must have together: a bit for each set of which one
     is required."""
 
     def __init__(self, slots: list[Slot]) -> None:
@@ -153,7 +153,7 @@ class _Traits:
 
 
 class Subtree:
-    """Groups of which one's provider has to be an ancestor of those of the others, or the same."""
+    """Groups of which one's provider must be an ancestor of those of the others, or the same."""
 
     def __init__(self, suffixes: frozenset[str], slots: list[Slot]) -> None:
         self.suffixes = suffixes

@@ -10,7 +10,7 @@ from baremetal_sched.placement.candidates.trees.providers import Anchor, Provide
 
 @dataclass(slots=True)
 class Slot:
-    """What one provider has to give (a group with a suffix, or one class of the group without), and ``options``: the
+    """What one provider must give (a group with a suffix, or one class of the group without), and ``options``: the
     providers that could.
 
     ``contended`` are those of the amounts that others take from as well.
