@@ -75,12 +75,12 @@ API: list[cfg.Opt] = [
         "allowed_hosts",
         default=[],
         item_type=types.HostDomain(),
-        help="Names, separated by commas and without ports, such as ``cloud.example.org``. With ``auth_strategy`` "
+        help="Names, separated by commas and without ports: ``cloud.example.org,cloud``. With ``auth_strategy`` "
         "``none``, the header ``Host`` of a request that arrives on loopback must be missing, an address, "
-        "``localhost``, or one of these; otherwise the answer is 403. This keeps out web pages whose own name "
-        "leads the browser to 127.0.0.1. A proxy on this machine that passes ``Host`` on needs its name here; "
-        "what it says in ``X-Forwarded-Host`` does not count. Other listeners, Unix sockets and other "
-        "strategies serve every name.",
+        "``localhost``, or one of these; otherwise the answer is 403. This keeps out web pages whose own name leads "
+        "the browser to 127.0.0.1. A proxy on this machine that passes ``Host`` on needs its name here; what it says "
+        "in ``X-Forwarded-Host`` does not count. Other listeners, Unix sockets and other strategies serve every "
+        "name.",
     ),
     cfg.FloatOpt(
         "authentication_timeout",

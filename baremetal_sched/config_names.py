@@ -56,8 +56,7 @@ def from_files(paths: Iterable[str]) -> Iterator[Entry]:
 
 
 def from_environment(variables: Mapping[str, str] = os.environ) -> Iterator[Entry]:
-    """Yield the values set in the environment. Variables such as OS_CLOUD, without two underscores, belong to
-    clients."""
+    """Yield the values set in the environment. Variables without two underscores (OS_CLOUD) belong to clients."""
     for name, value in variables.items():
         if name.upper().startswith(_PREFIX) and _SEPARATOR in name:
             group, _, option = name[len(_PREFIX) :].partition(_SEPARATOR)
@@ -85,15 +84,15 @@ class Names:
             raise cfg.Error("\n".join(complaints))
 
     def aliases(self, variables: Iterable[Entry]) -> Iterator[tuple[str, str, str]]:
-        """Yield group, option and value of variables that name an option as it is called elsewhere: oslo.config reads
-        such names in files only. A variable with the option's own name is stronger."""
+        """Yield group, option and value of variables that name an option by one of its other names: oslo.config reads
+        these names only in files. A variable with the option's own name is stronger."""
         given = {(entry.group, entry.option): entry.value for entry in variables if entry.is_read}
         for alias, (group, option) in self._aliases.items():
             if alias in given and (group, option) not in given:
                 yield group, option, given[alias]
 
     def lacking(self, entry: Entry) -> str | None:
-        """Return what is near to an option that does not exist, perhaps empty; None if it exists."""
+        """Return proposals for an option that does not exist, perhaps empty; None if it exists."""
         group = self._group(entry.group)
         if group is not None and entry.option.replace("-", "_") in self._names[group]:
             return None

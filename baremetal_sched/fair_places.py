@@ -1,4 +1,4 @@
-"""A few places that requests share: no project has more than half of them, and those who wait get theirs in turn."""
+"""A few places that requests share: no project has more than half of them, and waiting projects take turns."""
 
 import threading
 from collections import Counter, deque
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 class FairPlaces:
     """``most`` places of a process. A project has half of them at most (one, if there is only one); callers without a
-    project, such as those of the system, have as many as are free."""
+    project (those of the system) have as many as are free."""
 
     def __init__(self, most: int) -> None:
         self._most = most

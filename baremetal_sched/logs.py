@@ -85,7 +85,7 @@ def formatter() -> logging.Formatter:
 def configure(settings: Settings) -> None:
     """Send log lines of this service and of libraries to standard error, in the configured format.
 
-    What is bound to structlog's context, such as the request id, is added to every line.
+    Values that are bound to structlog's context, for example the request id, are added to every line.
     """
     global _formatter
     _formatter = _make_formatter(settings.log_format)

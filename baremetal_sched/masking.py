@@ -1,7 +1,7 @@
 """Masking: replaces passwords, tokens and keys in texts and documents by stars before they are shown or logged.
 
-oslo.utils decides what is a secret, as for Ironic: by the name of a member, and by words within a text, such as
-``password=...``. This module adds names that it does not know, and passwords in URLs.
+oslo.utils decides what is a secret, as for Ironic: by the name of a member, and by words within a text
+(``password=...``). This module adds names that it does not know, and passwords in URLs.
 """
 
 import re

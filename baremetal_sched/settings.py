@@ -95,8 +95,8 @@ def entries_of(settings: Settings) -> list[config_names.Entry]:
 
 
 def default_files() -> list[str]:
-    """Return the configuration files of whoever names none: those in ``BAREMETAL_SCHED_CONFIG``, separated by ``:``, or
-    else ``DEFAULT_FILE``, if there is one."""
+    """Return the default configuration files: those in ``BAREMETAL_SCHED_CONFIG``, separated by ``:``, or else
+    ``DEFAULT_FILE``, if it exists."""
     named = [path for path in os.environ.get("BAREMETAL_SCHED_CONFIG", "").split(":") if path]
     return named or [str(path) for path in (DEFAULT_FILE,) if path.exists()]
 

@@ -1,7 +1,7 @@
 """Nodes, and everything that belongs to them.
 
 Directly here are the modules that every room uses and that import no room: the state machine, names, rows, secrets, and
-whose nodes a request may see. The rooms, each of which may import those below it:
+whose nodes a request may see. The rooms; each may import the rooms below it:
 
 - ``fleet``: all nodes in numbers.
 - ``inspection``: what agents report, with rules and hooks.
@@ -12,7 +12,7 @@ whose nodes a request may see. The rooms, each of which may import those below i
 - ``nodes``: the resource itself.
 - ``provider``: a node as a resource provider in placement.
 - ``conductors``: who is alive, who owns which node, work and calls of drivers.
-- ``holds``: why a node is not to be used, by whom, from when to when.
+- ``holds``: reasons why a node must not be used, who asserted them, from when to when.
 - ``schemas``: what clients may send.
 
 ``api`` has the same rooms.

@@ -32,12 +32,12 @@ FIELDS = Fields(
     Field("links", kind=FieldKind.LINKS),
 )
 
-#: What a list shows unless all is asked for.
+#: The fields of a list, unless the request asks for all.
 LIST_DEFAULT = ("uuid", "created_at", "severity", "event")
 
 
 def missing(uuid: str) -> HistoryNotFound:
-    """The error that says that there is no such event."""
+    """The error of an event that does not exist."""
     return HistoryNotFound(record=uuid)
 
 

@@ -58,7 +58,7 @@ _WORDS = {"address": "MAC address", "uuid": "UUID"}
 
 
 def require_keys_free(session: Session, values: Mapping[str, Any], thing: str, *columns: Any) -> None:
-    """Raise AlreadyExists, about a ``thing`` such as "A port", if a row has one of ``values`` in one of these
+    """Raise AlreadyExists, about a ``thing`` (for example "A port"), if a row has one of ``values`` in one of these
     columns."""
     for column in columns:
         value = values.get(column.key)

@@ -28,7 +28,7 @@ CLEAN = "clean"
 
 @dataclass(frozen=True)
 class Verb:
-    """What a client may ask for: the event that it is, and the minor of the first microversion that has it."""
+    """A verb that a client may request: its event, and the minor part of the first microversion that has it."""
 
     event: str
     since: int = 1

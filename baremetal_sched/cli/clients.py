@@ -1,4 +1,4 @@
-"""What ``serve`` prints for clients: where the service is, and how to log in."""
+"""The text that ``serve`` prints for clients: where the service is, and how to log in."""
 
 import shlex
 import socket

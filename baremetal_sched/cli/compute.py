@@ -100,8 +100,8 @@ def migrate_flavors(
     Only servers without a custom class are changed, and only their own copies of flavors. The command can be
     interrupted and repeated. Conductors do the same when they start.
 
-    Exit codes: 0 done; 1 no such live conductor or node; 2 several servers on one node; 3 invalid arguments; 255
-    failure.
+    Exit codes: 0 done; 1 no live conductor or no node of this name; 2 several servers on one node; 3 invalid arguments;
+    255 failure.
     """
     from baremetal_sched.compute.migration import flavor_migration
 
@@ -112,7 +112,7 @@ def migrate_flavors(
     selection = flavor_migration.ServerSelection(host, node, resource_class)
     with opened(settings) as found:
         if not flavor_migration.is_there(found, settings, selection):
-            click.echo("No such live conductor or node, or no nodes at all.")
+            click.echo("The conductor is not alive, the node does not exist, or there are no nodes at all.")
             raise click.exceptions.Exit(NOTHING_FOUND)
         run = flavor_migration.survey if dry_run else flavor_migration.migrate
         counts = _report(run(found, settings, selection))

@@ -19,12 +19,12 @@ def db() -> None:
 
 
 @db.command()
-@click.option("--check", "only_check", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--check", "only_check", is_flag=True, help="Show what would be done, and do nothing.")
 @click.option(
     "--finish",
     is_flag=True,
-    help="Say that all processes of earlier releases have ended: they cannot serve the database any more, and what "
-    "they would not support is switched on.",
+    help="Confirm that all processes of earlier releases have ended: they cannot serve the database any more, and "
+    "features that they do not support are switched on.",
 )
 @configured
 def upgrade(only_check: bool, finish: bool, settings: "Settings") -> None:
@@ -69,7 +69,7 @@ def _plan(database: "Database") -> str:
     elif revisions.needs_stop(state.revision, schema.head()):
         lines.append("It needs a stop: running releases stop serving the database when it begins.")
     else:
-        lines.append("It needs no stop: running releases go on.")
+        lines.append("It needs no stop: running releases continue.")
     return "\n".join(lines)
 
 

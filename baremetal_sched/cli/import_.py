@@ -20,15 +20,15 @@ _file = click.Path(dir_okay=False, path_type=Path)
 @click.command("import")
 @click.option("--from-ironic-db", "ironic_url", metavar="URL", help="Database of Ironic 35 to 39.")
 @click.option("--from-placement-db", "placement_url", metavar="URL", help="Database of Placement 14 to 16.")
-@click.option("--dry-run", is_flag=True, help="Report what would be taken and what contradicts; write nothing.")
+@click.option("--dry-run", is_flag=True, help="Report what would be imported, and each contradiction; write nothing.")
 @click.option("--frozen", is_flag=True, help="Refuse if Placement changes meanwhile: for the last run.")
-@click.option("--adopt", multiple=True, metavar="KIND[:UUID]", help="Take what contradicts as the report says.")
+@click.option("--adopt", multiple=True, metavar="KIND[:UUID]", help="Resolve contradictions as the report says.")
 @click.option("--replace-interface", "replaced", multiple=True, metavar="OLD=NEW", help="Give nodes another driver.")
 @click.option(
     "--in-flight",
     type=click.Choice(["refuse", "failed"]),
     default="refuse",
-    help="Nodes at work: refuse them (the default), or take their work as failed.",
+    help="Nodes with work in flight: refuse them (the default), or count their work as failed.",
 )
 @click.option("--report", "report_file", type=_file, help="Write the report to this file, too.")
 @click.option("--ironic-conf", type=_file, help="Report the options in this file that do not exist here.")
@@ -36,7 +36,7 @@ _file = click.Path(dir_okay=False, path_type=Path)
     "--policy", "policy_path", type=_file, help="Report the access rules in this file that do not exist here."
 )
 @click.option("--finish", is_flag=True, help="End the mirror: this service is in charge from now on.")
-@click.option("--claims", is_flag=True, help="List what was claimed here since --finish, for going back.")
+@click.option("--claims", is_flag=True, help="List the claims that were made here since --finish, for going back.")
 @configured
 def import_(
     ironic_url: str | None,

@@ -1,7 +1,7 @@
 """Options shared by several commands, the settings and database they name, and one-line messages for failures.
 
-What is imported here and by the modules of the commands is needed for ``--help``, too. Everything else is imported by
-the functions that need it, so that help is there at once.
+``--help`` needs all modules that are imported here and by the modules of the commands. Everything else is imported by
+the functions that need it, so that help appears at once.
 """
 
 import sys
@@ -89,7 +89,7 @@ def _check_url(database: str) -> None:
 
 @contextmanager
 def mistakes() -> Iterator[None]:
-    """Report what is invalid as a mistake in the command line, with its exit status (2): for checks of arguments."""
+    """Report invalid arguments as mistakes in the command line, with their exit status (2)."""
     from baremetal_sched.errors import SchedulerError
 
     try:

@@ -74,7 +74,7 @@ def serve(
     if sys.stderr.isatty():
         click.echo("baremetal-sched is starting. Ctrl-C stops it.", err=True)
     with _listen(host, port) as listener:
-        from baremetal_sched.cli import embedded  # takes seconds, so what is above comes first
+        from baremetal_sched.cli import embedded  # takes seconds, so the checks above come first
 
         check_conductor(None, group)
         overrides: dict[str, dict[str, Any]] = {

@@ -43,7 +43,7 @@ class ServerRequester:
 
 
 def begin(session: Session, server: Server, action: str, requester: ServerRequester) -> ServerAction:
-    """Note that ``action`` was asked of the server, which has an id; it ends with ``finish``."""
+    """Note that ``action`` was requested of the server, which has an id; it ends with ``finish``."""
     now = utcnow()
     entry = ServerAction(
         server_id=server.id,
@@ -96,14 +96,14 @@ def add_attempt(entry: ServerAction, reason: str, host: str | None = None) -> No
 
 
 def wait(session: Session, server: Server, reason: str) -> None:
-    """Note that the server waits for a machine, because of ``reason``, before its action goes on."""
+    """Note that the server waits for a machine, because of ``reason``, before its action continues."""
     entry = last(session, server)
     if entry is not None:
         entry.events = [*entry.events[:-1], {**_event(WAIT), "details": reason}]
 
 
 def go_on(session: Session, server: Server) -> None:
-    """Note that the server has waited long enough, and that its action goes on."""
+    """Note that the server has waited long enough, and that its action continues."""
     entry = last(session, server)
     if entry is not None:
         end(entry)
@@ -155,8 +155,8 @@ def find(session: Session, server_id: int, server_uuid: str, request_id: str) ->
 @dataclass(frozen=True)
 class Reason:
     """``message`` is for all who see the server. ``details`` are for administrators: they may name the node, its
-    conductor and the driver's message. Without details, the message is complete. ``passes``: it is about what is held
-    back or in use now, so waiting may help."""
+    conductor and the driver's message. Without details, the message is complete. ``passes``: the cause is machines that
+    are held back or in use now, so waiting may help."""
 
     message: str
     details: str = ""
@@ -164,7 +164,7 @@ class Reason:
 
     @property
     def in_full(self) -> str:
-        """What administrators are told."""
+        """The message for administrators."""
         return self.details or self.message
 
     def continued(self, sentence: str) -> "Reason":

@@ -1,4 +1,4 @@
-"""The states of a server, derived from the node that it is on and from what was asked of it. Pure.
+"""The states of a server, derived from the node that it is on and from its task. Pure.
 
 The names are Nova's: ``status`` is what users see, ``vm_state``, ``task_state`` and ``power_state`` say it in detail.
 """
@@ -10,7 +10,7 @@ from typing import NoReturn
 from baremetal_sched.errors.compute import ServerStateRefused
 from baremetal_sched.machines import states
 
-# What was asked of a server and has not ended: values of its ``task``.
+# Actions that were requested of a server and have not ended: values of its ``task``.
 SPAWNING = "spawning"
 SCHEDULING = "scheduling"
 REBUILDING = "rebuilding"
@@ -65,7 +65,7 @@ class ServerState:
 
     @property
     def status(self) -> str:
-        """What users see."""
+        """The states as users see them."""
         if self.task_state == _REBUILD_SPAWNING:
             return "REBUILD"
         if self.vm_state == ACTIVE and self.task_state in (REBOOTING, REBOOTING_HARD):

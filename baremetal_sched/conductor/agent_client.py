@@ -34,13 +34,13 @@ _LONGEST = 1000
 _MOST_COMMANDS, _LONGEST_ID = 1000, 255
 
 RUNNING, SUCCEEDED = "RUNNING", "SUCCEEDED"
-#: The agent's hardware managers have other versions than those that the command was made for.
+#: The agent's hardware managers have other versions than the command was made for.
 _MISMATCHES = ("CLEAN_VERSION_MISMATCH", "VERSION_MISMATCH")
 
 
 class AgentFailed(InvalidValue):
-    """The agent refused something, or gave an answer that makes no sense. ``sent``: it may have begun what it was asked
-    for in spite of that."""
+    """The agent refused something, or gave an answer that makes no sense. ``sent``: it may have begun the command in
+    spite of that."""
 
     def __init__(self, message: str, *, sent: bool = False) -> None:
         super().__init__(message=message)
@@ -118,7 +118,7 @@ class AgentClient:
             return None
 
     def send(self, name: str, params: Document) -> AgentAnswer:
-        """Have the agent execute a command, such as ``standby.sync``; one that takes long is RUNNING then.
+        """Have the agent execute a command, for example ``standby.sync``; one that takes long is RUNNING afterwards.
 
         Raises AgentFailed.
         """
@@ -201,7 +201,7 @@ def _restricted(context: ssl.SSLContext, settings: Settings) -> ssl.SSLContext:
 
 
 def _trusted(machine: Machine) -> ssl.SSLContext:
-    """Return the certificates that are trusted: the one that the agent sent with its heartbeat, or else those that
+    """Return the certificates that are trusted: the one that the agent sent with its heartbeat, or else the ones that
     ``driver_info`` or ``[agent] verify_ca`` names. Raises AgentFailed if there are none at that path."""
     own = machine.driver_internal_info.get(agent_info.VERIFY_CA)
     if own:

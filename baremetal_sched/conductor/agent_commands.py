@@ -1,4 +1,4 @@
-"""Commands to agents, each executed once: what is about to be sent is written down before it is.
+"""Commands to agents, each executed once: a command is written down before it is sent.
 
 The record is ``agent_command`` in ``driver_internal_info``: the command's ``name``, the ids that the agent knew before
 (``known``), the ``step`` that it belongs to and its ``step_name``, what its driver ``remembered``, since when it runs
@@ -160,7 +160,7 @@ def _limit(task: Task, record: Document) -> None:
 def keep_waiting(task: Task, *, is_heard: bool) -> None:
     """End the work: the agent still executes the command, and reports later. Raises WorkLost, LastingConflict.
 
-    ``is_heard``: the agent has answered. One that does not is silent, and the time that its state may take goes on.
+    ``is_heard``: the agent has answered. One that has not is silent, and the time limit of its state keeps running.
     """
 
     def note(session: Session, node: Node) -> None:

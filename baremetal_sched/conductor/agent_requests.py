@@ -1,4 +1,4 @@
-"""What commands tell the agent about its node, and what its answers say about its own steps."""
+"""The arguments of commands that describe the node to its agent, and the agent's answers about its own steps."""
 
 import time
 from collections.abc import Mapping
@@ -19,9 +19,9 @@ from baremetal_sched.masking import mask, mask_text
 
 #: Seconds that following the redirects of an image's URL may take.
 _TIME_LIMIT = 30.0
-#: What the agent is not told: its own token, and what is the service's business.
+#: Fields that the agent does not get: its own token, and internals of the service.
 _SECRET = (agent_info.TOKEN, agent_info.COMMAND)
-#: What the agent is told of its node and ports as it is: hardware managers of a site may depend on it.
+#: Fields of the node and its ports that the agent gets unchanged: hardware managers of a site may depend on them.
 _OF_NODE = (
     *(Node.name, Node.description, Node.resource_class, Node.conductor_group, Node.owner, Node.lessee, Node.extra),
     *(Node.instance_uuid, Node.instance_name, Node.power_state, Node.maintenance, Node.disable_power_off),

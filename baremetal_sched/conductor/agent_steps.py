@@ -36,7 +36,7 @@ class AgentChanged(Exception):
 
 
 def join(task: Task, kind: StepKind, left: list[Planned]) -> list[Planned]:
-    """Return the remaining steps with those of the agent, as soon as it is there to be asked for them.
+    """Return the remaining steps with those of the agent, as soon as the agent can be asked.
 
     Raises AgentFailed; InvalidValue if a step that a client named is missing.
     """

@@ -40,7 +40,7 @@ _LATE = 10
 _KEPT = 600
 
 
-#: Created once: it is asked again and again, and mostly finds nothing.
+#: Created once: it runs again and again, and mostly finds nothing.
 _WAITING = (
     select(DriverCall.id)
     .where(

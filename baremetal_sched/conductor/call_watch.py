@@ -91,7 +91,7 @@ class CallWatch:
         except Exception as error:  # each database driver has its own exceptions
             log.debug("cannot watch for calls of drivers", conductor=self._host.name, reason=str(error).split("\n")[0])
             self.close()
-            return True, False  # the regular check reports what is wrong
+            return True, False  # the regular check reports the error
 
     def _has_been_written(self) -> bool:
         seen = self._connection.execute("PRAGMA data_version").fetchone()
@@ -108,7 +108,7 @@ class CallWatch:
 def listen(host: ConductorHost, wake: Callable[[], None], outage: Outage, stop: threading.Event) -> None:
     """Call ``wake`` whenever work is requested from this conductor, until ``stop`` is set.
 
-    Lost connections are replaced, and ``outage`` is told. Returns at once on databases without notifications.
+    Lost connections are replaced and reported to ``outage``. Returns at once on databases without notifications.
     """
     if host.database.engine.dialect.name != "postgresql":
         return

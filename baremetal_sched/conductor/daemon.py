@@ -295,7 +295,7 @@ class ConductorDaemon:
     def _tolerate(self, action: Callable[[], object], who: str | None = None) -> bool:
         """Run ``action`` and return whether it succeeded. Failures are logged; they do not stop the conductor.
 
-        ``who``: what is said of it to the outage, if it is tried again soon.
+        ``who``: its name for the outage, if it is tried again soon.
         """
         try:
             action()

@@ -31,7 +31,7 @@ class CallFailed(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """Status and reason of an answer, where it redirects to, and its body if that was asked for."""
+    """Status and reason of an answer, where it redirects to, and its body if requested."""
 
     status: int
     reason: str

@@ -47,7 +47,7 @@ _IS_ANY_DUE: Query = select(literal_column("1")).where(*_DUE).limit(1)
 
 @dataclass(frozen=True)
 class Job:
-    """What to do on which node, for which requester, and the means to do it. ``id`` is the fence: see
+    """A piece of work: its node, its requester, and the means to do it. ``id`` is the fence: see
     ``baremetal.conductors.work_queue``."""
 
     id: int

@@ -23,7 +23,7 @@ IsLost = Callable[[float], bool | None]
 
 @dataclass(frozen=True)
 class NotedCall:
-    """A running call: its name, such as ``power.set_power_state``, its start, and its last sign of life (both
+    """A running call: its name (for example ``power.set_power_state``), its start, and its last sign of life (both
     monotonic)."""
 
     name: str

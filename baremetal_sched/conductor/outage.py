@@ -14,7 +14,7 @@ from baremetal_sched.machines.machine import Machine
 
 log = structlog.get_logger(__name__)
 
-#: What shows an outage, or is treated like one. Other errors, such as lost races, concern one transaction.
+#: Errors that show an outage, or are treated like one. Others (lost races) concern one transaction.
 SHOWS_OUTAGE = (DatabaseAway, SchemaNotServed, IsMirror)
 
 #: The longest pause between two attempts, in seconds.
@@ -28,7 +28,7 @@ _SUFFIX = "_address"
 
 
 class Outage:
-    """What the threads of the conductor ``name`` know together about the database.
+    """The common knowledge of the threads of the conductor ``name`` about the database.
 
     An outage begins when one of them fails, and is over when all that failed have succeeded: reads may succeed while
     nothing can be written. ``shortest``: seconds between the first attempts.
@@ -81,10 +81,10 @@ def pause_after(failures: int, shortest: float, longest: float = _LONGEST) -> fl
 
 
 class Retry:
-    """Pauses between the attempts of an action that must succeed, such as recording what was done to a machine.
+    """Pauses between the attempts of an action that must succeed, for example to record a change of a machine.
 
-    Each failure is logged as ``event``; quietly in an outage, which the conductor logs in one line for all that waits.
-    ``shortest``: seconds of the first pause.
+    Each failure is logged as ``event``; quietly in an outage, which the conductor logs in one line for everything that
+    waits. ``shortest``: seconds of the first pause.
     """
 
     def __init__(self, log: Any, event: str, shortest: float) -> None:
@@ -124,7 +124,7 @@ class BackOff:
 
     def note_silence(self, addresses: Collection[str], pause: float, longest: float | None = None) -> None:
         """Back off from these addresses: first for ``pause`` seconds, then twice as long each time. Machines that share
-        one are asked in the same round: as long as it is not due again, that is one failure.
+        an address are contacted in the same round: until it is due again, that is one failure.
 
         ``longest`` is the maximum in seconds; None means an hour.
         """

@@ -158,14 +158,14 @@ def sweep_claims(host: ConductorHost) -> None:
     membership = host.membership()
 
     def is_own(uuid: str, group: str, driver: str) -> bool:
-        # Machines without a conductor are everybody's: what is claimed through placement needs none.
+        # Every conductor looks after machines without a conductor: claims through placement need none.
         return membership.owner(uuid, group, driver) in (host.name, None)
 
     sweep.sweep(host.database, host.settings, host.name, is_own)
 
 
 def sweep_holds(host: ConductorHost) -> None:
-    """Begin and end the holds that are due of this conductor's nodes, and of those that no conductor serves."""
+    """Begin and end the due holds of this conductor's nodes, and of nodes that no conductor serves."""
     for node in _own(host, host.database.read(due.due_nodes)):
         settled = partial(due.settle_due, node_id=node.id, settings=host.settings, conductor=host.name)
         try:

@@ -1,4 +1,4 @@
-"""The process of a conductor: what is checked before its start, and how it starts and stops."""
+"""The process of a conductor: the checks before its start, and how it starts and stops."""
 
 import os
 import signal

@@ -63,7 +63,7 @@ class Task:
         self.job.log.info("work is to be polled", seconds=seconds)
 
     def pause(self, change: Change) -> None:
-        """Change the node, and free it while its machine goes on by itself, which finishes the work; its provision
+        """Change the node, and free it while its machine continues by itself, which finishes the work; its provision
         state stays.
 
         Raises WorkLost; LastingConflict if that cannot be written.
@@ -119,8 +119,8 @@ class Task:
 
 @contextmanager
 def saying(what: str) -> Iterator[None]:
-    """Let errors of what is done within begin with ``what``: they become InvalidValue. An unavailable database stays
-    one."""
+    """Turn errors that are raised within into InvalidValue whose message begins with ``what``. Errors of an unavailable
+    database stay as they are."""
     try:
         yield
     except UnavailableError:

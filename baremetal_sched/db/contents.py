@@ -1,4 +1,4 @@
-"""What is in a database, at whatever revision its schema is."""
+"""The contents of a database, whatever the revision of its schema."""
 
 from sqlalchemy import Engine, func, inspect, select, table
 

@@ -35,13 +35,13 @@ class Fault(enum.Enum):
     READ_ONLY = "read-only"
     #: Too many connections, or another quota.
     OVERLOADED = "overloaded"
-    #: No such database.
+    #: The database does not exist.
     MISSING = "missing"
     #: The name of the server's host cannot be resolved.
     HOST = "host unknown"
     #: The file, or its directory, is missing or may not be used.
     FILE = "file unusable"
-    #: No such user, a wrong password, a host that may not connect.
+    #: An unknown user, a wrong password, a host that may not connect.
     LOGIN = "login refused"
     #: The user lacks privileges.
     DENIED = "denied"

@@ -1,8 +1,8 @@
 """The first error of a transaction decides what becomes of it.
 
 A server that aborts a transaction (a deadlock, or a failed certification on Galera) ends its savepoints, too. Later
-statements fail in another way or, on MariaDB, begin another transaction. So after such an error no savepoint is rolled
-back, nothing is committed, and the first error counts.
+statements fail in another way or, on MariaDB, begin another transaction. So after one of these errors no savepoint is
+rolled back, nothing is committed, and the first error counts.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,8 @@ from sqlalchemy.exc import IntegrityError
 from baremetal_sched.db.faults import Fault, classify
 from baremetal_sched.errors import SchedulerError
 
-#: Errors after which a transaction may go on from a savepoint: the server has undone the statement, or what follows it.
+#: Errors after which a transaction may continue from a savepoint: the server has undone the statement, or everything
+#: after the savepoint.
 _SPARE_SAVEPOINTS = frozenset({Fault.BUG, Fault.TIMEOUT})
 
 

@@ -1,7 +1,7 @@
-"""What a transaction frees, and who is given it before the transaction commits.
+"""Machines that a transaction frees, and the waiting claims that get them before the transaction commits.
 
-Code that frees a machine notes it here, in its transaction, and need not know which claims wait for it. The
-composition root sets ``Database.handover``, which serves those who wait, in the same transaction.
+Code that frees a machine notes it here, in its transaction, and need not know which claims wait for it. The composition
+root sets ``Database.handover``, which serves the waiting claims in the same transaction.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -41,16 +41,17 @@ class WaitedFor(Exception):
 
 @dataclass
 class HandoverNotes:
-    """What a transaction may have freed: providers (ids) and nodes (UUIDs); and claims (UUIDs) that it left waiting."""
+    """Notes of a transaction: providers (ids) and nodes (UUIDs) that it may have freed, and claims (UUIDs) that it left
+    waiting."""
 
     providers: set[int] = field(default_factory=set)
     nodes: set[str] = field(default_factory=set)
     waiting: list[str] = field(default_factory=list)
     #: Providers (ids) for whose machines no request waited when the transaction read them.
     unwanted: set[int] = field(default_factory=set)
-    #: Providers (ids) whose machines were offered to those who wait a moment ago: newcomers may have what is left.
+    #: Providers (ids) whose machines were offered to waiting claims a moment ago: newcomers may have the rest.
     offered: frozenset[int] = frozenset()
-    #: Whether the transaction gives machines to those who wait.
+    #: Whether the transaction gives machines to waiting claims.
     gives: bool = False
 
     def is_wanted(self) -> bool:
@@ -68,10 +69,10 @@ class Handover(Protocol):
         """Give each machine to the first claim that it fits, in the transaction of the session."""
 
     def offer(self, machines: Collection[int], deadline: float | None) -> None:
-        """Give free machines (ids of providers) to those who wait, in a transaction of its own."""
+        """Give free machines (ids of providers) to waiting claims, in a transaction of its own."""
 
     def lock(self, connection: Connection, nodes: Collection[str]) -> None:
-        """Lock these machines in the order of locks, waiting for those who have locked them."""
+        """Lock these machines in the order of locks, and wait for transactions that have locked them."""
 
     def look_after(self, notes: HandoverNotes, deadline: float | None) -> None:
         """Look once more whether anybody waits for what a transaction has freed, after its commit.
@@ -83,7 +84,7 @@ class Handover(Protocol):
         """Look for machines for claims that have just begun to wait, in transactions of their own.
 
         A machine that was freed by a transaction which did not see the claim yet is found now. It ends by ``deadline``
-        (``time.monotonic``), if given, and raises nothing: what the request asked for is committed.
+        (``time.monotonic``), if given, and raises nothing: the request itself is committed already.
         """
 
 
@@ -107,7 +108,7 @@ class Attempts:
         self._most = most
         self._begun = self._blocked = 0
         self._nodes: set[str] = set()
-        #: Machines (ids of providers) that have been offered to those who wait.
+        #: Machines (ids of providers) that have been offered to waiting claims.
         self.offered: frozenset[int] = frozenset()
         #: Whether machines are being locked.
         self.is_locking = False

@@ -19,7 +19,7 @@ Found = TypeVar("Found")
 
 @dataclass(eq=False)
 class Expected(Generic[Key, Found]):
-    """What one request waits for: ``event`` is set as soon as it was found, and ``found`` is it."""
+    """The expectation of one request: ``event`` is set as soon as the expected result is there, as ``found``."""
 
     key: Key
     since: float = field(default_factory=time.monotonic)
@@ -30,8 +30,8 @@ class Expected(Generic[Key, Found]):
 class Poller(Generic[Key, Found]):
     """Looks for what requests expect. Its thread, called ``name``, runs while there are any.
 
-    ``look`` returns what was found, by key, and is asked for all keys at once. ``pause`` returns the seconds until it
-    looks again, from the age of the youngest expectation. ``delivered`` is called with the keys of what was found.
+    ``look`` gets all keys at once, and returns the results that are there, by key. ``pause`` returns the seconds until
+    it looks again, from the age of the youngest expectation. ``delivered`` is called with the keys of these results.
     """
 
     def __init__(

@@ -105,13 +105,13 @@ def encrypted(value: Value, keyring: Keyring) -> str | None:
 
 
 def rotated(value: Value, keyring: Keyring) -> str | None:
-    """Re-encrypt with the first key what is encrypted with another one of the file."""
+    """Re-encrypt with the first key all values that are encrypted with another key of the file."""
     is_other = value.is_encrypted and key_of(value.text) != keyring.first
     return sealed_again(value.text, keyring) if is_other else None
 
 
 def decrypted(value: Value, keyring: Keyring) -> str | None:
-    """Decrypt what is encrypted."""
+    """Decrypt all encrypted values."""
     return value.opened(keyring) if value.is_encrypted else None
 
 

@@ -1,4 +1,4 @@
-"""What statements changed, and what is about to be changed."""
+"""Helpers for changes: how many rows a statement changed, and which entities a flush will change."""
 
 from typing import Any, cast
 

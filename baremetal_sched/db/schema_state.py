@@ -27,7 +27,7 @@ _NO_RELEASE = "none"
 
 @dataclass(frozen=True)
 class SchemaStatus:
-    """The revision of a database, and its row of ``schema_state`` (None: there is no such row).
+    """The revision of a database, and its row of ``schema_state`` (None: there is none).
 
     ``is_mirror``: only an import may write.
     """

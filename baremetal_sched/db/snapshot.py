@@ -32,6 +32,6 @@ def _begin(connection: Connection) -> None:
         connection.exec_driver_sql("SET TRANSACTION READ ONLY")
         connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
         return
-    if getattr(connection.dialect, "is_mariadb", False):  # whatever the URL calls it; MySQL has no such time-outs
+    if getattr(connection.dialect, "is_mariadb", False):  # MySQL has no time-outs of this kind
         connection.exec_driver_sql("SET SESSION idle_transaction_timeout = 0, idle_readonly_transaction_timeout = 0")
     connection.exec_driver_sql("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")

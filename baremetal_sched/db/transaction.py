@@ -191,8 +191,8 @@ class Database:
         deadline: float | None,
         attempts: Attempts,
     ) -> T:
-        """Run the work; again after machines that it wants were offered to those who wait for them, and again if others
-        keep locked what it would hand over."""
+        """Run the work. Run it again after the machines that it claims were offered to waiting claims first, and again
+        if others keep machines locked that it would hand over."""
         while True:
             try:
                 return self._run(opened, work, deadline, commit=True)

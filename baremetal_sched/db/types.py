@@ -70,7 +70,7 @@ class Json(TypeDecorator[Any]):
 
 
 class Message(TypeDecorator[str]):
-    """A message for people, such as the reason of a failure. Secrets in it are masked before it is stored."""
+    """A message for people, for example the reason of a failure. Secrets in it are masked before it is stored."""
 
     impl = Text
     cache_ok = True

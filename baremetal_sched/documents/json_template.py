@@ -22,7 +22,7 @@ def value(number: int) -> str:
 
 
 def part(number: int) -> str:
-    """Return what stands for a part of a string: ``fill`` gets text that JSON does not escape, such as a UUID."""
+    """Return what stands for a part of a string: ``fill`` gets text that JSON does not escape, for example a UUID."""
     return f"{_MARK}part{number}"
 
 

@@ -61,7 +61,7 @@ def take_back(machine: Machine) -> Effect | None:
 
 def capabilities(info: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return ``capabilities`` of a node's properties or instance_info: an object, the same as a text of JSON, or
-    ``name:value,name:value``. What is malformed is empty."""
+    ``name:value,name:value``. A malformed value counts as empty."""
     found = info.get("capabilities")
     if isinstance(found, str):
         try:

@@ -24,8 +24,8 @@ Names = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class EnabledDrivers:
-    """What a conductor can serve: hardware types, the interfaces of each type of interface (sorted), the defaults that
-    the settings name, and the interfaces that were left out, each with the reason."""
+    """The drivers that a conductor can serve: hardware types, the interfaces of each type of interface (sorted), the
+    defaults that the settings name, and the interfaces that were left out, each with the reason."""
 
     hardware_types: tuple[HardwareType, ...]
     interfaces: Names
@@ -34,7 +34,7 @@ class EnabledDrivers:
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
-        """What ``settings`` enable.
+        """The drivers that ``settings`` enable.
 
         Raises InvalidValue if something that they name cannot be loaded, if a default does not suit a hardware type, or
         if a hardware type is left without an interface of some type.

@@ -1,8 +1,8 @@
-"""Switching real machines, whatever the protocol: a controller is asked for a change, and the machine is waited for.
+"""Switching real machines, whatever the protocol: a driver asks the controller for a change, and waits for the machine.
 
-An interface has a ``Switch``, which knows how its controllers are asked, and calls ``ensure_power``. The request
-decides how long the machine is waited for, or else ``[conductor] power_state_change_timeout`` and
-``soft_power_off_timeout``. The Switch limits the time of a single answer: its ``read`` and ``request`` must return.
+An interface has a ``Switch``, which talks to its controllers, and calls ``ensure_power``. The request decides how long
+to wait for the machine, or else ``[conductor] power_state_change_timeout`` and ``soft_power_off_timeout``. The Switch
+limits the time of a single answer: its ``read`` and ``request`` must return.
 """
 
 import time
@@ -19,11 +19,12 @@ from baremetal_sched.masking import mask_text
 
 
 class Switch(Protocol):
-    """How the controller of one machine is asked."""
+    """The way to ask the controller of one machine."""
 
     @property
     def restarts(self) -> Collection[str]:
-        """What the controller does in one go: REBOOT (a reset), SOFT_REBOOT (the system restarts), or both."""
+        """The reboots that the controller does in one go: REBOOT (a reset), SOFT_REBOOT (the system restarts), or
+        both."""
 
     def read(self) -> str | None:
         """Return the power state of the machine: on, off, or None if it is unknown. Raises a SchedulerError."""
@@ -113,10 +114,10 @@ def ensure_power(
     A machine that is there already is left alone. A reboot switches off and on again; a machine that is off is switched
     on. Where the node forbids power off (``disable_power_off``) a reboot is a reset. A soft reboot is left to the
     controller if that can do it; else it is a soft power off, and on again. ``restore_boot_device`` is called right
-    before the machine boots, for controllers that forget what it is to boot from; what it raises is raised.
+    before the machine boots, for controllers that forget the boot device; its errors are raised.
 
-    ``timeout`` is in seconds, for each of these changes. Raises InvalidValue for what is forbidden, PowerNotReached,
-    CallGivenUp, and what the Switch raises.
+    ``timeout`` is in seconds, for each of these changes. Raises InvalidValue for a forbidden change, PowerNotReached,
+    CallGivenUp, and the errors of the Switch.
     """
     _require_allowed(machine, switch, target)
     action = _Action(machine, switch, timeout, restore_boot_device, pace or PACE)

@@ -11,8 +11,8 @@ _listener: ContextVar[Callable[[], None] | None] = ContextVar("progress_listener
 
 
 def note() -> None:
-    """Report that the call goes on. To be called before each change of a machine, to find out whether it is still
-    wanted.
+    """Report that the call is still running. To be called before each change of a machine, to find out whether it is
+    still wanted.
 
     Raises CallGivenUp if the call was given up: then nothing may be changed on the machine.
     """

@@ -69,7 +69,7 @@ def _load(group: str, name: str, what: str) -> Any:
 
 
 def _remedy(entry: EntryPoint) -> str:
-    """What to install, if the entry point names extras of its package."""
+    """The extras to install, if the entry point names some of its package."""
     return f" Install '{_package(entry)}[{','.join(entry.extras)}]', which has what it needs." if entry.extras else ""
 
 

@@ -140,7 +140,9 @@ class DatabaseLoginRefused(DatabaseAway):
 
 
 class DatabaseDenied(DatabaseAway):
-    template = "The database user lacks privileges. GRANT it those that the guide to production lists, on all tables."
+    template = (
+        "The database user lacks privileges. GRANT it the privileges that the guide to production lists, on all tables."
+    )
     state = "denied"
 
 
@@ -180,8 +182,8 @@ class TooManyConflicts(UnavailableError):
 
 class TooManyWaiting(UnavailableError):
     template = (
-        "Nothing was done, because {limit} requests wait for machines and locked nodes already, which is the most "
-        "that may. Try again in a moment."
+        "Nothing was done, because {limit} requests wait for machines and locked nodes already, which is the limit. "
+        "Try again in a moment."
     )
 
 
@@ -215,8 +217,8 @@ class SchemaChanging(SchemaNotServed):
 
 class SchemaBusy(UnavailableError):
     template = (
-        "A change of the schema waited {seconds} seconds for a lock that another transaction holds, and gave up. "
-        "Stop what keeps the database busy, then run the same command again: it goes on where it stopped."
+        "A change of the schema waited {seconds} seconds for a lock that another transaction holds, and gave up. Stop "
+        "what keeps the database busy, then run the same command again: it continues where it stopped."
     )
 
 

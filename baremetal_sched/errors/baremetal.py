@@ -147,8 +147,8 @@ class NodeKeptFree(InvalidError):
     """A hold of the node has started, and no conductor has set the flag yet."""
 
     template = (
-        "The {operation} operation can't be performed on node {node}: a planned hold has started, "
-        "and nobody has the node."
+        "The {operation} operation can't be performed on node {node}: a planned hold has started, and the node has no "
+        "consumer."
     )
 
 

@@ -4,7 +4,7 @@ from baremetal_sched.errors import ConflictError, ForbiddenError, InvalidError, 
 
 
 class InvalidExtraSpec(InvalidError):
-    """An extra spec is refused; ``reason`` is a sentence that says what is accepted."""
+    """An extra spec is refused; ``reason`` is a sentence that says which values are accepted."""
 
     template = "Extra spec '{key}' is not valid: {reason}"
 
@@ -109,7 +109,7 @@ class MachineRefuses(ConflictError):
 
 
 class ServerHasMachine(ConflictError):
-    """The bare metal API was asked to separate a server from its machine, or to give it another."""
+    """A request to the bare metal API would separate a server from its machine, or give it another."""
 
     template = (
         "{server} is a server of the compute API, which alone assigns and removes its machine: delete the server "

@@ -25,8 +25,8 @@ class HoldsKept(ForbiddenError):
 
 class HoldsNotServed(UnavailableError):
     template = (
-        "Only the maintenance flag can be used while a release before this one may serve the database, since it knows "
-        "no holds. When all its processes have ended, run: baremetal-sched db upgrade --finish"
+        "Only the maintenance flag can be used while a release before this one may serve the database, because that "
+        "release has no holds. When all its processes have ended, run: baremetal-sched db upgrade --finish"
     )
 
 

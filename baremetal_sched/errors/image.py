@@ -30,7 +30,7 @@ class InvalidImage(InvalidError):
 
 
 class InvalidImageProperty(InvalidError):
-    """A property of an image is refused; ``reason`` is a sentence that says what is accepted."""
+    """A property of an image is refused; ``reason`` is a sentence that says which values are accepted."""
 
     template = "Image property '{key}' is not valid: {reason}"
 

@@ -10,7 +10,7 @@ class ClaimNotFound(NotFoundError):
 class ClaimDiffers(ConflictError):
     """The consumer's UUID is the idempotency key: the same body is the same claim."""
 
-    template = "Claim {claim} exists and was asked for with another body. Use a new UUID for a new claim."
+    template = "Claim {claim} exists, and was made with another body. Use a new UUID for a new claim."
 
 
 class ConsumerInUse(ConflictError):
@@ -22,9 +22,9 @@ class UuidTaken(ConflictError):
 
 
 class ClaimElsewhere(ConflictError):
-    """What waits is an allocation or a server."""
+    """The waiting request is an allocation or a server."""
 
-    template = "What waits under {claim} is the {kind} of that UUID: delete the {kind} instead."
+    template = "The UUID {claim} is that of a waiting {kind}: delete the {kind} instead."
 
 
 class NothingFree(ConflictError):
@@ -37,7 +37,7 @@ class NeverFits(ConflictError):
     """No machine could ever fit as things are."""
 
     template = (
-        "{reason} Waiting is refused, as no machine would fit even if all were free; even_if_impossible allows it."
+        "{reason} Waiting is refused, because no machine would fit even if all were free; even_if_impossible allows it."
     )
 
 
@@ -45,7 +45,7 @@ class FitUnknown(UnavailableError):
     """It is not known whether any machine could ever fit. ``reason`` is a sentence."""
 
     template = (
-        "Nothing is free, and whether any machine could fit is not known: {reason} Try again, or set "
+        "Nothing is free, and it is unknown whether any machine could fit: {reason} Try again, or set "
         "even_if_impossible to wait all the same."
     )
 
@@ -61,11 +61,11 @@ class CannotBegin(ConflictError):
 
 
 class TooManyWaitingClaims(ConflictError):
-    template = "Project {project} has {limit} claims that wait, which is the most ([scheduling] most_waiting)."
+    template = "Project {project} has {limit} claims that wait, which is the limit ([scheduling] most_waiting)."
 
 
 class WaitingNotServed(UnavailableError):
     template = (
-        "Nothing can wait while a release before this one may serve the database, since it hands no machine over. "
-        "When all its processes have ended, run: baremetal-sched db upgrade --finish"
+        "Nothing can wait while a release before this one may serve the database, because that release hands no "
+        "machine over. When all its processes have ended, run: baremetal-sched db upgrade --finish"
     )

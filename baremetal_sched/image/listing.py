@@ -37,7 +37,7 @@ _SHOWN = 200
 
 @dataclass
 class ListQuery:
-    """What a client asks of the list. ``order``: keys to sort by, and whether each is descending."""
+    """A request for the list. ``order``: keys to sort by, and whether each is descending."""
 
     limit: int | None = None
     marker: str | None = None
@@ -84,7 +84,7 @@ def _columns(query: ListQuery) -> list[tuple[ColumnElement[Any], bool]]:
 def _after(session: Session, query: ListQuery, requester: ImageRequester) -> Sequence[ColumnElement[bool]]:
     """Condition: the image comes after the marker.
 
-    a > A OR (a = A AND b > B) OR (a = A AND b = B AND c > C), with < for what is descending
+    a > A OR (a = A AND b > B) OR (a = A AND b = B AND c > C), with < for descending keys
     """
     if query.marker is None:
         return ()

@@ -38,7 +38,7 @@ class Change:
 
 @dataclass
 class Changed:
-    """What changes make of an image: the fields that they set, and all properties and tags."""
+    """The result of changes to an image: the fields that they set, and all properties and tags."""
 
     properties: dict[str, str]
     tags: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Properties of images: which are accepted, and which values Nova accepts for those that it gives a type.
+"""Properties of images: which are accepted, and which values Nova accepts for its typed ones.
 
 Of the properties that say which nodes an image fits, Nova reads ``trait:NAME=required`` and ignores the rest; here the
 rest is refused, for every image. Typed properties are about virtual machines and mean nothing here. Images may have any

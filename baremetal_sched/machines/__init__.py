@@ -1,1 +1,1 @@
-"""What drivers know of a machine: states, interfaces, results of operations. Rules of nodes are elsewhere."""
+"""A machine as drivers see it: states, interfaces, results of operations. Rules of nodes are elsewhere."""

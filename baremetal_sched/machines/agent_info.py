@@ -1,4 +1,4 @@
-"""What is known about the agent: a small system that is booted on a machine, works for a conductor and reports to it.
+"""The known facts about the agent: a small system that is booted on a machine, works for a conductor and reports to it.
 
 It is stored in ``driver_internal_info``, under keys that all begin with ``agent_``.
 """

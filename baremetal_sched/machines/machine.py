@@ -142,11 +142,12 @@ class BiosValue:
 
 @dataclass(frozen=True)
 class AgentCommand:
-    """A command for the agent on the machine, such as ``image.install_bootloader``.
+    """A command for the agent on the machine, for example ``image.install_bootloader``.
 
-    A command of one of the agent's own steps needs only the ``step``; the conductor adds what such commands have in
-    common. ``repeatable``: it may be executed twice. ``awaited``: its end is waited for; otherwise it does not matter
-    whether it succeeds. ``image``: what has become of the image from the moment when the command may have begun.
+    A command of one of the agent's own steps needs only the ``step``; the conductor adds the arguments that all of
+    these have in common. ``repeatable``: it may be executed twice. ``awaited``: the conductor waits for its end;
+    otherwise it does not matter whether it succeeds. ``image``: what has become of the image from the moment when the
+    command may have begun.
     """
 
     name: str
@@ -164,7 +165,7 @@ class Effect:
     settings as they are now, None if they are unchanged; ``firmware`` has components that were updated or read.
     ``poll_after``: the machine is still busy; the interface's ``poll`` is called after this number of seconds, with
     ``remember`` (JSON), by the conductor that owns the node then. ``command`` is sent to the agent; when it has been
-    executed, ``poll`` is called with its ``result`` besides what is to be remembered.
+    executed, ``poll`` is called with its ``result``, too.
     """
 
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -200,7 +201,7 @@ def together(*effects: Effect | None) -> Effect:
 
 @dataclass(frozen=True)
 class MachineFinding:
-    """What an inspection found. ``inventory`` is as Ironic's agent reports it: cpu, memory, disks, interfaces, ….
+    """The results of an inspection. ``inventory`` is as Ironic's agent reports it: cpu, memory, disks, interfaces, ….
 
     ``properties`` replace the node's properties of the same names; ``capabilities`` are added unless the node has
     them. ``hooks`` are the names of inspection hooks to run on the result.

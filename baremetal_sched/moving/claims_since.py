@@ -1,4 +1,4 @@
-"""What was claimed here since the move was finished: what the originals do not know, if an operator goes back."""
+"""Claims since the move was finished: the originals do not know them, which matters to an operator who goes back."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

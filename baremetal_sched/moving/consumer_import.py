@@ -27,7 +27,7 @@ class ConsumerImport:
     _seen: set[str] = field(default_factory=set)
 
     def write(self) -> None:
-        """Make all claims what they should be, and delete those that are gone."""
+        """Make all claims what they should be, and delete claims that are gone."""
         placement = self.run.placement
         owners = (placement.table("projects").c, placement.table("users").c)
         projects, users = (
@@ -184,7 +184,7 @@ def _set_holder(connection: Connection, root_id: int) -> None:
 
 
 def set_sequences(sync: RowSync) -> None:
-    """Let PostgreSQL give out the ids after those that were written; the other databases do that by themselves."""
+    """Let PostgreSQL continue after the ids that were written; the other databases do that by themselves."""
     if sync.connection.dialect.name != "postgresql":
         return
     for table in Base.metadata.sorted_tables:

@@ -1,4 +1,4 @@
-"""What an import found: contradictions, things without a place here, and remarks; each with a remedy."""
+"""Findings of an import: contradictions, things without a place here, and remarks; each with a remedy."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -36,7 +36,7 @@ _REMARKS = frozenset({FindingKind.NO_PLACE, FindingKind.NOTE, FindingKind.IN_MOT
 
 @dataclass(frozen=True)
 class ImportFinding:
-    """What was found about ``subject`` (a UUID, or the name of something), and what can be done about it.
+    """A finding about ``subject`` (a UUID, or the name of something), and its remedy.
 
     ``may_be_adopted``: ``--adopt`` helps here.
     """
@@ -83,7 +83,7 @@ class Adoptions:
 
 @dataclass
 class ImportReport:
-    """The findings of an import, those that stop it first; and the numbers of rows that it wrote, by table."""
+    """The findings of an import, refusals first; and the numbers of rows that it wrote, by table."""
 
     adoptions: Adoptions
     frozen: bool = False

@@ -35,7 +35,7 @@ _PLACEMENT = ("resource_providers", "consumers")
 
 @dataclass(frozen=True)
 class Request:
-    """What the operator asked for: the sources (URLs), and how to take what contradicts.
+    """The operator's request: the sources (URLs), and how to resolve contradictions.
 
     ``frozen``: nothing may change meanwhile. ``label``: the sources as they are shown.
     """

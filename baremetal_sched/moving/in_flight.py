@@ -8,7 +8,7 @@ from baremetal_sched.machines import states
 from baremetal_sched.moving.source_databases import SourceRow
 
 #: Transient state: the state after its failure, and the target then. A state that waits for the machine or an operator
-#: fails like the one that it belongs to. The targets are those that Ironic leaves.
+#: fails like the one that it belongs to. The targets are Ironic's.
 FAILED: Mapping[str, tuple[str, str | None]] = {
     states.VERIFYING: (states.ENROLL, None),
     states.DEPLOYING: (states.DEPLOYFAIL, states.ACTIVE),
@@ -29,7 +29,7 @@ FAILED: Mapping[str, tuple[str, str | None]] = {
     states.SERVICEHOLD: (states.SERVICEFAIL, states.ACTIVE),
 }
 
-#: What is said of such a node.
+#: The message about a node with failed work.
 LAST_ERROR = "Moved to another service while the node was in state '{state}'. Check the machine before it is used."
 
 #: The state of an allocation for which Ironic is looking for a node, and what becomes of it.

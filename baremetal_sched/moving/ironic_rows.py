@@ -1,4 +1,4 @@
-"""Rows of Ironic as rows of ours: the same columns, but for those that are named here."""
+"""Rows of Ironic as rows of ours: the same columns, except those listed here."""
 
 import json
 import uuid
@@ -41,7 +41,7 @@ _DEFAULTS: Mapping[str, object] = {
     "event_type": "",
     "provision_state": states.AVAILABLE,
 }
-#: Computed by whoever calls ``row_of``, or by the service later.
+#: Computed by the caller of ``row_of``, or by the service later.
 _OWN = frozenset({"id", "node_id", "revision"})
 
 

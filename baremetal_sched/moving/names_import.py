@@ -51,7 +51,7 @@ class ImportedNames:
     def _enter(
         self, table: Table, name: str, column: str, others: Collection[str]
     ) -> tuple[Mapping[int, int], Mapping[str, int]]:
-        """Add what is missing, with what Placement has of custom names; return the ids by Placement's, and by name."""
+        """Add missing names, and Placement's custom names; return the ids by Placement's, and by name."""
         present = {text for (text,) in self._run.fetch(select(table.c[column]))}
         sources = list(self._run.placement.all(name))
         rows = [

@@ -144,7 +144,7 @@ def _write_steps(run: ImportRun) -> None:
 
     def write_traits(sync: RowSync, batch: Sequence[SourceRow]) -> None:
         ids = [row["id"] for row in batch]
-        # Ironic 35 has no such table: a runbook applies to nodes with the trait that it is called after.
+        # Ironic 35 does not have this table: a runbook applies to nodes with the trait that it is called after.
         found: Sequence[Mapping[str, object]] = [{"runbook_id": row["id"], "trait": row["name"]} for row in batch]
         if "runbook_traits" in run.ironic.tables:
             found = run.ironic.rows("runbook_traits", "runbook_id", ids)

@@ -33,7 +33,7 @@ _NEW: SourceRow = {"id": None, "generation": 1, "parent_provider_id": None}
 
 @dataclass
 class _Batch:
-    """What both originals say of some providers; lists by Placement's id of the provider, nodes by UUID."""
+    """The rows of both originals about some providers; lists by Placement's id of the provider, nodes by UUID."""
 
     stocks: Mapping[Any, list[SourceRow]]
     traits: Mapping[Any, list[int]]
@@ -54,7 +54,7 @@ class Providers:
     roots: dict[int, int] = field(default_factory=dict)
 
     def write(self) -> None:
-        """Make all providers what they should be; those that are gone stay until ``remove_gone``."""
+        """Make all providers what they should be; providers that are gone stay until ``remove_gone``."""
         listed = [row for row in self.run.placement.all("resource_providers", _LISTED)]
         self._find_ids(listed)
         self._release()

@@ -88,7 +88,7 @@ def _exists(name: str) -> bool:
 
 @cache
 def driver_problem(name: str) -> str:
-    """Return what is wrong with a hardware type; empty if it has a place here."""
+    """Return the complaint about a hardware type; empty if it has a place here."""
     return "" if name in registry.hardware_type_names() else f"there is no hardware type '{name}' here"
 
 
@@ -99,7 +99,7 @@ def driver_remedy(name: str) -> str:
 
 @cache
 def interface_problem(driver: str, kind: str, name: str | None) -> str:
-    """Return what is wrong with an interface of a hardware type that exists; empty if it fits."""
+    """Return the complaint about an interface of a hardware type that exists; empty if it fits."""
     if name is None:
         return ""
     if name not in registry.interface_names(kind):

@@ -1,4 +1,4 @@
-"""Makes the rows of a table what they should be, and writes only those that differ."""
+"""Makes the rows of a table what they should be, and writes only rows that differ."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -58,7 +58,7 @@ class RowSync:
         only_grows: Collection[str] = (),
         keeps_others: bool = False,
     ) -> dict[tuple[Any, ...], int]:
-        """Make the rows within ``scope`` those that are ``wanted``; return the ids by ``key``, if there are ids.
+        """Make the rows within ``scope`` equal to the ``wanted`` ones; return the ids by ``key``, if there are ids.
 
         ``derived`` columns are written with new rows only, as others compute them; ``only_grows`` are generations,
         which never go back, and grow with each change of the row. ``keeps_others``: rows that are not wanted stay.

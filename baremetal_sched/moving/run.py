@@ -17,13 +17,13 @@ from baremetal_sched.settings import Settings
 
 T = TypeVar("T")
 
-#: What is told of the progress: what is written now, and how much of it.
+#: The report of the progress: the table that is written now, and how much of it.
 Progress = Callable[[str, int], None]
 
 
 @dataclass
 class ImportRun:
-    """What all parts of an import share. Each ``write`` is a transaction, after which an interrupted import goes on."""
+    """The common part of all imports. Each ``write`` is a transaction, after which an interrupted import continues."""
 
     database: Database
     settings: Settings
@@ -61,9 +61,8 @@ class ImportRun:
         row_of: Callable[[SourceRow], Row],
         more: Callable[[RowSync, Sequence[SourceRow]], None] | None = None,
     ) -> None:
-        """Make ``table`` what table ``name`` of Ironic is, with the same ids. ``more`` writes what belongs to a batch.
-
-        Each batch is a range of ids: what is within it and not in Ironic is gone.
+        """Make ``table`` what table ``name`` of Ironic is, with the same ids. ``more`` writes the rows that belong to a
+        batch. Each batch is a range of ids: rows within it that Ironic does not have are deleted.
         """
         last = 0
         for batch in self.ironic.batches(name):
@@ -78,7 +77,7 @@ class ImportRun:
     def release(self, table: Table, name: str, columns: Sequence[str]) -> None:
         """Delete rows of ``table`` that are gone from table ``name`` of Ironic, so that nothing is in the way later.
 
-        ``columns`` are unique ones and references, called the same there: those that are different now are cleared.
+        ``columns`` are unique ones and references, called the same there: values that are different now are cleared.
         """
         last = 0
         while True:

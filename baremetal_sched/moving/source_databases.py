@@ -37,7 +37,7 @@ class SourceDatabase:
         return frozenset(self._present)
 
     def table(self, name: str) -> Table:
-        """Return a table with the columns that this database has. Raises InvalidValue if it has no such table."""
+        """Return a table with the columns that this database has. Raises InvalidValue if the table does not exist."""
         if name not in self._metadata.tables:
             if name not in self._present:
                 raise InvalidValue(message=f"The database of {self.name} has no table {name}: check the URL.")

@@ -1,4 +1,4 @@
-"""Options of agents: what they are told, how they are asked, and how they deploy and clean."""
+"""Options of agents: how conductors talk to them, and how they deploy and clean."""
 
 from oslo_config import cfg
 
@@ -25,16 +25,20 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             help="Let agents install a boot loader for the boot mode bios on images of a partition.",
         ),
         cfg.StrOpt(
-            "tls_minimum_version", default="1.3", choices=["1.2", "1.3"], help="Oldest TLS with agents, and of agents."
+            "tls_minimum_version",
+            default="1.3",
+            choices=["1.2", "1.3"],
+            help="Oldest version of TLS for connections to agents, and from agents.",
         ),
         cfg.StrOpt(
-            "tls_ciphers", help="Ciphers of TLS 1.2 with agents, and of agents. Default: those of each program."
+            "tls_ciphers",
+            help="Ciphers of TLS 1.2 for connections to agents, and from agents. By default each program has its own.",
         ),
         cfg.StrOpt(
             "verify_ca",
             default="True",
-            help="Certificates for HTTPS with agents that send none of their own: a file or folder; True: those of the "
-            "system; False: any.",
+            help="Certificates for HTTPS with agents that send none of their own: a file or folder; True: the "
+            "system's authorities; False: accept any certificate.",
         ),
         cfg.IntOpt("command_timeout", default=60, min=1, help="Maximum seconds of one request to an agent."),
         cfg.IntOpt(
@@ -47,11 +51,10 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "post_deploy_get_power_state_retries",
             default=6,
             min=0,
-            help="Number of times that a machine whose agent shuts it down is asked again whether it is off; then it "
-            "is switched off.",
+            help="Number of checks whether a machine that its agent shuts down is off; after that it is switched off.",
         ),
         cfg.IntOpt(
-            "post_deploy_get_power_state_retry_interval", default=5, min=0, help="Seconds between two such questions."
+            "post_deploy_get_power_state_retry_interval", default=5, min=0, help="Seconds between two of these checks."
         ),
     ],
     "deploy": [
@@ -63,14 +66,14 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         cfg.IntOpt(
             "erase_devices_priority",
             min=0,
-            help="Priority of the agent's step that erases all disks in automated cleaning; 0: it is not done. "
-            "Default: what the agent says.",
+            help="Priority of the agent's step that erases all disks in automated cleaning; 0: the step is left out. "
+            "Default: the agent's own priority.",
         ),
         cfg.IntOpt(
             "erase_devices_metadata_priority",
             min=0,
             help="Priority of the agent's step that erases partition tables and other metadata of disks in automated "
-            "cleaning; 0: it is not done. Default: what the agent says.",
+            "cleaning; 0: the step is left out. Default: the agent's own priority.",
         ),
         cfg.IntOpt(
             "shred_random_overwrite_iterations",
@@ -102,7 +105,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default=300,
             min=0,
             max=300,
-            help="Seconds for which such an agent is assumed to be running after its last heartbeat; at most 300.",
+            help="Seconds for which a waiting agent is assumed to be running after its last heartbeat; at most 300.",
         ),
     ],
     "metrics": [

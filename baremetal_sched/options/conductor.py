@@ -38,7 +38,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default=0,
             min=0,
             help="The number of seconds that a new allocation waits until a node is free, at most ``[scheduling] "
-            "max_wait``; 0: it fails if none is free. The header ``Prefer: allocation-wait=3600`` says otherwise for "
+            "max_wait``; 0: it fails if none is free. The header ``Prefer: allocation-wait=3600`` overrides this for "
             "one request.",
         ),
         cfg.FloatOpt(
@@ -85,14 +85,14 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "driver_call_interval",
             default=0.01,
             min=0.001,
-            help="Seconds between two checks of a conductor for such calls; several times as many after five seconds "
-            "without calls. On PostgreSQL it is notified at once.",
+            help="Seconds between two checks of a conductor for driver calls; several times as many after five "
+            "seconds without calls. On PostgreSQL it is notified at once.",
         ),
         cfg.IntOpt(
             "driver_calls_at_once",
             default=64,
             min=1,
-            help="The maximum number of such calls that a conductor makes at the same time. They occupy no worker.",
+            help="The maximum number of driver calls that a conductor makes at the same time. They occupy no worker.",
         ),
         *(
             cfg.FloatOpt(name, default=default, min=0, help=f"Seconds between {what} 0: never.")
@@ -117,7 +117,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
                     "power_failure_recovery_interval",
                     300,
                     "two attempts at nodes that are in maintenance because their power state could not be read or "
-                    "set; those that answer again leave maintenance.",
+                    "set; nodes that answer again leave maintenance.",
                 ),
                 (
                     "sync_providers_interval",
@@ -194,8 +194,8 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "power_state_sync_max_retries",
             default=3,
             min=0,
-            help="How many times in a row this, or reading a power state, may fail before the node is put into "
-            "maintenance.",
+            help="How many times in a row switching back or reading a power state may fail before the node is put "
+            "into maintenance.",
         ),
         cfg.IntOpt(
             "sync_power_state_workers",
@@ -218,7 +218,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "node_history_max_entries",
             default=300,
             min=0,
-            help="How many entries of the history are kept for each node; these are the newest ones.",
+            help="How many entries of the history are kept for each node, the newest ones.",
         ),
         cfg.BoolOpt(
             "automated_clean",
@@ -249,6 +249,6 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             help="How many times a request tries a node that a conductor is working on before it is answered with 409. "
             "A conductor that must switch a locked parent or child makes as many attempts before it fails.",
         ),
-        cfg.FloatOpt("node_locked_retry_interval", default=0.2, min=0, help="Seconds between two such attempts."),
+        cfg.FloatOpt("node_locked_retry_interval", default=0.2, min=0, help="Seconds between two of these attempts."),
     ],
 }

@@ -1,4 +1,4 @@
-"""Options of drivers: what is enabled, fake hardware, IPMI and Redfish."""
+"""Options of drivers: enabled ones, fake hardware, IPMI and Redfish."""
 
 from oslo_config import cfg
 
@@ -174,8 +174,8 @@ REDFISH: dict[str, list[cfg.Opt]] = {
             "post_boot_retry_delay",
             default=5,
             min=0,
-            help="Seconds between the first two such attempts; each pause is twice as long as the one before, up to "
-            "six times this.",
+            help="Seconds between the first two of these attempts; each pause is twice as long as the one before, up "
+            "to six times this.",
         ),
         *(
             cfg.FloatOpt(name, default=default, min=0, help=text)
@@ -241,7 +241,7 @@ REDFISH: dict[str, list[cfg.Opt]] = {
             help="Seconds within which a controller must confirm that an image is inserted. A controller that does "
             "not report this is not checked.",
         ),
-        cfg.FloatOpt("vmedia_insert_poll_interval", default=2, min=0.1, help="Seconds between two such checks."),
+        cfg.FloatOpt("vmedia_insert_poll_interval", default=2, min=0.1, help="Seconds between two of these checks."),
         cfg.FloatOpt(
             "boot_mode_config_timeout",
             default=900,

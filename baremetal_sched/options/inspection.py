@@ -16,8 +16,8 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "keep_ports",
             default="all",
             choices=["all", "present", "added"],
-            help="Which of its ports a node keeps: ``all``, ``present`` (those of interfaces that were found), or "
-            "``added`` (those that ``add_ports`` names).",
+            help="Which of its ports a node keeps: ``all``, ``present`` (ports of interfaces that were found), or "
+            "``added`` (ports that ``add_ports`` names).",
         ),
         cfg.BoolOpt(
             "update_pxe_enabled",

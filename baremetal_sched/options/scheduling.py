@@ -53,8 +53,8 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "explain_max_nodes",
             default=50_000,
             min=1,
-            help="If there are more machines than this, an explanation (``/scheduling/v1/explanations``) examines only "
-            "those of the requested class, or a sample, and says so.",
+            help="If there are more machines than this, an explanation (``/scheduling/v1/explanations``) examines "
+            "only machines of the requested class, or a sample, and says so.",
         ),
         cfg.FloatOpt(
             "explain_time_limit",
@@ -78,40 +78,41 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "most_tested",
             default=50,
             min=1,
-            help="When a machine becomes free, the number of different waiting requests that are tested before the "
-            "transaction which freed it commits, of each project in turn. If more may fit, and none of these does, the "
-            "machine is given away by the next sweep.",
+            help="The number of different waiting requests that are tested when a machine becomes free, before the "
+            "transaction that freed it commits. Projects take turns. If none of these requests fits, but others may, "
+            "the next sweep hands the machine over.",
         ),
         cfg.FloatOpt(
             "sweep_interval",
             default=5,
             min=0,
-            help="Seconds between two sweeps of a conductor, which end the claims that waited in vain and give away "
-            "free machines that fit a waiting claim; 0: never.",
+            help="Seconds between two sweeps of a conductor, which end claims whose deadline has passed, and hand "
+            "free machines to the waiting claims that they fit; 0: never.",
         ),
         cfg.FloatOpt(
             "withhold_before_windows",
             default=0,
             min=0,
-            help="Seconds before the planned start of a hold from which on its machine is not to be claimed any more, "
-            "so that nobody gets it for a moment only. A change counts for what is asserted or released after it.",
+            help="Seconds before the planned start of a hold during which its machine cannot be claimed any more, so "
+            "that no consumer gets it for a moment only. A change of this option affects holds that are asserted or "
+            "released afterwards.",
         ),
         cfg.FloatOpt(
             "sweep_holds_interval",
             default=5,
             min=0.1,
             max=60,
-            help="Seconds between two sweeps of a conductor over holds: so long after the planned time at most the "
-            "maintenance flag follows. Claims are refused from the planned start on, whether a conductor runs or not.",
+            help="Seconds between two sweeps of a conductor over holds: the maintenance flag follows the planned time "
+            "within this time. Claims are refused from the planned start on, whether a conductor runs or not.",
         ),
         cfg.IntOpt(
             "most_polls",
             default=24,
             min=0,
             help="The greatest number of requests of one process that wait at the same time until a claim is decided "
-            "(``GET /scheduling/v1/claims/{uuid}?wait=30``), half of them of one project. Others are answered at once "
-            "with the present state and ``Retry-After``. They are among those that ``[api] max_requests_waiting`` "
-            "limits, and should leave room for others.",
+            "(``GET /scheduling/v1/claims/{uuid}?wait=30``), at most half of them of one project. Further ones are "
+            "answered at once with the present state and ``Retry-After``. Requests that wait in this way also count "
+            "towards ``[api] max_requests_waiting``, and should leave room for others.",
         ),
     ],
     "compute": [

@@ -43,12 +43,11 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         cfg.StrOpt(
             "pin_release_version",
             choices=RELEASES,
-            help="Behave like this release of Ironic (a number such as ``11.0``, or the name or year of a cycle such "
-            "as ``queens`` or ``2024.1``), while the fleet is upgraded host by host and others of that release are "
-            "still running. As long as any live conductor is pinned to a release from before ``rocky`` (11.1), "
-            "which has no conductor groups, groups are ignored: every conductor may own nodes of any group, and "
-            "all processes agree on that. The API of a pinned process offers the microversions of that release "
-            "only.",
+            help="Behave like this release of Ironic (a number: ``11.0``; or the name or year of a cycle: ``queens``, "
+            "``2024.1``), while the fleet is upgraded host by host and others of that release are still running. As "
+            "long as any live conductor is pinned to a release from before ``rocky`` (11.1), which has no conductor "
+            "groups, groups are ignored: every conductor may own nodes of any group, and all processes agree on "
+            "that. The API of a pinned process offers the microversions of that release only.",
         ),
         cfg.FloatOpt(
             "graceful_shutdown_timeout",
@@ -112,8 +111,8 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         ),
         cfg.StrOpt(
             "public_endpoint",
-            help="Scheme and host with which links begin, such as ``https://cloud.example.com``. By default those of "
-            "the request.",
+            help="Scheme and host with which links begin: ``https://cloud.example.com``. By default those of the "
+            "request.",
         ),
         cfg.IntOpt(
             "max_json_body_size",

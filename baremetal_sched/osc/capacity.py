@@ -20,8 +20,8 @@ _FILTERS = ("driver", "owner", "lessee", "shard")
 class ShowCapacity(FitsOrNot, command.Lister):
     """Show how many machines are free, and why the others are not
 
-    With --at-least, only rows with fewer free machines than this are shown. The exit status is then 3 if there is such
-    a row, and 0 otherwise; without --at-least it is 0.
+    With --at-least, only rows with fewer free machines than this are shown. The exit status is then 3 if there is a
+    row, and 0 otherwise; without --at-least it is 0.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -32,8 +32,8 @@ class ShowCapacity(FitsOrNot, command.Lister):
             metavar="<key>,<key>",
             action="append",
             default=[],
-            help="What there is a row for: each class, group, driver, owner, lessee, shard, or whether machines have "
-            "trait:NAME.",
+            help="What to count by: class, group, driver, owner, lessee, shard, or trait:NAME (whether machines have "
+            "it).",
         )
         parser.add_argument(
             "--at-least",

@@ -22,7 +22,7 @@ _SPARE = 4
 #: Answers to a claim that say nothing of whether it was made, or that it may work in a moment.
 _PASSING = (502, 503, 504)
 
-#: What is claimed: resources by provider, as placement writes it.
+#: A claim: resources by provider, as placement writes it.
 Allocations = Mapping[str, Mapping[str, Any]]
 
 
@@ -123,11 +123,11 @@ def _choose(client: Client, query: str, count: int) -> list[ClaimChoice]:
 def _claimed(
     client: Client, consumers: Consumers, chosen: Sequence[ClaimChoice], unanswered: list[Sequence[ClaimChoice]]
 ) -> Sequence[ClaimChoice] | None:
-    """Claim what was chosen, in one request that does all or nothing; return what was claimed, None if others have it.
-    Raises RequestFailed if nothing was claimed for another reason, which may pass.
+    """Claim the chosen machines, in one request that does all or nothing; return the claims, None if others have a
+    machine. Raises RequestFailed if nothing was claimed for another reason, which may pass.
 
-    ``unanswered`` are choices of before of which it is not known whether they were claimed, or may yet be; this one is
-    added to it if it is such a one.
+    ``unanswered`` are earlier choices that may have been claimed, or may yet be, since no answer came; this one is
+    added to it if it gets no answer either.
     """
     bodies = {uuid: consumers.body(each.allocations) for uuid, each in zip(consumers.uuids, chosen, strict=True)}
     try:

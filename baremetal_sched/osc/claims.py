@@ -27,7 +27,7 @@ class ListClaims(command.Lister):
         """Return the parser of the command's options."""
         parser = super().get_parser(prog_name)
         parser.add_argument("--state", choices=_STATES, help="Only claims in this state now.")
-        parser.add_argument("--kind", choices=_KINDS, help="Only what was asked for in this way.")
+        parser.add_argument("--kind", choices=_KINDS, help="Only claims of this kind.")
         parser.add_argument("--project-id", metavar="<project>", help="Only claims of this project.")
         parser.add_argument("--class", dest="resource_class", metavar="<class>", help="Only claims of this class.")
         parser.add_argument("--limit", type=positive, metavar="<number>", help="At most this many; the default is all.")

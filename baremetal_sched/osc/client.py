@@ -193,7 +193,7 @@ def _said(document: Any) -> tuple[str | None, str | None]:
 
 
 def _own_error(document: Any) -> str | None:
-    """Return the message of an error of the scheduling API, or None if the document is not such an error."""
+    """Return the message of an error of the scheduling API, or None if the document is not one."""
     error = document.get("error") if isinstance(document, Mapping) else None
     message = error.get("message") if isinstance(error, Mapping) and "status" in error else None
     return str(message) if message is not None else None

@@ -241,7 +241,7 @@ _NODE_ORDER = (
 class ExplainNode(FitsOrNot, command.ShowOne):
     """Explain why a node is or is not on offer, or does or does not fit a request
 
-    With the options of a request (as for 'openstack scheduling explain') it is said of each condition whether it
+    With the options of a request (as for 'openstack scheduling explain'), the output says of each condition whether it
     holds. The exit status is 0 if the node fits the request or, without one, if placement offers it now, and 3 if not.
     """
 
@@ -273,7 +273,7 @@ class ExplainNode(FitsOrNot, command.ShowOne):
 
 
 class Findings(FormattableColumn[list[dict[str, str]]]):
-    """What keeps a node from being used, and what to do about it."""
+    """The reasons that keep a node from use, each with its remedy."""
 
     def human_readable(self) -> str:
         return _wrapped_lines(f"{plain(each['reason'])} {plain(each['remedy'])}".strip() for each in self._value)

@@ -54,7 +54,7 @@ class AddHold(command.ShowOne):
         )
         parser.add_argument("--starts-at", type=moment, metavar="<time>", help="The planned start; by default now.")
         parser.add_argument("--ends-at", type=moment, metavar="<time>", help="The planned end; by default none.")
-        parser.add_argument("--drain", action="store_true", help="Begin when the node rests: nobody has it.")
+        parser.add_argument("--drain", action="store_true", help="Begin when the node rests: it has no consumer.")
         parser.add_argument("--drain-deadline", type=moment, metavar="<time>", help="When to begin at the latest.")
         return parser
 
@@ -107,7 +107,7 @@ class RemoveHold(command.Command):
 
 
 class ListHolds(command.Lister):
-    """List why machines are not to be used, by whom, from when to when"""
+    """List holds: why machines must not be used, who asserted that, from when to when"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the command's options."""

@@ -1,4 +1,4 @@
-"""What python-openstackclient asks of a plug-in: names, versions, options and the client."""
+"""The interface of a plug-in of python-openstackclient: names, versions, options and the client."""
 
 import argparse
 from typing import Any

@@ -58,7 +58,10 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--in-tree", action=_OfGroup, metavar="<uuid>", help="Only providers of the tree of this one.")
     group.add_argument(
-        "--group", action=_Group, metavar="<name>", help="What follows must come from one provider. The name is free."
+        "--group",
+        action=_Group,
+        metavar="<name>",
+        help="One provider must satisfy everything that follows. Choose any name.",
     )
     group.add_argument(
         "--group-policy", choices=("none", "isolate"), help="Whether groups need different providers (isolate) or not."

@@ -18,7 +18,7 @@ from baremetal_sched.osc.tables import plain
 #: Seconds that one request waits for a decision, and seconds between two requests if the service does not wait.
 _POLL = 30
 _PAUSE = 2.0
-#: Seconds after its deadline for which a claim is asked for that is not decided.
+#: Seconds after its deadline for which the command keeps asking for a claim that is not decided.
 _GRACE = 60.0
 #: How often a request is made that is not answered. Claims and their ends may be repeated.
 _ATTEMPTS = 3
@@ -38,13 +38,13 @@ def duration(text: str) -> int:
 
 
 class ProgressLine:
-    """One line about what is waited for, on the standard error: rewritten on a terminal, else only if it changes."""
+    """One line about the wait, on the standard error: rewritten on a terminal, else only if it changes."""
 
     def __init__(self) -> None:
         self._last = ""
 
     def say(self, what: str, waited: float, seconds: float) -> None:
-        """Say what is waited for, and for how long it has been and may be."""
+        """Show what the command waits for, for how long it has waited, and for how long it may."""
         if sys.stderr.isatty():
             sys.stderr.write(f"\r\x1b[K{clock(waited)} of {clock(seconds)}: {what[:200]}")
         elif what != self._last:

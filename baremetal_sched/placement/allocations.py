@@ -49,7 +49,7 @@ def explained(writer: Writer, error: CapacityExceeded, requests: Sequence[Consum
     if others:
         why = f" It is in use by consumer {', '.join(others)}."
     elif not found.is_open:
-        why = " A hold of the node is planned: until it is released, the node is given to nobody."
+        why = " A hold of the node is planned: until the hold is released, the node is not given out."
     elif isinstance(error, TreeHeld) or found.id == found.root_id:
         why = " The node is not available."
     return type(error)(**{**error.details, "why": why})

@@ -90,7 +90,7 @@ def free_uuids(session: Session, uuids: Collection[str]) -> None:
 
 @dataclass(frozen=True)
 class Taken:
-    """Whom a UUID belongs to: a consumer, or a request of this ``kind`` that waits."""
+    """The owner of a UUID: a consumer, or a request of this ``kind`` that waits."""
 
     generation: int
     kind: str | None
@@ -102,7 +102,7 @@ class Taken:
 
 
 def find(session: Session, uuid: str) -> Taken | None:
-    """Return whom this UUID belongs to, None if it is free."""
+    """Return the owner of this UUID, None if it is free."""
     found = session.connection().execute(_WHOSE, {"consumer": uuid}).first()
     return None if found is None else Taken(*found)
 

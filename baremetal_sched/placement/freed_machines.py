@@ -1,4 +1,5 @@
-"""Machines that may have become free for those who wait: what a transaction has noted, and who shares it."""
+"""Machines that may have become free for waiting claims: a transaction's notes, and the machines that share with
+them."""
 
 from typing import Any
 

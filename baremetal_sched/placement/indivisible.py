@@ -146,8 +146,7 @@ def settle(writer: Writer, root_id: int) -> None:
     """Update the derived columns of a tree from its members and their allocations.
 
     To be called when providers are added or removed, when inventories are written in an indivisible tree, and when the
-    availability or the closing time of the node of such a tree changes. Trees that never mirrored a node are left
-    alone.
+    availability or the closing time of the tree's node changes. Trees that never mirrored a node are left alone.
     """
     root = writer.execute(select(PROVIDERS).where(PROVIDERS.c.id == root_id).with_for_update()).one()
     rows = writer.execute(select(PROVIDERS.c.id, PROVIDERS.c.indivisible).where(PROVIDERS.c.root_id == root_id))

@@ -198,7 +198,7 @@ def remove_all(session: Session, provider: LockedProvider) -> None:
 def says_the_same(session: Session, provider: LockedProvider, stocks: Mapping[str, InventoryValues]) -> bool:
     """Return whether the provider mirrors a node and its inventory equals ``stocks``, by class name.
 
-    Such a write changes nothing, so the client's generation does not matter.
+    A write of equal inventories changes nothing, so the client's generation does not matter.
     """
     if not provider.mirrors_node:
         return False

@@ -1,4 +1,4 @@
-"""What a process remembers of the names of traits and resource classes, and that there are trees.
+"""The memory of a process: ids of traits and resource classes by name, and whether there are trees.
 
 The rule, for all of it:
 
@@ -7,9 +7,9 @@ The rule, for all of it:
   the cause: a trait that is gone, or one that was rolled back.
 * The name of an id never changes, and no id is given out again. Names of ids are remembered until then.
 * The id of a name may change: the name can be deleted and created again. For searches it is remembered for 60 seconds,
-  with whether few providers have it, and forgotten with all others at once. A search by such ids must check the names
-  in its statement, or to look them up again before it answers that there is nothing.
-* For rows that are written it is remembered until a failure: nothing can refer to an id that is gone, so such a
+  with whether few providers have it, and forgotten with all others at once. A search by these ids must check the names
+  in its statement, or look them up again before it answers that there is nothing.
+* For rows that are written it is remembered until a failure: nothing can refer to an id that is gone, so the
   transaction fails, and is run again without it.
 * That some provider has a parent is remembered for 10 seconds: meanwhile the search's fast path is not tried.
 """

@@ -78,8 +78,8 @@ def ensure_traits(session: Session, names: Collection[str]) -> dict[str, int]:
 def traits_to_give(session: Session, names: Collection[str]) -> dict[str, int]:
     """Like ``ensure_traits``, for rows that are written now, using this process's cache.
 
-    A trait that was deleted a moment ago may still be found by its old id, which nothing can refer to. Such a
-    transaction is run again, and by then the id is forgotten (``name_memory``).
+    A trait that was deleted a moment ago may still be found by its old id, which nothing can refer to. The transaction
+    is run again, and by then the id is forgotten (``name_memory``).
     """
     known = name_memory.of(session).written_traits
     if not known.keys() >= set(names):

@@ -91,12 +91,13 @@ def _entries(claims: Select[Any] | CompoundSelect[Any]) -> Select[Any]:
     )
 
 
-#: Of the claims that need no trait; and with those that need one of some traits (each by the same index).
+#: The queue of the claims that need no trait; and with the claims that need one of some traits (each by the same
+#: index).
 _ENTRIES_ANYHOW = _entries(_ANYHOW)
 _ENTRIES = _entries(union_all(_ANYHOW, _FOR_TRAITS))
 _REQUESTS = select(_QUEUE.id, _QUEUE.consumer_project, as_text(_QUEUE.request)).where(_QUEUE.id.in_([IDS]))
 
-#: The priority of claims that no machine would have fitted when they were asked for: they come after all others.
+#: The priority of claims that no machine could have satisfied when they were made: they come after all others.
 LAST = -1
 
 
@@ -112,9 +113,9 @@ class QueueEntry:
 
 @dataclass(frozen=True)
 class NewPendingClaim:
-    """What is to wait for a machine. It waits for ``seconds`` from now on, unless it began ``since`` and waits
-    ``until``, in seconds since 1970. Higher ``priority`` goes first. ``reason`` says why it must wait, in a sentence.
-    ``needed_trait`` is one of the traits that the machine must have: machines without it are not looked at.
+    """A request that is to wait for a machine. It waits for ``seconds`` from now on, unless it began ``since`` and
+    waits ``until``, in seconds since 1970. Higher ``priority`` goes first. ``reason`` says why it must wait, in a
+    sentence. ``needed_trait`` is one of the traits that the machine must have: machines without it are not looked at.
     """
 
     uuid: str
@@ -145,7 +146,7 @@ def key_of(request: Mapping[str, Any]) -> str:
 
 
 def enter(session: Session, new: NewPendingClaim, *, most: int) -> PendingClaim:
-    """Enter what is to wait into the queue, and return it: its UUID is reserved. After the transaction machines are
+    """Enter a request into the queue, and return its claim: its UUID is reserved. After the transaction, machines are
     looked for once more.
 
     Raises TooManyWaitingClaims if ``most`` of its project wait; UuidTaken if a consumer has its UUID; WaitingNotServed
@@ -207,7 +208,7 @@ def _insert(session: Session, new: NewPendingClaim, **values: Any) -> PendingCla
 
 
 def entries(connection: Connection, resource_class: str, traits: Collection[str], limit: int) -> list[QueueEntry]:
-    """Return the first entries of the queue of a class, at most ``limit``, in order; but for those that need a trait
+    """Return the first entries of the queue of a class, at most ``limit``, in order, except entries that need a trait
     which is not among ``traits``."""
     given = {"class_name": resource_class, "most": limit}
     if traits:
@@ -249,8 +250,8 @@ def take_first(session: Session, entry: QueueEntry, failed: Collection[int]) -> 
 
 
 def take_overdue(session: Session, ids: Collection[int]) -> Sequence[PendingClaim]:
-    """Return which of these claims are overdue, the oldest deadline first, their rows locked; not those that others are
-    deciding."""
+    """Return which of these claims are overdue, the oldest deadline first, their rows locked; claims that another
+    transaction is deciding are left out."""
     overdue = select(PendingClaim).where(PendingClaim.id.in_(ids), IS_OVERDUE).with_for_update(skip_locked=True)
     found = session.scalars(overdue.execution_options(populate_existing=True)).all()
     return sorted(found, key=lambda claim: (claim.deadline, claim.id))
@@ -297,7 +298,7 @@ def decide(session: Session, claim: PendingClaim, state: str, reason: str | None
 
 
 def leave(session: Session, uuid: str, *, frees_uuid: bool = True) -> bool:
-    """Delete the claim with this UUID; return whether there was one. Waits for those who are deciding it.
+    """Delete the claim with this UUID; return whether there was one. Waits for a transaction that is deciding it.
 
     Unless ``frees_uuid``, its UUID stays reserved, for what it is about to be given.
     """
@@ -329,7 +330,7 @@ def position(session: Session, claim: PendingClaim) -> int:
 
 
 def positions(session: Session, claims: Sequence[PendingClaim]) -> dict[int, int]:
-    """Return the places of claims in the queues of their classes, by id; those that do not wait have none.
+    """Return the places of claims in the queues of their classes, by id; claims that do not wait have none.
 
     SELECT id, place FROM (SELECT id, row_number() OVER (PARTITION BY resource_class ORDER BY priority DESC, asked_at,
     id) AS place FROM pending_claims WHERE state = 'waiting' AND … AND resource_class IN (…)) AS queue WHERE id IN (…)

@@ -29,7 +29,7 @@ from baremetal_sched.placement.traits import is_scheduler_trait
 
 
 class Copies(NamedTuple):
-    """What the inventory repeats of that which is mirrored, only to be counted: columns of ``inventories``."""
+    """The columns of the mirrored node that its inventory repeats, only for counting: columns of ``inventories``."""
 
     node_class: str
     node_group: str
@@ -95,7 +95,7 @@ class Traits:
 def sync_provider(session: Session, uuid: str, unit: SingleUnit | None, traits: Traits) -> list[str]:
     """Give provider ``uuid`` exactly ``unit`` (None: no inventory) and ``traits``; create it if necessary.
 
-    It is a root, and a new one has its UUID as its name. Traits of schedulers such as Nova are kept, unless they were
+    It is a root, and a new one has its UUID as its name. Traits of schedulers (Nova) are kept, unless they were
     added or removed just now. Returns descriptions of the changes; the provider's generation is incremented if there
     are any. Raises InventoryInUse if its previous class must be removed but has allocations, DuplicateProvider if the
     name of a new provider is taken.

@@ -1,4 +1,4 @@
-"""What a single provider has, read together with its generation: one statement, which is compiled once.
+"""The traits of a single provider, read together with its generation: one statement, which is compiled once.
 
 SELECT p.generation, t.name, t.created_at
 FROM resource_providers p LEFT JOIN provider_traits pt ON … LEFT JOIN traits t ON …

@@ -82,7 +82,7 @@ def claim(connection: Connection, request: ConsumerWrite, consumer_id: int) -> b
     """Claim ``request`` for the consumer, which is new; return whether that succeeded.
 
     If not, nothing is claimed, but the provider's generation may have been incremented. After machines were offered to
-    those who wait, the general claim knows which.
+    waiting claims, the general claim knows which.
     """
     if notes_of(connection).offered:
         return False

@@ -15,7 +15,7 @@ from baremetal_sched.db.sql_functions import concat, constant
 
 
 def text_of(ids: Collection[int]) -> str:
-    """Return the text of ids, such as ``3,17``; empty without ids."""
+    """Return the text of ids (``3,17``); empty without ids."""
     return ",".join(map(str, sorted(ids)))
 
 

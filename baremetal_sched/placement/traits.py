@@ -27,7 +27,7 @@ from baremetal_sched.placement.locked import GENERATION_CHANGED, LockedProvider,
 SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
 
 
-#: Traits of a scheduler such as Nova, which it may set on the provider of a node.
+#: Traits of a scheduler (Nova), which it may set on the provider of a node.
 SCHEDULER_NAMESPACES = ("COMPUTE_", "OWNER_")
 
 

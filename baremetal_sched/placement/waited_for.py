@@ -19,8 +19,8 @@ _WANTED = (
 
 
 def is_newcomer(connection: Connection, provider: int) -> bool:
-    """Return whether a claim of this provider (an id) must come after those who wait: it is not made for one of them,
-    and they have not just been offered it."""
+    """Return whether a claim of this provider (an id) must come after waiting claims: it is not made for one of them,
+    and the provider has not just been offered to them."""
     notes = notes_of(connection)
     return not notes.gives and provider not in notes.offered
 

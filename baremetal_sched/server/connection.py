@@ -15,7 +15,7 @@ from baremetal_sched.server.tls import HandshakeFailed, wrap
 
 
 class Loop(Protocol):
-    """What a connection needs of the loop that serves it."""
+    """The parts of the loop that a connection needs."""
 
     limits: ServerLimits
     bodies: Bodies

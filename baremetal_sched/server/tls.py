@@ -97,7 +97,8 @@ class HandshakeFailed(ConnectionError):
 class TlsSocket(ssl.SSLSocket):
     """A non-blocking socket with TLS. Threads may send while the loop receives.
 
-    What is not sent at once must be sent again from its beginning, as OpenSSL has encrypted some of it already.
+    Data that is not sent at once must be sent again from its beginning, because OpenSSL has encrypted some of it
+    already.
     """
 
     #: OpenSSL's objects are not thread-safe, and a closed descriptor may become that of another connection. ``wrap``

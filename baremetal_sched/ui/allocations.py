@@ -29,7 +29,7 @@ _EQUAL = {
 
 
 def show_allocations(call: UiCall, session: Session) -> Response:
-    """GET /allocations. Raises NotAllowed for those who may list none, InvalidValue for an invalid filter."""
+    """GET /allocations. Raises NotAllowed for callers who may list none, InvalidValue for an invalid filter."""
     visible = call.listed("allocation", "owner")
     if not visible.everything:
         # Who may list may still see none of them: a service, by default.

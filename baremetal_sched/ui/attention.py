@@ -1,4 +1,4 @@
-"""What of the fleet needs somebody's attention, the worst first, each with what to do about it."""
+"""Problems of the fleet that need attention, the worst first, each with its remedy."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,10 +26,10 @@ _ANSWER = (
     "The management controller does not answer. Check it, its cables and driver_info: maintenance ends by itself when "
     "it answers again."
 )
-_MEND = "Mend what has failed, then unset maintenance: that clears the fault, too."
+_MEND = "Repair the failed node, then unset maintenance: that clears the fault, too."
 _STUCK = "Look at the log of the conductor and at the console of the machine; 'abort' ends what waits for it."
 _DRIFTED = (
-    "Somebody changed their resource providers directly. A conductor undoes that at its next reconciliation; "
+    "A client changed their resource providers directly. A conductor undoes that at its next reconciliation; "
     "baremetal-sched db check says what differs."
 )
 _UNDONE = "Find out which client writes to resource providers of nodes: only the service may."
@@ -54,8 +54,7 @@ class Attention:
 def of_nodes(
     connection: Connection, states: Sequence[StateCount], classes: Sequence[Figures] | None, visible: Visibility
 ) -> list[Attention]:
-    """Return what is wrong with nodes: faults, failures, operations that take long, providers that differ. Two
-    statements.
+    """Return the problems of nodes: faults, failures, operations that take long, providers that differ. Two statements.
 
     SELECT fault, count(*) FROM nodes WHERE fault IS NOT NULL GROUP BY fault
     SELECT provision_state, count(*) FROM nodes WHERE provision_state IN (…) AND provision_updated_at < … GROUP BY …
@@ -90,7 +89,7 @@ def newest_failures(connection: Connection, visible: Visibility) -> Rows:
 
 
 def of_conductors(connection: Connection, timeout: float) -> Iterator[Attention]:
-    """Yield what is wrong with conductors: they are gone, pinned to an old release, or had to undo changes.
+    """Yield the problems of conductors: they are gone, pinned to an old release, or undid changes.
 
     SELECT hostname, conductor_group, <seconds since its heartbeat>, … FROM conductors WHERE NOT <alive> OR …
     """

@@ -37,8 +37,8 @@ class UiCall(BaremetalCall):
 
     @cached_property
     def target(self) -> Target:
-        """What rules compare the caller with. What the caller lacks is left out: pages ask the rules of the scheduling
-        API too, which compare projects."""
+        """The values that rules compare with the caller. Values that the caller lacks are left out: pages also check
+        the rules of the scheduling API, which compare projects."""
         facts: Target = super().target
         return {name: fact for name, fact in facts.items() if fact is not None}
 

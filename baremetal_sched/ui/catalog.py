@@ -1,4 +1,4 @@
-"""/flavors and /images: what servers can be asked for, and which machines that means."""
+"""/flavors and /images: the choices for servers, and the machines that fit them."""
 
 from collections.abc import Mapping
 
@@ -28,7 +28,7 @@ _OF_MACHINES = ("resources", "trait", "group_policy", "capabilities:")
 
 
 def show_flavors(call: UiCall, session: Session) -> Response:
-    """GET /flavors: those that the caller may use. Raises InvalidValue."""
+    """GET /flavors: the flavors that the caller may use. Raises InvalidValue."""
     query = submitted(call, PAGING)
     compute = call.compute
     place = place_of(query, FLAVOR_KEYS, SortKey("name"), by_uuid=False)
@@ -51,7 +51,7 @@ def show_flavors(call: UiCall, session: Session) -> Response:
 
 
 def show_images(call: UiCall, session: Session) -> Response:
-    """GET /images: those that the caller may use. Raises NotAllowed, InvalidValue."""
+    """GET /images: the images that the caller may use. Raises NotAllowed, InvalidValue."""
     image = call.image
     image.require("get_images")
     query = submitted(call, ("name", *PAGING))
@@ -80,5 +80,5 @@ def show_images(call: UiCall, session: Session) -> Response:
 
 
 def _wants(specs: Mapping[str, str]) -> list[str]:
-    """What is said of the machine, as name=value, sorted."""
+    """The requirements on the machine, as name=value, sorted."""
     return [f"{name}={value}" for name, value in sorted(specs.items()) if name.startswith(_OF_MACHINES)]

@@ -1,4 +1,4 @@
-"""What the form of a page submits, as the parameters of a list."""
+"""The parameters of a list, as the form of a page submits them."""
 
 from collections.abc import Collection
 from typing import Any

@@ -1,4 +1,4 @@
-"""/holds: why machines are not to be used, by whom, from when to when."""
+"""/holds: why machines must not be used, who asserted that, from when to when."""
 
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,7 @@ MOST_HOLDS = 200
 
 
 def show_holds(call: UiCall, session: Session) -> Response:
-    """GET /holds. Raises NotAllowed for those who may see none."""
+    """GET /holds. Raises NotAllowed for callers who may see none."""
     call.refuse_query()
     found = hold_list.by_time(session, seen_by(call), MOST_HOLDS + 1)
     shown = documents_of(call, session, found[:MOST_HOLDS])

@@ -137,7 +137,7 @@ def _last_error(document: Mapping[str, Any]) -> str | None:
 
 
 def _pills(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """What is said of the node in a line: label, words, and the kind of the chip."""
+    """A line about the node: label, words, and the kind of the chip."""
     power = document["power_state"]
     yield "Power", power or "unknown", "plain" if power else "warn"
     for label, name, kind in (

@@ -1,4 +1,4 @@
-"""What can be done with a node now, as commands to copy, and the parts that it consists of."""
+"""The actions that are possible with a node now, as commands to copy, and the parts that it consists of."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -63,7 +63,7 @@ MAINTENANCE = "maintenance"
 #: The filters of the pages, besides those of the API.
 PAGE_FILTERS = ("offer", "failed", "served", "stuck")
 
-#: In these states somebody works on the node, or it waits for the machine. None of them lasts.
+#: In these states a conductor works on the node, or waits for its machine. None of them lasts.
 _PASSING = tuple(sorted({*state_machine.TRANSIENT, *state_machine.WAITING}))
 #: How long one of them may take before the node counts as stuck.
 LONG = timedelta(hours=1)

@@ -62,8 +62,8 @@ class Place:
 
 @dataclass(frozen=True)
 class ListPage:
-    """Some rows of a list, how many there are in all, and the ids by which the next and the previous page are asked
-    for."""
+    """Some rows of a list, how many there are in all, and the ids by which the next and the previous page are
+    requested."""
 
     rows: Rows
     total: int = 0
@@ -85,7 +85,7 @@ def of_rows(place: Place, found: Rows, total: int, key: str = "uuid") -> ListPag
 
 
 def place_of(query: Query, keys: Collection[str], default: SortKey | None = None, *, by_uuid: bool = True) -> Place:
-    """Return the page that is asked for. ``keys``: what the list can be sorted by; ``by_uuid``: rows are known by their
+    """Return the requested page. ``keys``: what the list can be sorted by; ``by_uuid``: rows are known by their
     UUIDs. Raises InvalidValue."""
     key, direction = query.text("sort_key"), query.text("sort_dir")
     if key is not None and key not in keys:
@@ -106,8 +106,8 @@ def place_of(query: Query, keys: Collection[str], default: SortKey | None = None
 def columns_of(
     call: Call, name: str, labels: Mapping[str, str], after: Mapping[str, Sequence[Column]] = MappingProxyType({})
 ) -> list[Column]:
-    """Return the columns of the list ``name`` for its table: those that sort it, by their labels, each followed by
-    those that do not (``after``). The one that it is sorted by sorts it the other way round."""
+    """Return the columns of the list ``name`` for its table: the columns that sort it, by their labels, each followed
+    by the columns that do not (``after``). The one that it is sorted by sorts it the other way round."""
     given = dict(call.query)
     others = without(call.query, "sort_key", "sort_dir", *MARKERS)
     found: list[Column] = []

@@ -1,4 +1,4 @@
-"""What a filter can be given: the classes, conductor groups and traits that there are."""
+"""Proposals for filters: the classes, conductor groups and traits that there are."""
 
 from dataclasses import dataclass
 

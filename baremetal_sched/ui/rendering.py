@@ -66,7 +66,7 @@ def page(call: Call, template: str, status: int = 200, **values: Any) -> Respons
         as_of=_AS_OF,
         is_answer=status == 200,
     )
-    # The same page at another time has the same tag: an open page that asks again is told that nothing has changed.
+    # The same page at another time has the same tag: an open page that asks again learns that nothing has changed.
     tag = sha256(text.encode()).hexdigest()[:32]
     made_at = Markup('<time datetime="{}" data-tag="W/&quot;{}&quot;">{}</time>')
     text = text.replace(_AS_OF, made_at.format(machine_time(utcnow()), tag, moment(utcnow())[11:]), 1)

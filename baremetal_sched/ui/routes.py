@@ -28,7 +28,8 @@ from baremetal_sched.web.route import Route, View
 class PageRoute:
     """A page at ``path`` below ``/ui``. ``policy``: the rule of the API whose data it shows, which must be met.
 
-    ``checks_policy``: its view checks the rule, as that depends on what is shown. ``transaction``: as that of a route.
+    ``checks_policy``: its view checks the rule, which depends on the shown resource. ``transaction``: as that of a
+    route.
     """
 
     path: str
@@ -39,7 +40,7 @@ class PageRoute:
 
 
 def routes_of(pages: Iterable[PageRoute]) -> Iterator[Route]:
-    """Return the routes of the pages: each is asked for by GET or HEAD."""
+    """Return the routes of the pages, for GET and HEAD."""
     for page in pages:
         for method in ("GET", "HEAD"):
             yield Route(

@@ -59,7 +59,7 @@ _FILTERS = ("status", "name", *_EQUAL)
 
 
 def show_servers(call: UiCall, session: Session) -> Response:
-    """GET /servers. Raises NotAllowed for those who may list no servers, InvalidValue for an invalid filter."""
+    """GET /servers. Raises NotAllowed for callers who may list no servers, InvalidValue for an invalid filter."""
     compute = call.compute
     compute.require(name_of("servers", "index"))
     query = submitted(call, (*_FILTERS, *PAGING))

@@ -14,7 +14,7 @@ from baremetal_sched.scheduling.claims import ShownClaim
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.rendering import page
 
-#: The number of claims on the page, those that have waited for longest.
+#: The number of claims on the page: the ones that have waited for longest.
 MOST_CLAIMS = 200
 
 #: How to see or end what waits, by kind, for people to copy.

@@ -86,7 +86,7 @@ class Api(ABC):
     def _scoped(self, caller: Caller) -> Caller:
         """Return the caller in the scope that this API has for the administrator of the system.
 
-        Nobody with a token needs this: its owner asks for one with another scope. Other roles in the system have no
+        Callers with tokens do not need this: they can get a token with another scope. Other roles in the system have no
         counterpart in a project.
         """
         if not (self.is_of_projects and self.strategy.scope_is_fixed):

@@ -30,7 +30,7 @@ def requester_of(call: Call) -> Requester:
 
 
 def changes_something(route: Route | None, method: str) -> bool:
-    """Return whether a request changes something if allowed. ``route``: None if the path has no such route."""
+    """Return whether a request changes something if allowed. ``route``: None if there is none."""
     if route is None or route.transaction is None:
         return method not in _SAFE
     return route.writes

@@ -131,7 +131,8 @@ def _may_write(environ: dict[str, Any], allowed: frozenset[str]) -> bool:
 
 
 def _is_allowed(origin: str, allowed: frozenset[str]) -> bool:
-    """Return whether the settings allow this origin. ``null`` is any page, such as one in a frame: ``*`` is not it."""
+    """Return whether the settings allow this origin. ``null`` is any page, for example one in a frame: ``*`` is not
+    it."""
     return origin in allowed or ("*" in allowed and origin != "null")
 
 

@@ -67,8 +67,8 @@ def for_known_hosts(wsgi: WSGI, allowed: Collection[str]) -> WSGI:
     than ``localhost`` and those ``allowed``.
 
     The owner of a name may let it lead to 127.0.0.1. To a browser, pages of that name are then pages of this service:
-    neither CORS nor the origin of a request tells them apart. Host must be valid; headers of proxies do not count, as
-    such pages can send these. Names cannot lead to a Unix socket.
+    neither CORS nor the origin of a request tells them apart. Host must be valid; headers of proxies do not count,
+    because these pages can send them. Names cannot lead to a Unix socket.
     """
     names = {"", "localhost", *map(_canonical, allowed)}
 

@@ -13,7 +13,7 @@ _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
 
 
 def json_response(document: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """Return ``document`` as JSON. It may contain ``orjson.Fragment`` for what is JSON already."""
+    """Return ``document`` as JSON. It may contain ``orjson.Fragment`` for parts that are JSON already."""
     try:
         text = orjson.dumps(document, option=_OPTIONS)
     except TypeError:

@@ -35,17 +35,17 @@ class Route:
 
     ``transaction``: "read" and "write" are sessions. "select" and "change" are connections, for views that select
     columns only, or that write rows which no entity follows. With None the view needs no database, and its session is
-    None. ``check`` is called with the request before any transaction: for what is expensive to read and needs no
+    None. ``check`` is called with the request before any transaction: for input that is expensive to read and needs no
     database. ``prepare`` is called before a view whose transaction is "write", with the view and its arguments, in a
-    transaction of its own that writes nothing: for what takes long and needs no lock.
+    transaction of its own that writes nothing: for work that takes long and needs no lock.
 
-    ``policy``: the rule that the caller must meet; None: none. ``checks_policy``: its view asks whether they do, as
-    that depends on what the request is about. ``public``: callers are not authenticated. ``takes``: the media types
-    that the body may have; none named: it is not looked at. ``gives_json``: the client must accept JSON.
-    ``largest_body``: in bytes, if that is more than ``[api] max_json_body_size``. ``statuses``: those of errors that
-    this route answers with another status than its API does. ``is_routine``: machines ask it again and again, so
-    answers that are not errors are logged as debug. ``refuses_query``: a request with a query string is refused;
-    otherwise its view says which parameters there are.
+    ``policy``: the rule that the caller must meet; None: none. ``checks_policy``: its view checks it, because it
+    depends on the requested resource. ``public``: callers are not authenticated. ``takes``: the media types that the
+    body may have; none named: all are accepted. ``gives_json``: the client must accept JSON. ``largest_body``: in
+    bytes, if that is more than ``[api] max_json_body_size``. ``statuses``: those of errors that this route answers with
+    another status than its API does. ``is_routine``: machines ask it again and again, so answers that are not errors
+    are logged as debug. ``refuses_query``: a request with a query string is refused; otherwise its view says which
+    parameters there are.
     """
 
     method: str

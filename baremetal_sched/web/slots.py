@@ -1,8 +1,8 @@
 """Slots: limit the requests of a process that are handled concurrently or may wait, with any server.
 
-A server has many threads, so that requests waiting for something external, such as a machine or a locked node, do not
-keep others from being served. But database connections, memory and processors suffice only for a few. So a request
-holds a slot while it is handled, and returns it while it waits.
+A server has many threads, so that requests that wait for something external (a machine, a locked node) do not keep
+others from being served. But database connections, memory and processors suffice only for a few. So a request holds a
+slot while it is handled, and returns it while it waits.
 """
 
 import threading

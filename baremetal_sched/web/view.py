@@ -35,7 +35,7 @@ NO_LINKS = Template({}, braces=False)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Listing:
-    """What lists of one resource can show.
+    """The options of lists of one resource.
 
     ``list_default``: the default fields of a list. ``invalid_field`` is the message for unknown fields. ``detail``:
     whether the list has that parameter. ``fields_since`` and ``detail_since``: the first versions with these
@@ -53,7 +53,7 @@ class Listing:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Resource(Listing):
-    """What the views of one collection have in common.
+    """The common part of the views of one collection.
 
     ``path``: that of the collection, also in links; ``plural``: the name of a list in bodies. ``key``: the column of
     ``model`` that identifies a resource in paths and markers, with characters that neither JSON nor a URL escapes.

@@ -18,7 +18,7 @@ from baremetal_sched.baremetal.api.versions import HEADER
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.route import View
 
-#: A controller that Ironic has below all nodes, and what follows it; not what is refused wherever it is.
+#: A controller that Ironic has below all nodes, and the rest of the path; not parts that are refused anywhere.
 _BELOW_NODES = re.compile(
     r"(?!.*/target_raid_config)/v1/nodes/<ident>/(maintenance|vendor_passthru|states(?:/\w+)?|management/\w+)(/(?:\w+|<\w+>))?"
 )

@@ -40,7 +40,7 @@ def _facts(caller: Caller) -> Target:
 
 
 def service_project(settings: Settings) -> Target:
-    """Return the project whose services have more permissions, as rules know it; nothing without such a project."""
+    """Return the project whose services have more permissions, as rules know it; nothing if there is none."""
     name = settings.rbac_service_project_name if settings.rbac_service_role_elevated_access else None
     return {} if name is None else {"config.service_project_name": name}
 
@@ -109,7 +109,7 @@ class BaremetalCall(Call):
         return Visibility(project)
 
     def access(self, rule: str) -> Access:
-        """What the caller may know of, and do by ``rule`` to nodes."""
+        """The nodes that the caller may see, and may change by ``rule``."""
         if self.caller.unrestricted:
             return UNRESTRICTED
 
@@ -263,7 +263,7 @@ class BaremetalCall(Call):
             raise
 
     def node_uuid(self, reader: Reader, ident: str) -> str:
-        """Return the same for a caller that looks the node up next: what is a UUID already is not looked up twice."""
+        """Return the same for a caller that looks the node up next: a UUID is not looked up twice."""
         canonical = canonical_uuid(ident)
         return canonical if canonical and not self.stripped_json else self.existing_node_uuid(reader, ident)
 

@@ -1,8 +1,8 @@
 """Errors in the format of the bare metal API.
 
-The body is ``{"error_message": "<JSON as a string>"}``. Inside is, for what a view raised, shape A: ``faultcode``,
-``faultstring``, ``debuginfo``; for what routing raised, shape B: ``code``, ``title``, ``description``. What is wrong
-with the body as such comes without the envelope.
+The body is ``{"error_message": "<JSON as a string>"}``. Errors of views have shape A inside: ``faultcode``,
+``faultstring``, ``debuginfo``. Errors of routing have shape B: ``code``, ``title``, ``description``. Errors of an
+unreadable body have no envelope.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ class CollectionTooNew(NotFoundError):
 
 
 class ResourceNotFound(NotFoundError):
-    """What is asked for is not there, or not for this client; more is not said. Shape A."""
+    """The resource does not exist, or this client may not see it; the error does not say which. Shape A."""
 
     template = "Resource could not be found."
 
@@ -47,7 +47,7 @@ class MethodRefused(HttpError):
 
 
 class RoutingError(HttpError):
-    """What Ironic finds while it looks for the controller: shape B."""
+    """An error that Ironic finds while it looks for the controller: shape B."""
 
     def __init__(self, status: int, description: str = "") -> None:
         super().__init__(message=description)

@@ -72,8 +72,8 @@ class WaitingApi(Api):
     def run(self, call: Call, transaction: Callable[[], Response]) -> Response:
         """Run the transaction of a view until it needs no more answers of drivers.
 
-        Raises NodeChanged if a node is never as it was when its driver was asked, NodeLocked if one stays locked, and
-        what ``DriverClient.call`` raises.
+        Raises NodeChanged if a node has always changed since its driver was called, NodeLocked if one stays locked, and
+        the errors of ``DriverClient.call``.
         """
         if call.route is not None and call.route.transaction == "select":
             return transaction()  # it only selects columns, and so neither asks a driver nor meets a lock
@@ -93,7 +93,7 @@ class WaitingApi(Api):
 
         result = self._run(call, attempt)
         if isinstance(result, tuple):
-            # What the driver raised is the answer, whatever it is: nothing of this is done again.
+            # The driver's error is the answer, of any kind: nothing of this is done again.
             then, reply = result
             response: Response = then(reply.get())
             return response

@@ -1,5 +1,4 @@
-"""Conductors: which are alive, which of them owns which node, and what they are asked to do (work, and calls of
-drivers).
+"""Conductors: which are alive, which of them owns which node, and their tasks (work, and calls of drivers).
 
 May import no other room.
 """

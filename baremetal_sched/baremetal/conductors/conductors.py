@@ -185,7 +185,7 @@ def sign_off(session: Session, hostname: str, last: float | None = None) -> None
 
 
 def columns(timeout: float) -> list[Any]:
-    """What a list of conductors selects: id, hostname, conductor_group, created_at, heartbeat_at, alive."""
+    """The columns of a list of conductors: id, hostname, conductor_group, created_at, heartbeat_at, alive."""
     return [
         Conductor.id,
         Conductor.hostname,

@@ -65,7 +65,7 @@ class DriverQuestion:
 
 
 class Unanswered(Exception):
-    """The transaction cannot go on until a driver has been called, by the code that runs the transaction."""
+    """The transaction cannot continue until the code that runs it has called a driver."""
 
     def __init__(self, question: DriverQuestion) -> None:
         self.question = question

@@ -1,4 +1,4 @@
-"""What conductors say about the hardware types that they serve, so that the API needs no driver to answer."""
+"""Facts that conductors record about the hardware types that they serve, so that the API needs no driver."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,13 +14,13 @@ from baremetal_sched.machines.interface_types import Offer
 
 
 class DriverFacts(NamedTuple):
-    """What one conductor says about a hardware type."""
+    """The facts that one conductor records about a hardware type."""
 
     offers: Mapping[str, Offer]
     facts: Mapping[str, Any]
 
     def logical_disk_properties(self) -> dict[str, str]:
-        """What can be said about a logical disk, with a description each, by the first RAID interface that has any."""
+        """The properties of a logical disk, each with a description, from the first RAID interface that has any."""
         known = self.facts["interfaces"]["raid"]
         found = (known[name]["logical_disk_properties"] for name in self.offers["raid"].supported)
         return next(filter(None, found), {})
@@ -46,7 +46,7 @@ def offers(session: Session, hardware_type: str, group: str, membership: Members
 
 
 def interface_facts(session: Session, node: Node, interface_type: str, membership: Membership) -> Mapping[str, Any]:
-    """What is known of the node's interface of this type; nothing, if no conductor of its group has it.
+    """The known facts about the node's interface of this type; nothing, if no conductor of its group has it.
 
     Raises NoConductors or NoValidHost if none serves the node.
     """
@@ -68,7 +68,7 @@ def interface_facts(session: Session, node: Node, interface_type: str, membershi
 
 
 def find(session: Session, hardware_type: str, timeout: float) -> DriverFacts | None:
-    """What the first live conductor that serves the hardware type says about it; None if no conductor says anything."""
+    """The facts from the first live conductor that serves the hardware type; None if there are none."""
     row = session.execute(
         select(ConductorHardwareType.offers, ConductorHardwareType.facts)
         .join(Conductor, Conductor.id == ConductorHardwareType.conductor_id)

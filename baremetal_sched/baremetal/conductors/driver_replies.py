@@ -1,4 +1,4 @@
-"""What a driver said, or how it failed, as a conductor writes it down for the request that waits."""
+"""The reply of a driver, or its failure, as a conductor writes it down for the request that waits."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

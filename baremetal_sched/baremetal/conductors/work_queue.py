@@ -29,7 +29,7 @@ SUBORDINATE = "led"
 #: The kind of work that is a driver call for which a request waits: see ``driver_calls``.
 CALL = "call"
 
-#: The kind of work whose machine is busy with a step by itself: its driver is asked for the progress.
+#: The kind of work whose machine is busy with a step by itself, while a conductor asks its driver for the progress.
 POLL = "poll"
 
 #: SQL condition: the work has not begun, or it is polled, which any conductor can do.

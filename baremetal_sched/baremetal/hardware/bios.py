@@ -28,7 +28,7 @@ SETTING_FIELDS = Fields(
     ),
 )
 
-#: What a list shows unless all is asked for.
+#: The fields of a list, unless the request asks for all.
 LIST_DEFAULT = ("name", "value")
 
 
@@ -49,7 +49,7 @@ def find(session: Session, node: Node, name: str) -> BiosSetting:
 def keep_settings(session: Session, node: Node, values: Mapping[str, BiosValue | str | None]) -> None:
     """Replace the BIOS settings of ``node`` (its row locked).
 
-    What is known about the possible values of a setting is kept if only a value is given.
+    The known possible values of a setting are kept if only a value is given.
     """
     known = {setting.name: setting for setting in settings(session, node)}
     for name, value in values.items():

@@ -82,7 +82,7 @@ def attach_media(session: Session, node: Node, membership: Membership, device_ty
 
 
 def detach_media(session: Session, node: Node, membership: Membership, device_types: Collection[str]) -> None:
-    """Have what is in these devices of the node (its row locked) ejected, or in all of them; if that fails,
+    """Have the media in these devices of the node (its row locked) ejected, or in all devices; if that fails,
     ``last_error`` says so."""
     failure = f"Could not detach device(s) {', '.join(device_types) or 'of any type'} from node {node.uuid}"
     driver_calls.request_work(

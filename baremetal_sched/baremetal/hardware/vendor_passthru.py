@@ -26,8 +26,8 @@ def call(
 ) -> None:
     """Call a method of the node (its row locked): later, if it is asynchronous; else ``then`` makes the response.
 
-    Raises Unanswered, NoValidHost, NoConductors, NodeLocked, and what the driver raises: InvalidValue if there is no
-    such method, or if it does not take this.
+    Raises Unanswered, NoValidHost, NoConductors, NodeLocked, and the driver's errors: InvalidValue if the method does
+    not exist, or does not take these arguments.
     """
     asked = {"method": method, "arguments": dict(arguments)}
     checked = {**asked, "http_method": http_method}

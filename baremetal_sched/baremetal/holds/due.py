@@ -1,7 +1,7 @@
-"""What is due: holds that begin or end at a planned time, or when their node rests.
+"""Due holds: they begin or end at a planned time, or when their node rests.
 
-Claims are refused from the start of a hold on by the claim's own statement (``nodes.closes_at``). The flag, the
-provider and the history follow here. What was due while nobody looked is done late, and in order.
+From the start of a hold the claim's own statement refuses claims (``nodes.closes_at``). The flag, the provider and the
+history follow here. Holds that were due while no conductor looked begin or end late, and in order.
 """
 
 from collections.abc import Sequence
@@ -68,8 +68,8 @@ def due_nodes(session: Session) -> list[DueNode]:
 
 
 def settle_due(session: Session, node_id: int, settings: Settings, conductor: str | None = None) -> bool:
-    """Begin and end what is due of a node; return whether there was something. ``conductor`` is the host name of the
-    one that does it."""
+    """Begin and end the due holds of a node; return whether there were any. ``conductor`` is the host name of the
+    caller."""
     node = session.scalars(select(Node).where(Node.id == node_id).with_for_update()).first()
     if node is None:
         return False
@@ -92,7 +92,7 @@ _IN_VAIN = "has ended before it could begin"
 
 
 def _events(session: Session, node: Node, found: Sequence[Hold], now: float) -> list[tuple[float, bool, Hold, str]]:
-    """Return what is due, the earliest first; what ends at a moment goes before what begins then."""
+    """Return the due events, the earliest first; ends at a moment come before starts at that moment."""
     events = [(rules.end_of(hold), False, hold, "end") for hold in found if rules.end_of(hold) <= now]
     waiting = [hold for hold in found if not rules.is_active(hold) and rules.start_of(hold) <= now]
     events += [(rules.start_of(hold), True, hold, "begin") for hold in waiting if _may_begin(session, node, hold, now)]

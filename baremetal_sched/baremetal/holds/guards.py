@@ -1,4 +1,4 @@
-"""What the holds of a node allow and refuse, for who reads them: nothing is changed or locked."""
+"""Questions about the holds of a node: what they allow and refuse. Nothing is changed or locked."""
 
 from collections.abc import Sequence
 
@@ -59,8 +59,8 @@ def is_kept_free(session: Session, node: Node) -> bool:
 
 
 def rests(session: Session, node: Node) -> bool:
-    """Return whether nothing goes on at ``node`` and it is nobody's: no conductor and no agent works on it, it has no
-    instance, and no consumer has claimed it. From then on no claim succeeds before the transaction ends."""
+    """Return whether ``node`` rests: no conductor and no agent works on it, it has no instance, and no consumer has
+    claimed it. From then on no claim succeeds before the transaction ends."""
     if node.reservation is not None or node.provision_state in BUSY_STATES or node.instance_uuid is not None:
         return False
     projected.lock(session, node.uuid)

@@ -43,8 +43,8 @@ def follow_flags(session: Session, after: int = 0) -> int | None:
 
 
 def audit(session: Session) -> Iterator[str]:
-    """Yield what is wrong with holds and what nodes derive from them, one line each. Holds may begin and end as late as
-    sweeps take."""
+    """Yield the errors in holds and in the columns of nodes that derive from them, one line each. Holds may begin and
+    end as late as a sweep takes."""
     columns = (Node.uuid, Node.maintenance, Node.maintenance_reason, Node.fault, Node.closes_at)
     has_holds = exists().where(_OF_NODE)
     nodes = session.execute(
@@ -67,7 +67,7 @@ def audit(session: Session) -> Iterator[str]:
 
 
 def _overdue(session: Session) -> Iterator[str]:
-    """Look for holds that should have begun or ended long ago. Those that wait for their node do not count."""
+    """Look for holds that should have begun or ended long ago, except holds that wait for their node."""
     before = holds.now(session) - LAG
     waits = or_(Hold.drain, and_(Hold.type == rules.LOCKOUT, Node.reservation.is_not(None)))
     late = and_(Hold.begun_at.is_(None), func.coalesce(Hold.starts_at, Hold.asserted_at) < before, ~waits)

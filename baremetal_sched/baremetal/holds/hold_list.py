@@ -23,7 +23,7 @@ _SHOWN = select(Hold, Node.uuid, Node.name, Node.owner, Node.lessee).join(Node, 
 
 @dataclass(frozen=True)
 class HoldFilters:
-    """Which holds are listed: ``since`` and ``until`` leave those that share a moment with the time between them."""
+    """The filters of a list of holds: ``since`` and ``until`` leave holds that overlap the time between them."""
 
     type: str | None = None
     active: bool | None = None
@@ -60,8 +60,8 @@ def select_holds(session: Session, filters: HoldFilters, page: Page, visible: Vi
 
 
 def by_time(session: Session, visible: Visibility, most: int) -> list[ShownHold]:
-    """Return the first holds of visible nodes, at most ``most``: those that have begun, and then those to come, each by
-    the time of their start.
+    """Return the first holds of visible nodes, at most ``most``: first active, then planned ones, each by the time of
+    their start.
 
     SELECT h.*, n.uuid, n.name, n.owner, n.lessee FROM holds h JOIN nodes n ON n.id = h.node_id WHERE …
     ORDER BY h.begun_at IS NULL, coalesce(h.starts_at, h.asserted_at), h.id LIMIT …

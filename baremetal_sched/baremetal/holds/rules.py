@@ -61,8 +61,8 @@ def scope_of(project: str | None, owner: str | None, lessee: str | None, *, has_
 def refusal(actor: Actor, hold: Hold) -> str | None:
     """Return why ``actor`` must not release ``hold``; None if it may.
 
-    Policy is asked first. Then it takes a scope that outranks the hold's, or the same with the same project; in the
-    system's any will do. What is built in needs the policy only.
+    The policy comes first. Then ``actor`` needs a scope above the hold's, or the same scope and the same project; in
+    the system's scope any project will do. The built-in types need only the policy.
     """
     named = f"Cannot release maintenance entry {hold.uuid} (type {hold.type}, scope {hold.scope}"
     if actor.refuses(hold):
@@ -78,7 +78,7 @@ def refusal(actor: Actor, hold: Hold) -> str | None:
 
 def is_masked(hold: Hold, scope: str, project: str) -> bool:
     """Return whether who asserted ``hold`` is hidden from a caller with this ``scope`` and ``project``: from a lower
-    scope, and from another project in the same, such as the next lessee."""
+    scope, and from another project in the same scope, for example the next lessee."""
     is_others = scope != SYSTEM and hold.scope == scope and hold.asserted_by_project != project
     return is_others or outranks(hold.scope, scope)
 
@@ -97,7 +97,7 @@ def active(holds: Iterable[Hold]) -> list[Hold]:
 
 
 def is_plain(holds: Iterable[Hold]) -> bool:
-    """Return whether the active ones are only those that Ironic has without entries: its flag and its faults."""
+    """Return whether all active holds are of the types that Ironic has without entries: its flag and its faults."""
     return all(hold.type in BUILT_IN for hold in active(holds))
 
 
@@ -142,7 +142,7 @@ def overlap(one: Hold, other: Hold) -> bool:
 
 
 def same_source(one: Hold, other: Hold) -> bool:
-    """Return whether two holds have the same type, scope and project: at any time there may be one such."""
+    """Return whether two holds have the same type, scope and project: only one of these may exist at any time."""
     return (one.type, one.scope, one.asserted_by_project) == (other.type, other.scope, other.asserted_by_project)
 
 

@@ -56,7 +56,7 @@ _KEPT = ("agent_version", "agent_verify_ca", "agent_status", "agent_status_messa
 
 @dataclass(frozen=True)
 class Heartbeat:
-    """What an agent reports about itself. ``callback_url`` is its own URL, empty if it has none."""
+    """An agent's report about itself. ``callback_url`` is its own URL, empty if it has none."""
 
     callback_url: str
     agent_token: str | None = None
@@ -81,7 +81,7 @@ def logged(event: str, node: str | None, addresses: Collection[str] = ()) -> Ite
 def look_up(session: Session, node_uuid: str | None, addresses: Collection[str], settings: Settings) -> Node:
     """Return the node whose UUID or port addresses the agent knows, with its row locked.
 
-    Raises AgentNotKnown, without a reason, if no such node exists or if no agent can be running on it.
+    Raises AgentNotKnown, without a reason, if there is no node of this kind or if no agent can be running on it.
     """
     ids = _ids(session, Node.uuid == node_uuid) if node_uuid else _ids_by_ports(session, addresses)
     node = _only(session, ids)
@@ -213,7 +213,7 @@ def beat(session: Session, node: Node, heartbeat: Heartbeat, membership: Members
 
 
 def _check(node: Node, heartbeat: Heartbeat, settings: Settings) -> None:
-    """Raise InvalidValue unless the heartbeat is complete and consistent with what is known about the agent."""
+    """Raise InvalidValue unless the heartbeat is complete and consistent with the known facts about the agent."""
     url = heartbeat.callback_url
     if url:
         _check_address(url, settings)

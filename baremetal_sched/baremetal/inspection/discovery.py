@@ -61,7 +61,7 @@ def _create(session: Session, uuid: str, membership: Membership, settings: Setti
 
 
 def examine(session: Session, node: Node, membership: Membership, found: Mapping[str, Mapping[str, Any]]) -> None:
-    """Request work of the conductor of such a node on what was ``found``: ``inventory`` and ``plugin_data``.
+    """Request work from the conductor of the node on the data that was ``found``: ``inventory`` and ``plugin_data``.
 
     Raises NodeLocked, NoValidHost, NoConductors.
     """

@@ -53,7 +53,7 @@ _NOOP = "noop"
 
 
 def missing(ident: str) -> PortgroupNotFound:
-    """The error that says that there is no such portgroup."""
+    """The error of a portgroup that does not exist."""
     return PortgroupNotFound(portgroup=ident)
 
 

@@ -53,7 +53,7 @@ _KEYS = (Port.address, Port.name, Port.uuid)
 
 
 def missing(ident: str) -> PortNotFound:
-    """The error that says that there is no such port."""
+    """The error of a port that does not exist."""
     return PortNotFound(port=ident)
 
 
@@ -132,7 +132,7 @@ def update(
 
 def set_fields(session: Session, port: Port, node: Node, values: Mapping[str, Any]) -> None:
     """Set fields, null to their default, on a port of ``node``, which is reserved for the caller. The fields that say
-    to whom the port belongs are excluded.
+    which node and portgroup the port belongs to are excluded.
 
     Raises InvalidValue, AlreadyExists, PortgroupRefused.
     """

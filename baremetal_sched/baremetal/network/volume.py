@@ -1,6 +1,6 @@
 """Remote volumes of nodes: connectors, by which storage knows a node, and targets, the volumes that it uses.
 
-Both are kept in the same way; a ``Kind`` says what is different.
+Both are kept in the same way; a ``Kind`` has the differences.
 """
 
 from collections.abc import Callable, Mapping

@@ -28,7 +28,7 @@ LIST_DEFAULT = ("uuid", "description")
 
 
 def missing(uuid: str) -> ChassisNotFound:
-    """The error that says that there is no such chassis."""
+    """The error of a chassis that does not exist."""
     return ChassisNotFound(chassis=uuid)
 
 

@@ -67,7 +67,7 @@ def _find(session: Session, ident: str, visible: Visibility, *, for_update: bool
 def _query(*, by_uuid: bool, for_update: bool) -> Query:
     """SELECT … FROM nodes WHERE uuid = :ident, or name = :ident (FOR UPDATE).
 
-    Cached, because creating such a statement takes longer than running it.
+    Cached, because creating the statement takes longer than running it.
     """
     query = select(Node).where((Node.uuid if by_uuid else Node.name) == bindparam("ident"))
     return query.with_for_update(of=Node) if for_update else query
@@ -138,7 +138,8 @@ def find_part_to_change(
     membership: Membership,
     access: Access = UNRESTRICTED,
 ) -> tuple[Part, Node]:
-    """Return the row of ``model`` that ``ident`` names, such as a port, and the node that it belongs to, for a change.
+    """Return the row of ``model`` that ``ident`` names (for example a port), and the node that it belongs to, for a
+    change.
 
     Raises what ``missing`` makes, NotAllowed without ``access`` to the node, and like ``find_to_change_by``.
     """
@@ -283,7 +284,7 @@ def find_parent(session: Session, ident: str | None, owner: str | None, visible:
 
 
 def interfaces(driver: str, chosen: Mapping[str, Any], offers: Mapping[str, Offer]) -> dict[str, str]:
-    """All interfaces of a node with ``driver``: the chosen ones, and the defaults of what is offered.
+    """All interfaces of a node with ``driver``: the chosen ones, and defaults for the others.
 
     Raises InvalidValue if one of the chosen does not exist or does not suit the hardware type.
     """

@@ -16,7 +16,7 @@ def _content(text: str) -> str:
     return json.dumps({"content": text})
 
 
-#: What is shown instead of a field, in the words that Ironic has for it. An object is written as JSON.
+#: Texts that are shown instead of a field, in Ironic's words. An object is written as JSON.
 REPLACEMENTS = {
     "last_error": "** Value Redacted - Requires baremetal:node:get:last_error permission. **",
     "reservation": "** Redacted - requires baremetal:node:get:reservation permission. **",

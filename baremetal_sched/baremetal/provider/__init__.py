@@ -1,4 +1,4 @@
-"""A node as a resource provider: when it is available, what placement is told, and the checks that both agree.
+"""A node as a resource provider: when it is available, how placement shows it, and the checks that both agree.
 
 May import ``conductors``.
 """

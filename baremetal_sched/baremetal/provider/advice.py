@@ -1,4 +1,4 @@
-"""What an operator can do about a machine that is not offered: only what the service accepts in the node's state."""
+"""Remedies for a machine that is not offered: only actions that the service accepts in the node's state."""
 
 from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.state_machine import HELD, TRANSIENT, WAITING

@@ -1,5 +1,5 @@
 """Whether a machine may be offered: a table of conditions, each in Python and in SQL; and why a machine is not free, as
-one word in SQL, and when those that are held come back.
+one word in SQL, and when held machines come back.
 
 The projection, the reconciliation, allocations, the audit and explanations derive from this table. It is the rule of
 Nova's bare metal driver and of Ironic's allocations.
@@ -39,9 +39,9 @@ from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
 class AvailabilityCondition:
     """A condition on one column of a node.
 
-    ``accepts`` takes a value of ``column``; ``clause`` says the same in SQL, and is never NULL. ``reason`` says what is
-    wrong if it does not hold (``{value}`` is that of the column), ``remedy`` what an operator can do about a node that
-    does not meet it, and ``failure`` what is said of one such node, and of several.
+    ``accepts`` takes a value of ``column``; ``clause`` says the same in SQL, and is never NULL. ``reason`` explains a
+    node that does not meet it (``{value}`` is that of the column), ``remedy`` says what an operator can do about the
+    node, and ``failure`` has the words for one node that does not meet it, and for several.
     """
 
     label: str

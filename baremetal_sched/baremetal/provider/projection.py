@@ -47,7 +47,7 @@ def resource_class_of(name: str) -> str:
 
 
 def inventory_of(node: Node) -> projected.SingleUnit | None:
-    """Return the inventory of the node's provider: one of its resource class, or none if placement has no such
+    """Return the inventory of the node's provider: one of its resource class, or none if placement does not have the
     class."""
     if not node.resource_class:
         return None
@@ -129,7 +129,7 @@ _PREFIX = "CUSTOM_"
 
 
 def class_warning(resource_class: str | None) -> str | None:
-    """Return what is surprising about a node's resource class, None if nothing is. Plain ASCII, without quotes."""
+    """Return a warning about a node's resource class, None if there is none. Plain ASCII, without quotes."""
     if resource_class is None or not resource_class.upper().startswith(_PREFIX):
         return None
     name = resource_class_of(resource_class)

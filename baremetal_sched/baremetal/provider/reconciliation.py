@@ -27,7 +27,7 @@ EVENT_TYPE = "reconciliation"
 def drifted(session: Session, node: Node | None = None) -> ColumnElement[bool]:
     """SQL condition: the node's provider differs from the result of ``projection.project``.
 
-    ``node``: the only one that is asked about; None for any.
+    ``node``: the only one to look at; None for any.
 
     NOT EXISTS (the provider, a root with the marks of the node) OR its class is wanted AND NOT EXISTS (an inventory of
     it, as it should be) OR EXISTS (an inventory of another, unless it is claimed and withheld) OR EXISTS (a trait of

@@ -1,4 +1,4 @@
-"""How work on a node ends, and what is recorded: on success, on failure, and at a time-out."""
+"""How work on a node ends, and how that is recorded: on success, on failure, and at a time-out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

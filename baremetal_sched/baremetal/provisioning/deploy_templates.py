@@ -30,7 +30,7 @@ _KEYS = (DeployTemplate.name, DeployTemplate.uuid)
 
 
 def missing(ident: str) -> DeployTemplateNotFound:
-    """The error that says that there is no such template."""
+    """The error of a template that does not exist."""
     return DeployTemplateNotFound(template=ident)
 
 

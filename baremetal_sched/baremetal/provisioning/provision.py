@@ -63,7 +63,7 @@ class Order:
 
 @dataclass(frozen=True)
 class _Asked:
-    """An order for a node, with what is needed to check it."""
+    """An order for a node, with everything that its check needs."""
 
     session: Session
     node: Node
@@ -161,7 +161,7 @@ def resume(
     work_queue.request(session, node, owner, RESUME, found or {})
 
 
-#: By waiting or held state: what is aborted, and the column with the current step.
+#: By waiting or held state: the operation that is aborted, and the column with the current step.
 _ABORTED: Mapping[str, tuple[str, str | None]] = {
     states.CLEANWAIT: ("cleaning", "clean_step"),
     states.CLEANHOLD: ("cleaning", "clean_step"),

@@ -39,7 +39,7 @@ _KEYS = (Runbook.name, Runbook.uuid)
 
 
 def missing(ident: str) -> RunbookNotFound:
-    """The error that says that there is no such runbook."""
+    """The error of a runbook that does not exist."""
     return RunbookNotFound(runbook=ident)
 
 

@@ -1,1 +1,1 @@
-"""What clients may send: one module per resource. Unknown keys are refused."""
+"""Schemas of documents that clients send: one module per resource. Unknown keys are refused."""

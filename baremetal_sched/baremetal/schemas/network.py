@@ -66,7 +66,7 @@ EVENTS_POSTED = _Events()
 
 
 class _Portgroup(StrictSchema):
-    """What a client may say of a portgroup, new or not."""
+    """The fields of a portgroup that a client may set, on creation or later."""
 
     node_uuid = Uuid(required=True)
     name = LogicalName(allow_none=True)
@@ -139,7 +139,7 @@ def link_complaint(link: Mapping[str, Any]) -> str | None:
 
 
 class _Port(StrictSchema):
-    """What a client may say of a port, new or not."""
+    """The fields of a port that a client may set, on creation or later."""
 
     address = MacAddress(required=True)
     extra = JsonObject()

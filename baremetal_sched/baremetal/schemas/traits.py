@@ -30,7 +30,7 @@ def is_trait(name: str) -> bool:
 
 
 def complaint(name: str) -> str:
-    """Return what is said of ``name``, which is not a trait: it proposes traits that may have been meant.
+    """Return a complaint about ``name``, which is not a trait; it proposes traits that may have been meant.
 
     Test suites of released clients look for "does not match".
     """
@@ -58,7 +58,7 @@ def proposals(name: str) -> list[str]:
 
 
 def check_trait(name: Any, argument: str) -> str:
-    """``name`` if it is a trait; else raises InvalidValue saying what is wrong with it."""
+    """``name`` if it is a trait; else raises InvalidValue with the reason."""
     wrong = complaint_about(name)
     if wrong is not None:
         raise _refused(argument, wrong)
@@ -67,7 +67,7 @@ def check_trait(name: Any, argument: str) -> str:
 
 
 def complaint_about(name: Any) -> str | None:
-    """What keeps ``name`` from being a trait; None if nothing does."""
+    """The reason why ``name`` is not a trait; None if it is one."""
     if not isinstance(name, str):
         return f"{name!r} is not of type 'string'"
     if not name:

@@ -65,7 +65,7 @@ class Service:
 
     folder: Path
     port: int = 0
-    #: Is told, every ten seconds, what is waited for.
+    #: Is called every ten seconds with the event that the service waits for.
     say: Callable[[str], None] = print
     url: str = ""
     processes: list[Process] = field(default_factory=list)
@@ -151,7 +151,7 @@ class Service:
 def running(port: int = 0, say: Callable[[str], None] = print) -> Iterator[Service]:
     """Yield the service, to be started with ``start``; on exit, stop it and remove its folder.
 
-    ``say`` prints what is waited for.
+    ``say`` prints the event that it waits for.
 
     The processes stay in this process group, so that signals to the whole group (Ctrl-C, ``timeout``) reach them,
     too.

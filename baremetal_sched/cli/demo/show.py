@@ -23,7 +23,7 @@ class Show:
         self.wrong = 0
 
     def opening(self, text: str) -> None:
-        """Print what is going to happen."""
+        """Announce the next steps."""
         self._console.print(Panel(Text(text), title="baremetal-sched demo", border_style="cyan"))
 
     def started(self, url: str, seconds: float) -> None:

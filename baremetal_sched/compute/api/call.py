@@ -38,7 +38,7 @@ class ComputeCall(Call):
     server_password: str | None = None
     hashed_password: str | None = None
 
-    #: The rule of the action that is asked for, if it is one.
+    #: The rule of the requested action, if it is one.
     action_rule: str | None = None
 
     @property
@@ -84,7 +84,7 @@ class ComputeCall(Call):
         return ImageRequester(self.project_id, is_admin=self.is_admin)
 
     def require_for(self, project_id: str) -> None:
-        """Raise NotAllowed unless the caller may do what is requested with a resource of a project.
+        """Raise NotAllowed unless the caller may do the requested action with a resource of a project.
 
         The project's own rights are checked before.
         """
@@ -103,7 +103,7 @@ class ComputeCall(Call):
         return project_id
 
     def acting_as(self, user_id: str | None, policy: str) -> str:
-        """Return the user that a request is about: the caller, or the one whom it names.
+        """Return the user that a request is about: the caller, or the named one.
 
         Raises NotAllowed if the caller names another user, and ``policy`` does not let it.
         """
@@ -154,7 +154,7 @@ class NotImplementedHere(HttpError):
     status = 501
 
 
-#: What projects are told of errors whose own words may name nodes and conductors.
+#: Messages for projects, instead of errors whose own words may name nodes and conductors.
 _OF_MACHINES: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...] = (
     ((NodeLocked, ParentLocked, ChildLocked), "its machine is being worked on. Try again when that is done."),
     (NodeInMaintenance, "its machine is in maintenance."),
@@ -177,7 +177,7 @@ def is_of_machine(error: Exception) -> bool:
 
 
 def without_machine(error: Exception) -> str:
-    """Return what projects are told of an error for which ``is_of_machine`` is true."""
+    """Return the message for projects about an error for which ``is_of_machine`` is true."""
     if isinstance(error, MachineRefuses):
         reason = _of_machine(error.__cause__ or error)
         return str(MachineRefuses(**{**error.details, "reason": reason}))

@@ -1,4 +1,4 @@
-"""The rules of the compute API: Nova's names, checks, scopes and former checks, for what is served here.
+"""The rules of the compute API: Nova's names, checks, scopes and former checks, for the routes that are served here.
 
 ``ROUTES_OF_ALL``, ``IMAGES`` and ``ANY_ACTION`` are not Nova's, which asks for nothing there.
 """
@@ -27,7 +27,7 @@ _REASON = "Rules with the roles reader and member, of one project, have replaced
 
 
 class _Former(NamedTuple):
-    """What a rule was called, and what it checked."""
+    """The former name of a rule, and its former check."""
 
     name: str
     check: str

@@ -1,4 +1,4 @@
-"""/servers/{server_id}/action: what is asked of a server by the name of an action"""
+"""/servers/{server_id}/action: requests to a server by the name of an action"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -150,7 +150,7 @@ def _rebuild(call: ComputeCall, session: Session, server_id: str, asked: Any) ->
 
 
 def _of_rebuild(call: ComputeCall, row: Any, password: str) -> dict[str, Any]:
-    """What the answer to a rebuild has besides."""
+    """Fields that only the answer to a rebuild has."""
     document: dict[str, Any] = {"adminPass": password}
     if call.version >= forms.KEY_AT_REBUILD_SINCE:
         document["key_name"] = server_view.key_name(row)

@@ -96,7 +96,7 @@ def filters_of(call: ComputeCall, reader: Reader, query: Query, operation: str) 
     if any(query.has(name) for name in _OF_ADMINISTRATORS):
         call.require(name_of("servers", "allow_all_filters"))
     if _is_set(query, "deleted") or _is_set(query, "soft_deleted"):
-        filters.clauses.append(~true())  # what is deleted is gone
+        filters.clauses.append(~true())  # deleted servers are gone
     filters.clauses += [column == value for name, column in _EQUAL.items() if (value := query.text(name)) is not None]
     filters.clauses += [
         part_of(name, column, compact_ipv6(value) if name == "access_ip_v6" else value)

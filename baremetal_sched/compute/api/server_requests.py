@@ -128,7 +128,8 @@ def _ipv6(address: str | None) -> str | None:
 
 
 def _with_disk(call: ComputeCall, flavor: dict[str, Any]) -> dict[str, Any]:
-    """``flavor``. Raises FlavorWithoutDisk if it has no disk, and the caller may not boot servers of such flavors."""
+    """``flavor``. Raises FlavorWithoutDisk if it has no disk, and the caller may not boot servers of flavors without
+    one."""
     if flavor["disk"] == 0 and not call.allows(name_of("servers", "create:zero_disk_flavor")):
         raise FlavorWithoutDisk
     return flavor

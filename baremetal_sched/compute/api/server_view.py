@@ -38,7 +38,7 @@ _HOST_STATUSES = ("", _UP, _UNKNOWN)
 class Viewer:
     """The facts that all servers of an answer share: the caller, what the caller sees, and the live conductors.
 
-    ``project_id``: the project of the only server, about which rules are asked; None: the servers are a list.
+    ``project_id``: the project of the only server, for which rules are checked; None: the servers are a list.
     """
 
     def __init__(self, call: ComputeCall, membership: Membership, project_id: str | None = None) -> None:

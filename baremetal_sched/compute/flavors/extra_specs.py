@@ -201,7 +201,7 @@ def build_checked(
     """Return the request of this flavor and the properties of this image.
 
     Raises InvalidExtraSpec, InvalidImageProperty, TraitConflict, and NothingRequested if the flavor asks for nothing,
-    or for resources in groups with a suffix only, while there are traits that belong to no such group.
+    or only for resources in groups with a suffix, while there are traits outside these groups.
     """
     check(flavor.extra_specs)
     properties_of_images.check_bootable(properties)

@@ -1,7 +1,7 @@
 """Flavor and image as a request to placement, exactly as Nova builds it.
 
-This module is pure and lenient: like Nova's scheduler it ignores what it does not understand. What may be asked for at
-all is decided in front of it, by ``extra_specs`` and ``image_properties``.
+This module is pure and lenient: like Nova's scheduler it ignores what it does not understand. ``extra_specs`` and
+``image_properties`` decide before which requests are allowed at all.
 
 1. Extra specs ``resources[S]:CLASS=N`` and ``trait[S]:NAME=required|forbidden`` make groups by suffix S.
 2. ``trait:NAME=required`` of the image joins the group without a suffix; so do those of ``pinning`` and ``devices``.
@@ -21,7 +21,7 @@ import os_resource_classes as orc
 
 @dataclass
 class Conditions:
-    """What is asked for: amounts by class, traits required and traits forbidden."""
+    """A group of a request: amounts by class, required traits and forbidden traits."""
 
     resources: dict[str, int] = field(default_factory=dict)
     required: set[str] = field(default_factory=set)
@@ -72,7 +72,7 @@ _MIB_PER_GIB = 1024
 
 @dataclass(frozen=True)
 class FlavorSpec:
-    """What scheduling must know of a flavor. Memory and swap are in MiB, disks in GiB."""
+    """The part of a flavor that matters to scheduling. Memory and swap are in MiB, disks in GiB."""
 
     vcpus: int
     memory_mb: int
@@ -89,7 +89,7 @@ class FlavorSpec:
 
 @dataclass
 class ResourceGroup:
-    """All that is asked for under one suffix; only the group without one may name a tree and aggregates."""
+    """Everything that is requested under one suffix; only the group without one may name a tree and aggregates."""
 
     suffix: str
     resources: dict[str, int] = field(default_factory=dict)
@@ -200,7 +200,7 @@ def parse_key(key: str) -> tuple[str, str, str] | None:
 
 
 def groups_of(extra_specs: Mapping[str, str]) -> dict[str, ResourceGroup]:
-    """Return the groups that extra specs make, by suffix, amounts of 0 included. What is malformed is left out."""
+    """Return the groups that extra specs make, by suffix, amounts of 0 included. Malformed specs are left out."""
     groups: dict[str, ResourceGroup] = {}
     for key, value in extra_specs.items():
         parsed = parse_key(key)

@@ -1,8 +1,8 @@
 """Taking over the servers, flavors and key pairs of a Nova, whose machines are enrolled here.
 
-Each of them is entered in a transaction of its own, and what is here already stays as it is: so an import can be
-interrupted and repeated. A server is taken over by the node that Nova says it is on; it claims nothing, which is left
-to ``flavor_migration``. Its node is in use from then on, so it is not offered.
+Each of them is entered in a transaction of its own, and existing rows stay as they are: so an import can be interrupted
+and repeated. A server is taken over by the node that Nova says it is on; it claims nothing, which is left to
+``flavor_migration``. Its node is in use from then on, so it is not offered.
 """
 
 from collections import Counter

@@ -1,1 +1,1 @@
-"""What clients may send, a module per resource."""
+"""Schemas of documents that clients send, a module per resource."""

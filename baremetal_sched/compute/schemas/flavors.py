@@ -1,4 +1,4 @@
-"""What clients may send about flavors, their extra specs, and who may use them."""
+"""Bodies of requests about flavors, their extra specs, and access to them."""
 
 import re
 from typing import Any

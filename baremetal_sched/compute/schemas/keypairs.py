@@ -1,4 +1,4 @@
-"""What clients may send about key pairs."""
+"""Bodies of requests about key pairs."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What clients may send about servers, by microversion.
+"""Bodies of requests about servers, by microversion.
 
 Members that no server on bare metal can have are in the forms: ``api.server_requests`` refuses them by name.
 """

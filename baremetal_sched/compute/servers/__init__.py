@@ -1,4 +1,4 @@
-"""Servers as a resource: their lists, creation and deletion, and what is done to a server that has a machine.
+"""Servers as a resource: their lists, creation and deletion, and operations on a server that has a machine.
 
 May import ``hosts`` and ``flavors``.
 """

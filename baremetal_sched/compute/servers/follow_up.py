@@ -1,6 +1,6 @@
 """Work on servers that remains when the work on their nodes has ended: conductors call it repeatedly until it is done.
 
-A deployment that failed goes on with the next machine; one that had to wait begins; a server that was deleted while its
+A deployment that failed continues with the next machine; one that waited begins; a server that was deleted while its
 node was busy is removed from it.
 """
 
@@ -122,8 +122,8 @@ def _begin_late(context: BootContext, server: Server, node: Node) -> None:
 
 
 def _try_next(context: BootContext, server: Server, failed: Node, reason: str) -> None:
-    """Give back the node ``failed``, on which the deployment failed, and go on with another machine: one that is free
-    now, or later if the server may wait."""
+    """Give back the node ``failed``, on which the deployment failed, and continue with another machine: one that is
+    free now, or later if the server may wait."""
     session = context.session
     drive = (failed.instance_info or {}).get("configdrive") or {}
     server_history.try_again(session, server, f"On node {failed.uuid}: {reason}", failed.uuid)

@@ -114,8 +114,8 @@ def unlock(session: Session, server: Server, requester: ServerRequester) -> None
 
 @dataclass(frozen=True)
 class Rebuild:
-    """What a request asks for. ``image`` is the copy that the server is to keep; ``changes`` are columns of the server
-    that change too, such as its name."""
+    """A request to rebuild. ``image`` is the copy that the server is to keep; ``changes`` are columns of the server
+    that change too, for example its name."""
 
     image: Mapping[str, Any]
     admin_password: str
@@ -124,7 +124,7 @@ class Rebuild:
 
 
 def rebuild(context: BootContext, locked: Locked, asked: Rebuild, requester: ServerRequester) -> None:
-    """Deploy an image on the server's machine. What is refused changes nothing.
+    """Deploy an image on the server's machine. A refused request changes nothing.
 
     A new image is compared with what the server holds before anything is touched: the traits that it requires must
     be those of providers in the server's own allocation. A provider of the same tree that the server does not hold does

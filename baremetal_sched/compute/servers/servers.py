@@ -35,7 +35,7 @@ MOST_AT_ONCE = 100
 
 @dataclass(frozen=True)
 class NewServers:
-    """What a request asks for. ``flavor`` and ``image`` are the copies that the servers keep (``own_copies``).
+    """A request for servers. ``flavor`` and ``image`` are the copies that the servers keep (``own_copies``).
 
     ``node`` is the UUID or the name of the node that the server must be on, ``zone`` an availability zone. ``wait``:
     for how many seconds the server may wait for a machine; None: as the settings say.

@@ -29,7 +29,7 @@ from baremetal_sched.settings import Settings
 # Members of a claim's secret: what the server's config drive is made of, or the drive of a deployment that failed.
 _PASSWORD, _DRIVE = "admin_password", "config_drive"
 
-#: A server that had a machine waits again whatever the number of those that wait.
+#: A server that had a machine waits again, however many others wait.
 _NO_LIMIT = sys.maxsize
 
 
@@ -40,7 +40,7 @@ def set_deadline(servers: Sequence[Server], asked: int | None, settings: Setting
     """Note until when the new servers, requested together, may wait for a machine.
 
     ``asked`` is the requested number of seconds; None: what the settings say, for a server that can wait. Raises
-    CannotWait if it is asked of servers that cannot wait, and what ``host_request`` raises.
+    CannotWait if the servers cannot wait, and the errors of ``host_request``.
     """
     most: int = settings.scheduling.max_wait
     if asked is None:

@@ -1,4 +1,5 @@
-"""What models share: names of constraints, options of tables on MariaDB, columns. And the row about the schema."""
+"""Parts that models share: names of constraints, options of tables on MariaDB, columns. And the row about the
+schema."""
 
 from datetime import datetime
 from typing import Any, cast

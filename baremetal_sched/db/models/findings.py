@@ -22,7 +22,7 @@ class NodeInventory(Created, Base):
 
 
 class BiosSetting(Timestamped, Base):
-    """A setting of a node's BIOS, and what is known about its allowed values."""
+    """A setting of a node's BIOS, and the known facts about its allowed values."""
 
     __tablename__ = "bios_settings"
 

@@ -1,4 +1,4 @@
-"""Holds: why a machine is not to be used, by whom, from when to when."""
+"""Holds: reasons why a machine must not be used, who asserted them, from when to when."""
 
 from typing import Any
 

@@ -14,13 +14,13 @@ _QUEUE = ("state", "resource_class", "needed_trait", "priority", "request_key", 
 
 
 class PendingClaim(HasUuid, Requested, Created, Base):
-    """A claim of the scheduling API, or what waits for a machine: an allocation or a server, by ``kind``.
+    """A claim of the scheduling API, or an allocation or a server that waits for a machine, by ``kind``.
 
     The UUID is the consumer's. ``resource_class`` is the node's own class in placement. Claims with the same
-    ``request_key`` have equal requests (``request``), and what fits one of them fits all. ``asked_at``, ``deadline``
-    and ``decided_at`` are seconds since 1970 by the clock of the database; higher priorities go first. ``secret`` is
-    what the deployment of a server needs, and is deleted when the claim does not wait any more. ``body_digest``
-    identifies the body that asked for it.
+    ``request_key`` have equal requests (``request``): a machine that fits one of them fits all. ``asked_at``,
+    ``deadline`` and ``decided_at`` are seconds since 1970 by the clock of the database; higher priorities go first.
+    ``secret`` has secrets for the deployment of a server, and is deleted when the claim does not wait any more.
+    ``body_digest`` identifies the body that asked for it.
     """
 
     __tablename__ = "pending_claims"

@@ -13,8 +13,8 @@ class ResourceProvider(HasUuid, Timestamped, Base):
     A provider that mirrors a node has a ``mirrored_class_id``: the only class that can be claimed (0: none). Its tree
     belongs to one consumer at a time. If it has children, all of the tree are ``indivisible``, and ``holder`` of the
     root is the consumer, by UUID. ``withheld`` of the root: nothing of the tree can be claimed; ``closes_at``: nothing
-    from then on, in seconds since 1970 (NULL: never). Every change of these columns, and every claim in such a tree,
-    writes the row of the root.
+    from then on, in seconds since 1970 (NULL: never). Every change of these columns, and every claim in the tree of a
+    node, writes the row of the root.
     """
 
     __tablename__ = "resource_providers"

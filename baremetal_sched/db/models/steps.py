@@ -1,4 +1,4 @@
-"""What is done with nodes by rule: deploy templates, runbooks and inspection rules."""
+"""Operations on nodes by rule: deploy templates, runbooks and inspection rules."""
 
 from typing import Any
 

@@ -22,7 +22,8 @@ _CHUNK = 2**20
 #: In characters. URLs may be signed.
 LONGEST_URL = 8192
 
-#: What an object may have, and the file that each of it becomes: those that openstacksdk makes for Ironic.
+#: The members that an object may have, each with the file that it becomes. openstacksdk makes the same files for
+#: Ironic.
 _FILES = {
     "meta_data": "meta_data.json",
     "user_data": "user_data",
@@ -38,7 +39,7 @@ def config_drive(machine: Machine, name: str | None) -> str | None:
     """Return the config drive of the instance on ``machine``, whose node has this name; None if it has none.
 
     It is a URL of the user, whose address is not checked here, or an image in gzip and base64. Raises InvalidValue,
-    which does not show what is in it. The same input becomes the same image.
+    which does not show the contents. The same input becomes the same image.
     """
     given = machine.instance_info.get("configdrive")
     if given is None or given == "":
@@ -184,7 +185,7 @@ def _number(image: memoryview, place: int) -> int:
 
 
 def _date(image: memoryview, record: int) -> None:
-    """Set the date of a record, and those that Rock Ridge has in it."""
+    """Set the date of a record, and Rock Ridge's dates in it."""
     image[record + 18 : record + 25] = _SHORT_DATE
     name = image[record + 32]
     place = record + 33 + name + (name % 2 == 0)

@@ -49,7 +49,8 @@ def validate(machine: Machine) -> None:
 def image_info(machine: Machine, url: str) -> dict[str, object]:
     """Return the argument ``image_info`` of the agent's step ``write_image``. ``url`` is where the image is.
 
-    The config drive is an argument of its own. Raises InvalidValue, as ``validate`` does, but for the first error only.
+    The config drive is an argument of its own. Raises InvalidValue, as ``validate`` does, but only about the first
+    error.
     """
     return {
         "id": _id(machine),
@@ -73,7 +74,7 @@ def is_partition(machine: Machine) -> bool:
 
 
 def check_root_device(machine: Machine) -> None:
-    """Raise InvalidValue unless the hints of the root device, if there are any, are such as agents know."""
+    """Raise InvalidValue unless agents know all hints of the root device."""
     where, hints = "instance_info", machine.instance_info.get("root_device")
     if not hints:
         where, hints = "properties", machine.properties.get("root_device")
@@ -186,7 +187,7 @@ def _text(machine: Machine, name: str) -> str | None:
 
 
 def _partitions(machine: Machine) -> dict[str, object]:
-    """What the agent must know to make partitions; nothing for the image of a whole disk."""
+    """The agent's arguments for making partitions; nothing for the image of a whole disk."""
     info = machine.instance_info
     if parse_flag("instance_info/preserve_ephemeral", info.get("preserve_ephemeral") or False):
         raise InvalidValue(

@@ -90,7 +90,7 @@ class AgentRaid(CommonRaid):
 
 
 class AgentInspect(InspectInterface):
-    """An agent, booted on the machine, finds out what is in it, and posts that to ``/v1/continue_inspection``."""
+    """An agent, booted on the machine, examines its hardware, and posts the result to ``/v1/continue_inspection``."""
 
     uses_agent = True
 
@@ -132,7 +132,7 @@ class CustomAgentDeploy(DeployInterface):
     def tear_down_agent(self, machine: Machine) -> Effect:
         """Have the agent shut the machine down; if the machine must not be off, have the agent do nothing more."""
         if machine.disable_power_off:
-            # A locked agent does not write down what is still in memory.
+            # A locked agent does not flush its memory to the disk.
             return Effect(command=AgentCommand("standby.sync", repeatable=True), remember={_NEXT: _LOCK})
         if Driver(machine).power.only_remembers or _forces_power(machine):
             return Effect(command=AgentCommand("standby.sync", repeatable=True), remember={_NEXT: _SWITCH})
@@ -182,7 +182,7 @@ class CustomAgentDeploy(DeployInterface):
         return dismiss(machine, REBOOT)
 
 
-#: What is remembered of a step that continues after a command: what comes next, and how often the power is asked for.
+#: The notes of a step that continues after a command: the next action, and how often the power was read.
 _NEXT, _LEFT = "next", "left"
 _DONE, _LOCK, _SWITCH, _IS_OFF = "done", "lock", "switch off", "is it off"
 

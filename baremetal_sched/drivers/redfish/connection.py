@@ -26,7 +26,7 @@ from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-# Its lines repeat answers of controllers; the errors that are raised here have what is relevant of them.
+# Its lines repeat answers of controllers; the errors that are raised here repeat the relevant part.
 logging.getLogger("sushy").setLevel(logging.CRITICAL + 1)
 
 #: Sessions that are closed at the same time when a conductor stops.
@@ -38,9 +38,9 @@ def system(machine: Machine) -> Iterator[System]:
     """The machine's ComputerSystem as it is now, over a connection that is kept. A body should be short.
 
     Whatever goes wrong with the controller within becomes MachineUnreachable (it cannot be reached, hangs, fails or
-    refuses the credentials or certificates) or ControllerError (it refuses something, or makes no sense). After such
-    an error the next call logs in again, unless the controller just refused what it was asked for. All that is asked
-    of it within has ``[conductor] driver_call_timeout``. Raises InvalidValue if ``driver_info`` is wrong.
+    refuses the credentials or certificates) or ControllerError (it refuses something, or makes no sense). After one of
+    these errors the next call logs in again, unless the controller just refused the request. All requests within
+    together have ``[conductor] driver_call_timeout``. Raises InvalidValue if ``driver_info`` is wrong.
     """
     target = RedfishTarget.of(machine)
     connection: _Connection | None = None

@@ -75,7 +75,7 @@ class RedfishInterface:
     """An interface of which a machine needs no more than a valid ``driver_info``."""
 
     def validate(self, machine: Machine) -> None:
-        """Raise InvalidValue for what is missing or wrong in ``driver_info``."""
+        """Raise InvalidValue for a missing or wrong value in ``driver_info``."""
         RedfishTarget.of(machine)
 
 

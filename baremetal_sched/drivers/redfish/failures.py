@@ -36,7 +36,7 @@ _SILENCES: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...]
     (ConnectionError, "it broke the connection off."),
     (http.client.IncompleteRead, "it broke its answer off."),
 )
-#: What sushy raises at JSON of another form than Redfish defines, such as a collection whose ``Members`` are null.
+#: Errors of sushy at JSON of another form than Redfish defines, for example a collection whose ``Members`` are null.
 NONSENSE = (TypeError, AttributeError, KeyError)
 _NO_JSON = "answered nonsense: no JSON, or JSON that is nested too deeply."
 #: Errors about connections whose texts are fit for people.

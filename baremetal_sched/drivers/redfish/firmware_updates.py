@@ -34,9 +34,9 @@ from baremetal_sched.machines.states import REBOOT
 
 BIOS, BMC, NIC_PREFIX = "bios", "bmc", "nic:"
 
-#: What is remembered: the ``updates``, which of them it is ``at``, since when (``began``), the ``phase``, and notes of
+#: The notes of a step: the ``updates``, which of them it is ``at``, since when (``began``), the ``phase``, and notes of
 #: the update: ``tasks`` that were there before, its ``task``, whether the machine was ``rebooted`` for it, what comes
-#: ``then``, since when something is waited for, and how often it was found.
+#: ``then``, since when it waits for something, and how often that was found.
 Remembered = Mapping[str, Any]
 _UPDATES = frozenset(("updates", "at", "began"))
 #: States of a task in which a BIOS waits for the machine to be rebooted.

@@ -50,7 +50,7 @@ def _optional(found: Iterator[tuple[str, str, Any]]) -> Iterator[tuple[str, str,
         yield from found
     except (NoConnection, AccessError):
         raise
-    except (SushyError, *NONSENSE):  # it has no such resources, fails when it is asked for them, or answers nonsense
+    except (SushyError, *NONSENSE):  # it lacks these resources, fails on requests for them, or answers nonsense
         return
 
 

@@ -30,7 +30,7 @@ class Progress:
 def path_of(answer: Answer) -> str | None:
     """Return the path of the task that a request began, or None if it began none that can be polled.
 
-    The answer to a request has the task itself or nothing; ``Location`` is its monitor, which exists while it goes on.
+    The answer to a request has the task itself or nothing; ``Location`` is its monitor, which exists while it runs.
     """
     return link(answer.document) if _is_task(answer.document) else answer.location
 

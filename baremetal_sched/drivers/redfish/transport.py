@@ -1,4 +1,5 @@
-"""HTTP with a controller that may be slow, broken or hostile: each answer is limited, and no other host is asked."""
+"""HTTP with a controller that may be slow, broken or hostile: each answer is limited, and no other host is
+contacted."""
 
 import http.client
 import io
@@ -23,7 +24,7 @@ from baremetal_sched.drivers import progress
 
 #: The largest answer, in bytes. Registries of messages and settings have a few million.
 LARGEST = 8 * 2**20
-#: The limits of one call, such as an inspection: the number of answers, and their bytes in total.
+#: The limits of one call (for example an inspection): the number of answers, and their bytes in total.
 MOST_REQUESTS = 2048
 MOST_BYTES = 32 * 2**20
 _CHUNK = 16 * 2**10
@@ -65,7 +66,7 @@ _limits: ContextVar[_Limits | None] = ContextVar("redfish_limits", default=None)
 def limited(seconds: float) -> Iterator[None]:
     """Limit the total time of this thread's requests to ``seconds``, and their number and bytes to those of a machine.
 
-    A controller may have a million links to follow. Within another such limit only the time can be shortened.
+    A controller may have a million links to follow. Within another limit only the time can be shortened.
     """
     until = time.monotonic() + seconds
     outer = _limits.get()
@@ -86,8 +87,8 @@ class Transport(requests.Session):
     """Requests to one controller, at ``address``; never to another host, whatever the controller says.
 
     An answer, from its first byte to the last, has the read time-out, and an end to its size. Before a machine is
-    changed it is made sure that this is still wanted (``drivers.progress``). ``login`` says what to send along; it is
-    asked for something else once if the controller does not accept that any more.
+    changed it is made sure that this is still wanted (``drivers.progress``). ``login`` says what to send along; it logs
+    in again once if the controller does not accept that any more.
     """
 
     def __init__(self, address: str, login: "Credentials") -> None:
@@ -136,7 +137,7 @@ class Transport(requests.Session):
 
 
 class Credentials(Protocol):
-    """What is sent along with requests."""
+    """The headers that are sent along with requests."""
 
     #: Adds it to a request; None if there is nothing.
     current: AuthBase | None
@@ -165,7 +166,7 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 
 
 class _BoundedReader(io.RawIOBase):
-    """What comes from a socket until some time, and up to LARGEST bytes."""
+    """The bytes from a socket until some time, up to LARGEST."""
 
     def __init__(self, source: io.RawIOBase, sock: socket.socket, until: float) -> None:
         self._source = source

@@ -97,7 +97,7 @@ def _try(device: VirtualMedia, image: ImageUrl, target: RedfishTarget) -> str | 
         except exceptions.MissingActionError:
             return "the device takes no images from a network."
         except Exception as error:
-            # sushy looks into a refusal for what is missing, and fails if that has not what it looks for.
+            # sushy looks into a refusal for the name of a missing property, and fails if it is not there.
             refusal = error if isinstance(error, exceptions.HTTPError) else error.__context__
             if isinstance(refusal, exceptions.AccessError):
                 raise refusal from None

@@ -21,8 +21,8 @@ class ImageCall(Call):
 
     @property
     def target(self) -> Target:
-        # Of a route rules are asked about an image that is the caller's own in every respect; about the image itself
-        # they are asked as soon as it is found: see ``requester``.
+        # The rule of a route is checked for an image that is the caller's own in every respect. It is checked for the
+        # image itself as soon as that is found: see ``requester``.
         project = self.caller.project_id
         if project is None:
             return {}

@@ -1,4 +1,4 @@
-"""The rules of the image API: Glance's names, checks, scopes and former checks, for what is served here."""
+"""The rules of the image API: Glance's names, checks, scopes and former checks, for the routes that are served here."""
 
 from oslo_policy import policy
 
@@ -37,7 +37,7 @@ RULES = (
     policy.RuleDefault(
         DEFAULT,
         "",
-        description="What has no rule of its own: anyone with a token",
+        description="Everything without a rule of its own: anyone with a token",
         deprecated_rule=policy.DeprecatedRule(DEFAULT, _ADMIN, deprecated_reason=_REASON, deprecated_since="Ussuri"),
     ),
     policy.RuleDefault(IS_ADMIN, "role:admin", description="An administrator, who sees the images of every project"),

@@ -25,7 +25,7 @@ ALL_CLASSES_SINCE = 27
 
 
 class Summaries:
-    """What the answer tells about providers, gathered batch by batch.
+    """The summaries of providers in the answer, gathered batch by batch.
 
     Thousands of summaries are mostly made of the same few texts, so they are written as text: at once, while the
     database looks for others, if this process remembers all names of classes and traits; otherwise in the end.
@@ -104,7 +104,7 @@ class _Parts:
         self._looked_up = False
 
     def resources(self, stock: str) -> str:
-        """What a provider has. A class without a name is one that was deleted."""
+        """The inventories and traits of a provider. A class without a name is one that was deleted."""
         found = {}
         for class_id, capacity, used, *_ in provider_rows.inventories(stock):
             name = self._classes.get(class_id) if self._looked_up else self._classes[class_id]
@@ -130,7 +130,7 @@ class _Parts:
         self._looked_up = True
 
 
-#: Databases limit the size of a statement; this many providers or trees are asked about at once.
+#: Databases limit the size of a statement; this many providers or trees are read at once.
 _BATCH = 1000
 
 #: At most this many patterns are remembered.

@@ -1,13 +1,13 @@
 """Candidates and all that the answer tells about them in one statement, for plain requests to a bare metal fleet.
 
 It answers requests for one class that name no tree or aggregate, where no provider has a parent. Other requests, and
-those that it finds nothing for, are left to the general search. Where both apply they give the same answer, so the
+requests for which it finds nothing, are left to the general search. Where both apply they give the same answer, so the
 switch ``[placement] candidates_fast_path`` changes only how long it takes. No module of the search imports this one.
 
-Without it, the service and its database together use 1.4 to 2.2 times the processor time for such a request, and the
-client waits 1.4 to 2.3 times as long. This was measured with 20,000 nodes and limits of 1, 10 and 1000, for a class,
-with a required trait, and with a forbidden one too, on PostgreSQL 15 (psycopg) and MariaDB 10.11 (mysqlclient). With
-``limit=1`` and both traits it is 3.2 instead of 7.0 milliseconds on PostgreSQL, and 3.1 instead of 6.6 on MariaDB.
+Without it, the service and its database together use 1.4 to 2.2 times the processor time for a request of this kind,
+and the client waits 1.4 to 2.3 times as long. This was measured with 20,000 nodes and limits of 1, 10 and 1000, for a
+class, with a required trait, and with a forbidden one too, on PostgreSQL 15 (psycopg) and MariaDB 10.11 (mysqlclient).
+With ``limit=1`` and both traits it is 3.2 instead of 7.0 milliseconds on PostgreSQL, and 3.1 instead of 6.6 on MariaDB.
 Requests that it leaves to the general search cost the same with and without it.
 """
 
@@ -38,7 +38,7 @@ Make = Callable[[ResolvedRequest, int | None, str], Query]
 def select_rows(connection: Connection, make: Make, resolved: ResolvedRequest, limit: int | None) -> Rows:
     """Return what ``make(resolved, limit, …)`` selects: texts and numbers, as the driver has them.
 
-    ``resolved`` has one group, which asks for no aggregates and no tree, and nothing is asked of the root.
+    ``resolved`` has one group, which asks for no aggregates and no tree, and there are no conditions on the root.
     """
     form = _Form()
     statement, parameters = _compiled(

@@ -69,8 +69,8 @@ def find(
     """Yield candidates, no two the same, at most as many as the request and the options allow. Until it is at its end
     or closed, no other statement may run on the connection.
 
-    Each statement sees its own moment, except on SQLite: what is found may be claimed, moved or deleted before the
-    search ends. The claim checks everything again.
+    Each statement sees its own moment, except on SQLite: a provider may be claimed, moved or deleted before the search
+    ends. The claim checks everything again.
 
     Raises UnknownClassInQuery and TraitNotFound for names that do not exist, SearchTookTooLong and TooManyCandidates
     for requests that must be narrowed.

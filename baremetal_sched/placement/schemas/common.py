@@ -1,4 +1,4 @@
-"""What schemas share: parts, and validation with the messages that clients of Placement know.
+"""Parts that schemas share, and validation with the messages that clients of Placement know.
 
 The messages are jsonschema's, which takes a hundred times as long as jsonschema_rs to accept a document. So
 jsonschema_rs runs first. It accepts nothing that jsonschema refuses; for what it refuses, jsonschema supplies the
@@ -75,7 +75,7 @@ _END = r"\Z"
 
 
 def validation_error(document: Any, schema: dict[str, Any], *, query: bool = False) -> str | None:
-    """Return what is wrong with ``document``, in jsonschema's words; None if it is valid."""
+    """Return the first error of ``document``, in jsonschema's words; None if it is valid."""
     written = orjson.dumps(schema)
     if _is_fine(document, written, query):
         return None

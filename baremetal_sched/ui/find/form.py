@@ -1,4 +1,4 @@
-"""What the form asks for, and the addresses of changed forms: pure."""
+"""The request of the form, and the addresses of changed forms: pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

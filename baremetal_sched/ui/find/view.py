@@ -41,7 +41,7 @@ VERDICTS = {
 
 @dataclass(frozen=True)
 class FindChange:
-    """A changed request: what is left out of it, how many machines would fit, and the parameters of its form.
+    """A changed request: the conditions left out, how many machines would fit, and the parameters of its form.
 
     ``parameters`` are None if no form can express it. ``example`` is a machine that fits only then.
     """
@@ -119,7 +119,7 @@ def _change(
 ) -> FindChange:
     texts = _texts(explanation)
     changed = without(request, relaxation["drop"])
-    # What a query does not say, such as a capability, cannot be left out of it.
+    # A condition that a query cannot express (a capability) cannot be left out of it.
     possible = changed is not None and changed != request
     return FindChange(
         [texts.get(each, each) for each in relaxation["drop"]],
@@ -130,7 +130,7 @@ def _change(
 
 
 def _texts(explanation: dict[str, Any]) -> dict[str, str]:
-    """What the conditions say, by their ids, those of parts too."""
+    """The texts of the conditions by their ids, also of parts."""
     every = [explanation, *explanation.get("parts", {}).values()]
     return {each["id"]: each["text"] for part in every for each in part["conditions"]}
 

@@ -50,7 +50,7 @@ class Grid:
 
     @property
     def left_out(self) -> str | None:
-        """A sentence about what is not shown; None if everything is."""
+        """A sentence about the rest, which is not shown; None if everything is."""
         parts = [_more(self.more_rows, "row"), _more(self.more_columns, "column")]
         said = " and ".join(part for part in parts if part)
         return f"{said} with fewer machines are not shown." if said else None
@@ -87,7 +87,7 @@ def heat_map(ident: str, title: str, shown: Grid, addresses: Addresses = _nowher
         grid=shown,
         levels=LEVELS,
         addresses=addresses,
-        # What is within an image is not reached by keyboards and screen readers.
+        # Keyboards and screen readers do not reach the inside of an image.
         role="img" if addresses is _nowhere else "group",
     )
 
@@ -104,7 +104,7 @@ def _description(shown: Grid) -> str:
 def bar(part: int, whole: int, *, alone: int = 0) -> Markup:
     """Return a bar that is as long as ``part`` of ``whole``; ``alone``, of the part, is a second bar within it.
 
-    What is more than nothing is seen, however small.
+    Everything above zero is visible, however small.
     """
     return draw("bar", length=_length(part, whole), alone=_length(min(alone, part), whole))
 

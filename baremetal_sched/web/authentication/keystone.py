@@ -26,7 +26,7 @@ from baremetal_sched.web.caller import Caller
 
 log = structlog.get_logger(__name__)
 
-#: Maximum number of cached tokens; beyond it, those that were not used for longest are removed.
+#: Maximum number of cached tokens; beyond it, the least recently used ones are removed.
 MOST = 4096
 
 

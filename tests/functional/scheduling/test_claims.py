@@ -192,7 +192,7 @@ def test_no_time_to_explain(served: Service, monkeypatch: pytest.MonkeyPatch) ->
         assert message(post(served, status=409)) == FALLBACK
         # What could not be explained is not taken for possible.
         refused = post(served, wait=60, status=503)
-        assert message(refused).startswith("Nothing is free, and whether any machine could fit is not known: 2 expl")
+        assert message(refused).startswith("Nothing is free, and it is unknown whether any machine could fit: 2 expl")
         assert (refused.headers["Retry-After"], len(listed(served))) == ("1", 1)
         assert post(served, wait=60, even_if_impossible=True, status=202).json["reason"] == FALLBACK
 
@@ -301,7 +301,7 @@ def test_what_waits_elsewhere_is_not_ended_here(served: Service) -> None:
     new = NewPendingClaim(UUID, "allocation", "CUSTOM_GOLD", Wanted("gold").document(), "p", "u", seconds=60)
     served.database.write(lambda session: pending_claims.enter(session, new, most=9) and None)
     refused = served.http.delete(f"{CLAIMS}/{UUID}", status=409)
-    assert message(refused) == f"What waits under {UUID} is the allocation of that UUID: delete the allocation instead."
+    assert message(refused) == f"The UUID {UUID} is that of a waiting allocation: delete the allocation instead."
     assert show(served)["kind"] == "allocation"
     assert listed(served, "kind=allocation") == [UUID]
     assert listed(served, "kind=server") == []

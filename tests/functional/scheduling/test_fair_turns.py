@@ -37,7 +37,7 @@ def test_explanations(service: Service) -> None:
         # Those of others are explained, and what is impossible is refused.
         service.http.get(ASKED, headers=BERT)
         assert "no machine would fit" in claim(service, BERT, IMPOSSIBLE, 409)["error"]["message"]
-        assert "is not known" in claim(service, ANNA, IMPOSSIBLE, 503)["error"]["message"]
+        assert "it is unknown" in claim(service, ANNA, IMPOSSIBLE, 503)["error"]["message"]
     claim(service, ANNA, IMPOSSIBLE, 409)
 
 

@@ -33,7 +33,7 @@ def test_as_in_maintenance(served: Service) -> None:
     go_by(served, HOUR)
     assert not served.node("n1")["maintenance"]
     said = deploy(served, 400)
-    assert said.endswith("a planned hold has started, and nobody has the node.")
+    assert said.endswith("a planned hold has started, and the node has no consumer.")
     assert served.node("n1")["provision_state"] == "available"
     sweep(served)
     assert "it's in maintenance mode" in deploy(served, 400)

@@ -61,7 +61,7 @@ def test_the_uuid_of_a_foreign_claim_is_not_one_s_own(service: Service) -> None:
     body = {"consumer": {"uuid": UUID}, "query": "resources=CUSTOM_NONE:1", "wait": 600, "even_if_impossible": True}
     service.http.post_json(CLAIMS, body, headers=LEA, status=202)
     own = service.http.post_json(CLAIMS, {**body, "wait": 601}, headers=LEA, status=409).json["error"]["message"]
-    assert own.startswith(f"Claim {UUID} exists and was asked for with another body")
+    assert own.startswith(f"Claim {UUID} exists, and was made with another body")
     for more in ({}, {"wait": 601}):
         foreign = service.http.post_json(CLAIMS, {**body, **more}, headers=NED, status=409).json["error"]["message"]
         assert foreign == f"The UUID {UUID} belongs to something else. Use a new UUID."

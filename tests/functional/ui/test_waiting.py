@@ -14,7 +14,7 @@ def wait(service: Service, uuid: str, project: str = "p") -> None:
 
 
 def test_nobody_waits(service: Service) -> None:
-    assert "Nobody waits for a machine" in look(service, "/waiting").text
+    assert "No request waits for a machine" in look(service, "/waiting").text
 
 
 def test_who_waits_since_when_and_why(service: Service) -> None:

@@ -1,1 +1,1 @@
-"""What callers may do beyond the rule of a route: guards, and rules of single fields."""
+"""Permissions beyond the rule of a route: guards, and rules of single fields."""

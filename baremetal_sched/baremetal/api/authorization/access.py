@@ -190,8 +190,8 @@ def allocation(call: BaremetalCall, reader: Reader, rule: str, ident: str) -> No
 
 
 def allocation_of_node(call: BaremetalCall, reader: Reader, rule: str, ident: str) -> None:
-    """The allocation of the node that the path names. Raises NotAllowed; ResourceNotFound if the node is not there for
-    the caller. What is said of a node without an allocation is left to the view."""
+    """The allocation of the node that the path names. Raises NotAllowed; ResourceNotFound if the caller may not see the
+    node. The view answers for a node without an allocation."""
     try:
         seen_node(call, reader, ident)
     except NotFoundError:

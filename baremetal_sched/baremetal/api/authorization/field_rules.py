@@ -68,8 +68,8 @@ def new_node(call: BaremetalCall, reader: Reader, rule: str) -> None:
 def patched_node(call: BaremetalCall, reader: Reader, rule: str, ident: str) -> None:
     """A node that is to be changed: each field needs its rule.
 
-    Raises NodeNotFound, NotAllowed; InvalidValue for what is no patch at all; InvalidNodeState for the owner of a node
-    that is in use, which needs a rule more.
+    Raises NodeNotFound, NotAllowed; InvalidValue if the body is not a patch; InvalidNodeState for the owner of a node
+    in use, which needs one more rule.
     """
     operations = parsed_patch(call)
     target = access.seen_node(call, reader, ident)
@@ -121,7 +121,7 @@ def provisioned_node(call: BaremetalCall, reader: Reader, rule: str, ident: str)
 def patched_runbook(call: BaremetalCall, reader: Reader, rule: str, ident: str) -> None:
     """A runbook that is to be changed: its owner and whether it is public need rules of their own.
 
-    Raises RunbookNotFound, NotAllowed; InvalidValue for what is no patch at all.
+    Raises RunbookNotFound, NotAllowed; InvalidValue if the body is not a patch.
     """
     rules = [_RUNBOOK_FIELDS.get(root(operation), rule) for operation in parsed_patch(call)] or [rule]
     for each in dict.fromkeys(rules):

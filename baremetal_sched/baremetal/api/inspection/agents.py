@@ -26,7 +26,7 @@ TOKEN_SINCE = 62
 CONTINUE_SINCE = 84
 #: Fields of heartbeats, with the first microversion (minor) that has each.
 HEARTBEAT_FIELDS = {"agent_version": 36, "agent_verify_ca": 68, "agent_status": 72, "agent_status_message": 72}
-#: What is shown of the node.
+#: The fields of the node that are shown.
 NODE_FIELDS = ("uuid", "properties", "instance_info", "driver_internal_info")
 
 
@@ -120,7 +120,7 @@ def _macs(texts: Iterable[str]) -> list[str]:
 
 
 def _told(call: BaremetalCall, session: Session, node: Node) -> dict[str, Any]:
-    """What an agent is told about the node that it runs on."""
+    """The answer to an agent: the node that it runs on."""
     token = None
     if call.version >= TOKEN_SINCE:
         call.membership(session).require(node.conductor_group, node.driver)

@@ -1,4 +1,4 @@
-"""What lists of ports, and of portgroups, can both be filtered by."""
+"""The filters that lists of ports and lists of portgroups share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -86,7 +86,7 @@ _CHASSIS_AND_DRIVERS = (
     rule("events:post", SYSTEM_ADMIN, "Report what happened elsewhere", was=ADMIN, scopes=_SYSTEM),
 )
 
-#: Nothing is asked of an agent here: the routes are public, and check its token or where it calls from.
+#: No rule applies to agents: the routes are public, and check the agent's token or its address.
 _AGENTS = (
     rule("node:ipa_heartbeat", "", "An agent says that it lives", was="rule:public_api", scopes=None),
     rule("driver:ipa_lookup", "", "An agent asks which node it runs on", was="rule:public_api", scopes=None),

@@ -1,1 +1,1 @@
-"""What views of all resources share: collections, queries, links, owners, and rows as JSON."""
+"""Code that the views of all resources share: collections, queries, links, owners, and rows as JSON."""

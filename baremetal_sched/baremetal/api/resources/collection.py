@@ -1,4 +1,4 @@
-"""What requests about the resources of this API have in common: lists, single things, creation and PATCH."""
+"""Requests about the resources of this API: lists, single resources, creation and PATCH."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -90,7 +90,7 @@ def page_response(
     *,
     only: bool = False,
 ) -> Response:
-    """The rows, which ``view`` selected, as a list that says where it goes on if it is full (and not ``only`` one can
+    """The rows, which ``view`` selected, as a list; a full one links to the next page (unless ``only`` one can
     match)."""
     found = listed(view, rows, page)
     document: dict[str, Any] = {view.resource.plural: found.documents}
@@ -119,8 +119,8 @@ def load_patch(
 ) -> patch.Patch:
     """The body as a patch of the resource. Raises InvalidValue; TooNew if it sets what the client cannot know.
 
-    What is wrong may be "fields", "versions" or "values", and is looked for in this order. From ``found_for`` on, a
-    thing that is not there comes first: ``find`` raises what says so. It is not called if nothing is wrong.
+    Mistakes in "fields", "versions" and "values" are looked for in this order. From ``found_for`` on, a missing
+    resource comes first: ``find`` raises its error. ``find`` is not called if the body is right.
     """
     operations = parsed_patch(call)
     fields = resource.fields
@@ -156,7 +156,7 @@ def parsed_patch(call: BaremetalCall) -> patch.Patch:
 
 
 def evaluate_patch(view: Callable[..., Response], call: BaremetalCall, session: Session, **parameters: Any) -> None:
-    """The first pass of a PATCH, which locks nothing: a patch that may take long is evaluated for what is stored now.
+    """The first pass of a PATCH, which locks nothing: a patch that may take long is evaluated for the stored document.
 
     ``view`` runs until the result is known. When it runs again, in the transaction that writes, the result counts if
     the stored document is still the same; otherwise the patch is evaluated again.

@@ -1,4 +1,4 @@
-"""Callers as those who assert and release holds of a node, for the bare metal API and for the scheduling API."""
+"""Callers as asserters and releasers of holds, for the bare metal API and for the scheduling API."""
 
 from baremetal_sched.baremetal.api.call import service_project
 from baremetal_sched.baremetal.api.policies.holds import AS_SYSTEM, REMOVE

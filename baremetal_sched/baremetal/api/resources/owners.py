@@ -30,10 +30,8 @@ def owner_of_new_allocation(call: BaremetalCall, asked: str | None) -> str | Non
 
 
 def owner_of_new_node(call: BaremetalCall, asked: str | None) -> str | None:
-    """The owner of a new node: what the system's callers ask for, and those who may do everything and have no project;
-    for others their project.
-
-    Raises InvalidValue if they ask for another.
+    """The owner of a new node. Callers of the system choose it, and so do callers without a project who may do
+    everything; for others it is their project. Raises InvalidValue if they ask for another.
     """
     caller = call.caller
     speaks_for_all = caller.system_scope == "all" or (caller.unrestricted and caller.project_id is None)

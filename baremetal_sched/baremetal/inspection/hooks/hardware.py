@@ -85,7 +85,7 @@ def pci_device_names(settings: Settings) -> Mapping[tuple[str, str], str]:
 
 
 def _alias(entry: str) -> tuple[tuple[str, str], str]:
-    """Parse an entry such as ``{"vendor_id": "10de", "product_id": "1eb8", "name": "t4"}``."""
+    """Parse an entry like ``{"vendor_id": "10de", "product_id": "1eb8", "name": "t4"}``."""
     try:
         alias = json.loads(entry)
         return (str(alias["vendor_id"]), str(alias["product_id"])), str(alias["name"])
@@ -113,8 +113,8 @@ _MOST_DIGITS = 18
 def arrange(subject: Subject, settings: Settings) -> None:
     """Make objects of a list: ``["disk", "sda", "size", "10"]`` becomes ``{"disk": {"sda": {"size": 10}}}``.
 
-    A list in which something is no list stays as it is. With ``[inspector] extra_hardware_strict`` such a list is
-    removed, as is one with entries that are too short or too long; without it these entries are left out.
+    A list with an entry that is no list stays as it is. With ``[inspector] extra_hardware_strict`` it is removed, as is
+    a list with entries that are too short or too long; without the option these entries are left out.
     """
     if _LIST not in subject.plugin_data:
         return

@@ -171,7 +171,7 @@ def physical_networks(settings: Settings) -> Sequence[Network]:
 
 
 def _network(entry: str) -> Network:
-    """Parse an entry such as ``10.1.0.0/16:physnet1``."""
+    """Parse an entry like ``10.1.0.0/16:physnet1``."""
     subnet, _, name = entry.rpartition(":")
     try:
         return ipaddress.ip_network(subnet), name

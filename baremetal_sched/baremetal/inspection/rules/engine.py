@@ -125,7 +125,7 @@ def _do(action: Mapping[str, Any], subject: Subject, context: RuleContext) -> No
     for each, looped in items_of(action, context):
         subject.budget.require_time()
         args = ACTIONS[action["op"]].prepare(action["args"], each, looped=looped)
-        # What is not filled in is written too, once for each item of a loop.
+        # Text that is not filled in is written too, once for each item of a loop.
         subject.budget.spend_on(args)
         ACTIONS[action["op"]].do(subject, **args)
 

@@ -23,9 +23,9 @@ class ApiCall:
 
 @dataclass
 class Subject:
-    """What hooks and rules are about: a node's document (``read_only`` has the fields that rules see but do not set),
-    its traits, its ports by UUID (``addresses``: UUIDs by MAC address), what the inspection found, and the inventory
-    that the one before found, if there was one.
+    """The subject of hooks and rules: a node's document (``read_only`` has the fields that rules see but do not set),
+    its traits, its ports by UUID (``addresses``: UUIDs by MAC address), the results of the inspection, and the
+    inventory of the inspection before, if there was one.
 
     ``blank_port`` is the document of a new port; ``budget`` limits the rules.
     """

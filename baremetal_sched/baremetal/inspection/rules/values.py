@@ -1,4 +1,4 @@
-"""Values within values: ``{inventory[cpu][count]}`` in texts, and paths such as ``/properties/cpus``."""
+"""Values within values: ``{inventory[cpu][count]}`` in texts, and paths like ``/properties/cpus``."""
 
 import re
 import string
@@ -118,7 +118,7 @@ class RuleContext:
 
 
 def split(path: str) -> list[str]:
-    """Return the parts of a path such as ``/a/b`` or ``a.b``."""
+    """Return the parts of a path: ``/a/b`` or ``a.b``."""
     return path.strip("/").split("/") if "/" in path else path.split(".")
 
 

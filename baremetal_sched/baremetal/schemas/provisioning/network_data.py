@@ -19,7 +19,7 @@ def _is_ipv4(text: object) -> bool:
 
 
 def _is_ipv4_mask(text: object) -> bool:
-    # Python accepts a host mask, such as 0.0.0.255, which is not a netmask.
+    # Python accepts a host mask (0.0.0.255), which is not a netmask.
     return str(IPv4Network(f"0.0.0.0/{text}").netmask) == text
 
 
@@ -46,7 +46,7 @@ def _of_type(types: tuple[str, ...], then: dict[str, Any]) -> dict[str, Any]:
 
 
 def _addresses(host: str, mask: str, address: str) -> dict[str, Any]:
-    """What holds for the networks of one version of IP; the arguments are formats."""
+    """The schema of the networks of one version of IP; the arguments are formats."""
     route = {
         name: {"type": "string", "format": kind}
         for name, kind in (("network", address), ("netmask", mask), ("gateway", address))
@@ -113,7 +113,7 @@ class NetworkData(JsonObject):
         error = _SCHEMA.error(document) if document else None
         if error is not None:
             place = "".join(f"/{part}" for part in error.absolute_path)
-            # The message begins with what is there.
+            # The message begins with the value.
             instance = repr(error.instance)
             reason = f"it{rest}" if (rest := error.message.removeprefix(instance)) != error.message else rest
             raise ValidationError(f"Invalid network_data{f' at {place}' if place else ''}: {reason}")

@@ -35,7 +35,7 @@ _CONFIGDRIVE = JsonSchema(
 
 
 def check_types(body: Mapping[str, Any]) -> None:
-    """Raise InvalidValue unless there is a target, and what is there is of the right type."""
+    """Raise InvalidValue unless there is a target, and all members are of the right type."""
     if "target" not in body:
         raise InvalidValue(message="Missing mandatory parameter: target")
     for name in ("target", "rescue_password", "runbook"):
@@ -70,7 +70,7 @@ def check_configdrive(configdrive: str | Mapping[str, Any]) -> None:
 
 
 def _complaint(error: "ValidationError") -> str:
-    """Where and what is wrong, without the value, which may be large and secret."""
+    """The place and the kind of the mistake, without the value, which may be large and secret."""
     place = "".join(f"/{part}" for part in error.absolute_path)
     instance = shown(error.instance)
     return f"{f' at {place}' if place else ''}: {error.message.replace(repr(error.instance), instance, 1)}"

@@ -27,7 +27,7 @@ MOST_CONDITIONS = 500
 #: And this many names (a condition may be met by any of several).
 MOST_NAMES = 2000
 
-#: From here on a request is large: what is kept of its statements would take a megabyte.
+#: From here on a request is large: caching its statements would take a megabyte.
 _MANY = 40
 
 CONTRADICTIONS_REFUSED_SINCE = 22
@@ -80,7 +80,7 @@ def check_size(groups: Iterable[RequestGroup], others: int = 0) -> int:
 
 @dataclass
 class CandidateRequest:
-    """What is asked for: groups by suffix in the order of the query, and what holds for all of them.
+    """A request: groups by suffix in the order of the query, and conditions on all of them.
 
     ``root_required`` are conditions on the root of a candidate's tree. Each set of ``same_subtrees`` names groups of
     which one's provider must be an ancestor of those of the others, or the same. ``anchor``: only candidates of the

@@ -33,7 +33,7 @@ TREES_SINCE = 29
 #: Up to this many rows are few: a search starts from them.
 _FEW = 300
 
-#: A statement for more names than this is not kept: it takes a kilobyte for each, and there may be many such.
+#: A statement for more names than this is not kept: it takes a kilobyte for each, and there may be many of them.
 _MANY = 40
 
 #: A process that remembers no name asks for this many names of each kind along with those it needs: the newest, which

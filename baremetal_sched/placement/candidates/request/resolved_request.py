@@ -68,6 +68,6 @@ class ResolvedRequest:
 
     @cached_property
     def contended_classes(self) -> frozenset[int]:
-        """The classes that are asked for more than once: a provider that gives one amount has less for the others."""
+        """The classes that are requested more than once: a provider that gives one amount has less for the others."""
         asked = Counter(resource_class for group in self.groups for resource_class in group.resources)
         return frozenset(resource_class for resource_class, times in asked.items() if times > 1)

@@ -30,8 +30,7 @@ _MEMBERSHIP = PROVIDER_AGGREGATES.alias("membership")
 
 @dataclass
 class Need:
-    """What one provider must give: all of a group with a suffix, or one class of the group without.
-
+    """A need that one provider must serve: all of a group with a suffix, or one class of the group without.
     ``aggregates`` are those of the sharing providers that could.
     """
 
@@ -104,7 +103,7 @@ def _needs(resolved: ResolvedRequest, sharing: Sequence[Provider]) -> list[Need]
 
 
 def _condition(need: Need) -> Hashable:
-    """Return the need without the name of its group. The database is asked only once about equal needs."""
+    """Return the need without the name of its group. Equal needs are looked up only once."""
     group, resources = need.group, frozenset(need.resources.items())
     traits, aggregates = (group.required, group.forbidden), (group.member_of, group.not_member_of)
     return bool(group.suffix), resources, traits, aggregates, group.tree, frozenset(need.aggregates), need.shareable
@@ -202,7 +201,7 @@ def _some_provider(root_id: Column, need: Need) -> ColumnElement[bool]:
 
 
 def _able(provider: Source, need: Need) -> Conditions:
-    """What a provider of the tree must be to serve the need, as far as that depends on itself."""
+    """The conditions on a provider of the tree that serves the need, as far as they depend on the provider itself."""
     group = need.group
     able = conditions.unjoined([conditions.gives(provider.c.id, *item) for item in need.resources.items()])
     able += conditions.has_traits(provider.c.id, group.required if group.suffix else (), group.forbidden)

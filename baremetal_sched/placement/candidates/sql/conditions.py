@@ -1,4 +1,4 @@
-"""What a request asks of one provider, as SQL conditions on the column that holds the provider's id."""
+"""The conditions of a request on one provider, in SQL on the column that holds the provider's id."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache

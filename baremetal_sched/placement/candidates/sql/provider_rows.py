@@ -39,8 +39,8 @@ OFFERED = case(
     (is_open(INVENTORIES, statement_epoch), literal_column("1") - _STOCK.withheld), else_=literal_column("0")
 )
 
-#: The numbers of an inventory: class id, capacity, used, min_unit, max_unit and step_size. What is not offered suits no
-#: amount.
+#: The numbers of an inventory: class id, capacity, used, min_unit, max_unit and step_size. An inventory that is not
+#: offered suits no amount.
 _INVENTORY = (
     *(_STOCK.resource_class_id, _STOCK.capacity, _STOCK.used),
     *(_STOCK.min_unit, _STOCK.max_unit * OFFERED, _STOCK.step_size),
@@ -94,7 +94,7 @@ def load_those(connection: Connection, column: Column[int], ids: Iterable[int], 
 def load_trees(connection: Connection, roots: Iterable[int]) -> Generator[list[ProviderRow]]:
     """Yield the trees with these roots: all providers of each, in the order of their ids, with traits.
 
-    The database goes on reading while the first trees are looked at. Until this is read to its end or closed, no other
+    The database keeps reading while the first trees are examined. Until this is read to its end or closed, no other
     statement may run on the connection.
     """
     with closing(compiled.run(connection, _TREES, {}, roots, stream=True)) as result:
@@ -134,8 +134,8 @@ class Parser:
         self._given = ByText(lambda text: asked.given_by(inventories[text]))
 
     def members(self, tree: Sequence[ProviderRow], sharing: Collection[int]) -> list[Provider]:
-        """Return the providers of a tree that matter: those that may give something, and the root; ancestors if
-        subtrees are asked for; all if a group requests no resources. ``sharing``: ids of the providers that share."""
+        """Return the providers of a tree that matter: the ones that may give something, and the root; ancestors if the
+        request names subtrees; all if a group requests no resources. ``sharing``: ids of the providers that share."""
         parents = {row.parent_id for row in tree} if self._ancestors_matter else ()
         found = []
         for row_id, _, parent, root, stock, traits in tree:

@@ -78,13 +78,13 @@ def search(connection: Connection, resolved: ResolvedRequest, limit: int | None)
 
 
 def providers_of(resolved: ResolvedRequest, columns: Sequence[Any], dialect: str) -> Query:
-    """SELECT … FROM inventories i (JOIN resource_providers p ON p.id = i.provider_id, if anything of it is asked for)
+    """SELECT … FROM inventories i (JOIN resource_providers p ON p.id = i.provider_id, if there are conditions on it)
     WHERE i.resource_class_id = :c AND i.free >= :n AND :n BETWEEN i.min_unit AND i.max_unit AND :n % i.step_size = 0
     AND p gives the other classes AND has the traits AND is in the aggregates
     ORDER BY i.free, i.provider_id
 
     This is the order of the index that finds them, so a LIMIT ends the search as soon as it is reached, however many
-    providers there are and however few are free. What few providers have is where the search starts instead.
+    providers there are and however few are free. If few providers have something, the search starts from that instead.
     """
     (group,) = resolved.groups
     provider, inventory = PROVIDER, STOCK
@@ -104,7 +104,8 @@ def providers_of(resolved: ResolvedRequest, columns: Sequence[Any], dialect: str
         .order_by(inventory.c.free, inventory.c.provider_id)
     )
     few = None if first in resolved.few_classes else _few(resolved, group)
-    # Traits are asked of the inventory's row: most providers that lack them need not be joined with anything first.
+    # Conditions on traits use the inventory's row: most providers that lack them need not be joined with anything
+    # first.
     if group.tree is None and few is None:
         query, source = conditions.with_traits(conditions.by_index(query, inventory), inventory, group, dialect)
     else:

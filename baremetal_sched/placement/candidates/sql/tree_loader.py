@@ -76,7 +76,7 @@ class TreeLoader:
 
     def _load_trees(self, roots: Sequence[int]) -> Iterator[Anchor]:
         mentioned = self._aggregates | self._sharing_in.keys()
-        # With traits, asked for or not: the answer tells about all providers of a tree, and need not read them again.
+        # With traits, requested or not: the answer tells about all providers of a tree, and need not read them again.
         self._reading = provider_rows.load_trees(self._connection, roots)
         if not mentioned and not self._sharing:
             yield from (UnparsedTree(rows, self._parser) for rows in self._reading if has_root(rows))

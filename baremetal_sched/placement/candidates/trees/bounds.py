@@ -1,6 +1,7 @@
 """Proofs that there is no candidate, found without trying any combination.
 
-Each looks at one thing only, and takes what a group asks for as divisible. What is impossible even so is impossible.
+Each looks at one thing only, and treats the amounts of a group as divisible. A request that is impossible even so is
+impossible.
 """
 
 from collections import Counter
@@ -15,7 +16,7 @@ _UNITS = 16
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What one provider must give: amounts by resource class, and the ids of the providers that could.
+    """A demand on one provider: amounts by resource class, and the ids of the providers that could serve it.
 
     ``exclusive``: the provider may serve no other exclusive demand.
     """
@@ -58,8 +59,8 @@ def _units(amounts: Sequence[int]) -> list[int]:
 def _suffices(parts: Iterable[tuple[int, tuple[int, ...]]], there: Mapping[int, int], time_limit: TimeLimit) -> bool:
     """Return whether every part can be had, in pieces, from its own options, of which there is so much.
 
-    A flow from kinds of parts (those with the same options) to kinds of providers (those that are options of the same
-    parts), found by augmenting paths.
+    A flow from kinds of parts (with the same options) to kinds of providers (options of the same parts), found by
+    augmenting paths.
     """
     needed: Counter[tuple[int, ...]] = Counter()
     for amount, options in parts:
@@ -78,7 +79,7 @@ def _suffices(parts: Iterable[tuple[int, tuple[int, ...]]], there: Mapping[int, 
 
 
 def _flows(needed: Sequence[int], left: Counter[int], time_limit: TimeLimit) -> bool:
-    """Return whether all that is needed, by place, can be taken from what is left, by a mask of places that may."""
+    """Return whether all needed amounts, by place, can be taken from the rest, by a mask of places that may."""
     given: list[Counter[int]] = [Counter() for _ in needed]
     for place, amount in enumerate(needed):
         while amount:

@@ -40,7 +40,7 @@ class Pattern:
 
 @dataclass(slots=True)
 class PatternMatch:
-    """The candidate of a tree that has the same as others that look like it, but for the ids: read as ``Candidate``."""
+    """The candidate of a tree that looks like others: equal except for the ids. Read as ``Candidate``."""
 
     pattern: Pattern
     anchor: Anchor

@@ -1,4 +1,4 @@
-"""What a search has learned about choices that cannot be completed."""
+"""The dead ends of a search: choices that cannot be completed."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
@@ -14,12 +14,12 @@ from baremetal_sched.placement.candidates.trees.slots import Slot
 #: At most this many choices are remembered.
 _MOST = 50_000
 
-#: The bounds are asked ``_TRIALS`` times, and then as long as they rule out one choice in ``_WORTH``.
+#: The bounds are tried ``_TRIALS`` times, and then as long as they rule out one choice in ``_WORTH``.
 _TRIALS, _WORTH = 64, 8
 
 
 class _Ahead(NamedTuple):
-    """What the slots from one on ask of a class: the smallest amount, the sum, and what divides all amounts."""
+    """The demand of the slots from one on for a class: the smallest amount, the sum, and a divisor of all amounts."""
 
     least: int
     total: int
@@ -125,7 +125,7 @@ class DeadEnds:
 
     def _places(self, depth: int) -> tuple[dict[int, int], tuple[Hashable, ...]]:
         """Where the members of subtrees are that are not complete: the lowest of their common ancestors, and the
-        highest member among these. Those that can be exchanged get a mark, the others are named."""
+        highest member among these. Members that can be exchanged get a mark, the others are named."""
         marks: dict[int, int] = {}
         places: list[Hashable] = []
         bit = 1

@@ -1,9 +1,9 @@
 """The candidates of trees, one tree after the other, or each in turn.
 
 Nothing is ever multiplied out. Candidates are made one by one, on demand: each slot gets a provider, one slot after the
-other, and a search goes back where that leads nowhere. What it must try grows with the product of all options, so it
-learns: after a few dead ends it remembers the states from which there is no candidate, and asks ``bounds`` before it
-goes on from any other. Nothing of that leaves a candidate out, or changes the order in which they are found.
+other, and the search backtracks at dead ends. What it must try grows with the product of all options, so it learns:
+after a few dead ends it remembers the states from which there is no candidate, and asks ``bounds`` before it continues
+from any other. Nothing of that leaves a candidate out, or changes the order in which they are found.
 """
 
 from collections import deque
@@ -155,7 +155,7 @@ class _Space:
 
 
 class _Replayable:
-    """The first patterns that an iterator yields, for many trees to iterate over; none is made before it is asked for.
+    """The first patterns that an iterator yields, for many trees to iterate over; each is made on demand.
 
     ``is_cut``: there was no space for the rest.
     """

@@ -10,7 +10,7 @@ from baremetal_sched.placement.candidates.request.resolved_request import Frozen
 
 
 class TreeInventory(NamedTuple):
-    """What a provider has of a class."""
+    """The amount that a provider has of a class."""
 
     free: int
     min_unit: int
@@ -78,7 +78,7 @@ class RequestedAmounts:
         items = [item for group in resolved.groups for item in group.resources.items()]
         for place, (resource_class, amount) in enumerate(items):
             self._of_class.setdefault(resource_class, []).append((1 << place, amount))
-        #: Of classes that are asked for more than once: the sum.
+        #: Of classes that are requested more than once: the sum.
         self._sums = {name: sum(amount for _, amount in self._of_class[name]) for name in resolved.contended_classes}
         self._given: dict[Mapping[int, TreeInventory], Hashable] = {}
 
@@ -148,7 +148,8 @@ class Anchor:
 
     def signature(self, asked: RequestedAmounts) -> Hashable:
         """All that a search sees of a tree that ``is_alone``. Trees with the same signature have the same candidates,
-        but for the ids. By place: where the parent is, what can be given, and the traits and aggregates that matter."""
+        except for the ids. By place: where the parent is, what can be given, and the traits and aggregates that
+        matter."""
         places: dict[int | None, int] = {row_id: place for place, row_id in enumerate(self.ids)}
         look = [
             (places.get(p.parent_id), asked.given_by(p.inventories), p.traits, frozenset(p.aggregates))

@@ -1,4 +1,4 @@
-"""What a request asks of one provider each, and which providers of a tree can give it."""
+"""The slots of a request, each served by one provider, and the providers of a tree that can serve each."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from baremetal_sched.placement.candidates.trees.providers import Anchor, Provide
 
 @dataclass(slots=True)
 class Slot:
-    """What one provider must give (a group with a suffix, or one class of the group without), and ``options``: the
-    providers that could.
+    """A part of a request that one provider must serve (a group with a suffix, or one class of the group without), and
+    ``options``: the providers that could.
 
     ``contended`` are those of the amounts that others take from as well.
     """
