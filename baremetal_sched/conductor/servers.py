@@ -6,7 +6,6 @@ import structlog
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.compute.migration.flavor_migration import MigrationVerdict, ServerSelection, migrate
 from baremetal_sched.compute.servers import follow_up
 from baremetal_sched.conductor.host import ConductorHost
@@ -38,7 +37,7 @@ def follow_up_job(job: Job) -> None:
 
 def _follow_up(database: Database, settings: Settings, node_id: int) -> None:
     def do(session: Session) -> bool:
-        return follow_up.follow_up(session, node_id, live_members(session, settings), settings)
+        return follow_up.follow_up(session, node_id, settings)
 
     try:
         if database.write(do):

@@ -237,3 +237,7 @@ class MirrorsNode(ConflictError):
 
 class ReshapedProviderNotFound(InvalidError):
     template = "Resource provider {provider} in inventories not found: No resource provider with uuid {provider} found"
+
+
+#: What a claim raises if a part of it was taken after it had been found.
+TAKEN_MEANWHILE = (CapacityExceeded, InvalidInventory, TreeHeld)

@@ -8,22 +8,19 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from baremetal_sched.baremetal.allocations import allocation_choice
-from baremetal_sched.baremetal.allocations.allocation_choice import Wanted
-from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching.conditions import of_capability, wanted_capabilities
 from baremetal_sched.baremetal.matching.explanation import Explanation, bounded, explain
-from baremetal_sched.baremetal.matching.masks import Relaxation, Verdict
+from baremetal_sched.baremetal.matching.masks import HELD_BACK, Relaxation, Verdict
 from baremetal_sched.baremetal.matching.question import Question, nodes_source, providers_source
+from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
+from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION, TreeRequest, as_tree
 from baremetal_sched.baremetal.provider.availability import PROVIDER
-from baremetal_sched.compute.hosts import host_choice, no_valid_host
-from baremetal_sched.compute.hosts.host_choice import HostRequest
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import selecting
 from baremetal_sched.errors.placement import TooManyCandidates, TraitNotFound, UnknownClassInQuery
-from baremetal_sched.explain.context import VERSION, Context
 from baremetal_sched.explain.request_conditions import ExplainedRequest, without
 from baremetal_sched.explain.tree_explanations import MOST_COUNTED, TreeScan
+from baremetal_sched.explain.whole_trees import hint, tree_roots
 from baremetal_sched.placement.candidates import search
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.tables import PROVIDERS
@@ -32,94 +29,74 @@ from baremetal_sched.placement.tables import PROVIDERS
 _CANDIDATES = 1000
 
 
-def explain_query(context: Context, request: CandidateRequest) -> Explanation:
-    """Explain what ``GET /allocation_candidates`` answers. Raises TooManyExplanations, ExplanationTookTooLong."""
+def explain_request(context: MachineContext, request: MachineRequest) -> Explanation:
+    """Explain which machines the request finds, and why no others.
+
+    Raises TooManyExplanations, ExplanationTookTooLong, BadQuery.
+    """
     with _bounded(context):
-        asked, membership = ExplainedRequest(context.session, request), context.membership()
+        tree = as_tree(request)
+        if tree is None:
+            return _explained(context, request.question(context.membership))
+        asked = ExplainedRequest(context.session, tree.parsed())
+        if tree.served:
+            return _of_server(context, tree, asked)
         if asked.is_flat and _stands_alone(context):
-            return _explained(context, asked.question(membership, context.asker), membership)
+            return _explained(context, asked.question(context))
         return TreeScan(context, asked, context.tree()).explanation()
 
 
-def explain_allocation(context: Context, wanted: Wanted) -> Explanation:
-    """Explain what an allocation of the bare metal API gets. Raises like ``explain_query``."""
-    with _bounded(context):
-        membership = context.membership()
-        return _explained(context, allocation_choice.question(wanted, membership), membership)
-
-
-def explain_server(context: Context, wanted: HostRequest) -> Explanation:
-    """Explain what a server gets. Raises like ``explain_query``, and BadQuery.
+def _of_server(context: MachineContext, request: TreeRequest, asked: ExplainedRequest) -> Explanation:
+    """Explain what a server gets.
 
     A scan of nodes takes what a node has for what its tree has as a whole; if the flavor needs several providers, the
     search has the last word.
     """
-    with _bounded(context):
-        membership, request = context.membership(), wanted.parsed(None)
-        question = no_valid_host.question(wanted, request, membership)
-        found = _explained(context, question, membership)
-        if not found.fitting:
-            found = replace(found, hint=no_valid_host.hint(request, found.analysis))
-        asked = ExplainedRequest(context.session, request)
-        if not found.fitting and asked.is_flat:
-            return found
-        most = 1 if asked.is_flat else max(context.wanted, MOST_COUNTED)
-        hosts = len(_hosts(context, wanted, membership, most)) if found.fitting else 0
-        if not hosts:
-            return _with_trees(context, wanted, membership, asked, question, found)
+    question = request.question(context.membership)
+    found = _explained(context, question)
+    if not found.fitting:
+        found = replace(found, hint=hint(asked.request, found.analysis))
         if asked.is_flat:
             return found
-        fitting = min(found.fitting, hosts)
-        return replace(found, fitting=fitting, verdict=Verdict.FITS if fitting >= context.wanted else Verdict.SHORT)
+    most = 1 if asked.is_flat else max(context.wanted, MOST_COUNTED)
+    hosts = len(_hosts(context, request, most)) if found.fitting else 0
+    if not hosts:
+        return _with_trees(context, request, asked, question, found)
+    if asked.is_flat:
+        return found
+    fitting = min(found.fitting, hosts)
+    return replace(found, fitting=fitting, verdict=Verdict.FITS if fitting >= context.wanted else Verdict.SHORT)
 
 
-def _bounded(context: Context) -> AbstractContextManager[None]:
+def _bounded(context: MachineContext) -> AbstractContextManager[None]:
     """Within the limits of explanations. Raises TooManyExplanations, ExplanationTookTooLong."""
     return bounded(context.session, context.settings.scheduling.explain_time_limit)
 
 
-def _stands_alone(context: Context) -> bool:
+def _stands_alone(context: MachineContext) -> bool:
     """Return whether the question is not about one machine that has child providers."""
     tree = context.tree()
     return tree is None or len(context.session.scalars(select(PROVIDERS.c.id).where(tree).limit(2)).all()) < 2
 
 
-def _explained(context: Context, question: Question, membership: Membership) -> Explanation:
-    most, machine = context.settings.scheduling.explain_max_nodes, context.machine
-    return explain(
-        context.session, question, context.asker.named, most, context.wanted, machine=machine, members=membership
-    )
+def _explained(context: MachineContext, question: Question) -> Explanation:
+    most, machine, members = context.settings.scheduling.explain_max_nodes, context.machine, context.membership
+    return explain(context.session, question, context.named, most, context.wanted, machine=machine, members=members)
 
 
 # -- servers -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Changed(HostRequest):
-    """A request of which conditions were left out."""
-
-    request: CandidateRequest | None = None
-
-    def parsed(self, limit: int | None) -> CandidateRequest:
-        """The query as it was changed, for at most ``limit`` candidates."""
-        return super().parsed(limit) if self.request is None else replace(self.request, limit=limit)
-
-
-def _hosts(context: Context, wanted: HostRequest, membership: Membership, most: int) -> list[str]:
+def _hosts(context: MachineContext, request: TreeRequest, most: int) -> list[str]:
     """The machines (UUIDs) that the server could have, ``most`` at most; none if it names something unknown."""
     if context.machine is not None:
-        wanted = replace(wanted, node=context.machine)
-    try:
-        found = host_choice.hosts(context.session, wanted, membership, context.settings, most)
-    except (TraitNotFound, UnknownClassInQuery):
-        return []
-    return [uuid for uuid, _ in found]
+        request = replace(request, node=context.machine)
+    return [uuid for uuid, _ in request.hosts(context, most)]
 
 
 def _with_trees(
-    context: Context,
-    wanted: HostRequest,
-    membership: Membership,
+    context: MachineContext,
+    request: TreeRequest,
     asked: ExplainedRequest,
     question: Question,
     found: Explanation,
@@ -130,13 +107,13 @@ def _with_trees(
     of its tree.
     """
     verdict = Verdict.COMBINATION if found.fitting else found.verdict
-    held_back = verdict in no_valid_host.HELD_BACK
+    held_back = verdict in HELD_BACK
     about = question if context.machine is None else question.about(context.machine)
-    scan = TreeScan(context, asked, no_valid_host.tree_roots(about, if_free=held_back))
+    scan = TreeScan(context, asked, tree_roots(about, if_free=held_back))
     if found.fitting:
         relaxations, exact = scan.relaxations()
     else:
-        relaxations = [*_tried(context, wanted, membership, asked.request, found.analysis.relaxations)]
+        relaxations = [*_tried(context, request, asked.request, found.analysis.relaxations)]
         exact = found.analysis.exact
     if held_back and not scan.fits_if_free:
         verdict = Verdict.COMBINATION
@@ -145,27 +122,23 @@ def _with_trees(
 
 
 def _tried(
-    context: Context,
-    wanted: HostRequest,
-    membership: Membership,
-    request: CandidateRequest,
+    context: MachineContext,
+    request: TreeRequest,
+    parsed: CandidateRequest,
     relaxations: list[Relaxation],
 ) -> Iterator[Relaxation]:
     """The relaxations that bring hosts, with how many these are."""
     most = max(context.wanted, MOST_COUNTED)
-    asked_for = wanted_capabilities(wanted.extra_specs)
+    asked_for = wanted_capabilities(request.extra_specs)
     for each in relaxations:
         # A condition on the whole tree is that of every group.
-        drop = {_of_group(name, suffix) for name in each.drop for suffix in request.groups}
-        changed = without(request, drop)
+        drop = {_of_group(name, suffix) for name in each.drop for suffix in parsed.groups}
+        changed = without(parsed, drop)
         if changed is None:
             continue
         stays = {name for name, value in asked_for.items() if of_capability(name, value).id not in each.drop}
         specs = {f"capabilities:{name}": asked_for[name] for name in stays}
-        asked = _Changed(
-            wanted.query, wanted.group, wanted.node, specs, wanted.excluded, wanted.project, request=changed
-        )
-        number = len(_hosts(context, asked, membership, most))
+        number = len(_hosts(context, replace(request, extra_specs=specs, changed=changed), most))
         if number:
             yield replace(each, would_fit=number)
 
@@ -189,38 +162,33 @@ class FittingMachine:
     is_node: bool
 
 
-def fitting_machines(context: Context, request: CandidateRequest, most: int) -> list[FittingMachine]:
-    """Return at most ``most`` machines that are candidates for ``request``, or the roots of their trees.
+def fitting_machines(context: MachineContext, request: TreeRequest, most: int) -> list[FittingMachine]:
+    """Return at most ``most`` machines that fit the request, or the roots of their trees.
 
     Only machines that may be named to the asker are returned. Raises TooManyExplanations, ExplanationTookTooLong,
     SearchTookTooLong.
     """
     with _bounded(context):
-        asked = ExplainedRequest(context.session, request)
+        if request.served:
+            return _read(context, nodes_source(), most, Node.uuid.in_(_hosts(context, request, most)))
+        asked = ExplainedRequest(context.session, request.parsed())
         if not asked.is_flat:
-            roots = PROVIDER.c.id.in_(_roots_of_candidates(context, request, most))
-            return _read(context, providers_source(context.asker), most, roots)
-        question = asked.question(context.membership(), context.asker)
+            roots = PROVIDER.c.id.in_(_roots_of_candidates(context, asked.request, most))
+            return _read(context, providers_source(nodes_only=context.project is not None), most, roots)
+        question = asked.question(context)
         holds = [check.holds for check in question.checks if check.condition.counts]
         return _read(context, question.source, most, *question.where, *holds)
 
 
-def fitting_hosts(context: Context, wanted: HostRequest, most: int) -> list[FittingMachine]:
-    """Return at most ``most`` machines that a server may get. Raises like ``fitting_machines``."""
-    with _bounded(context):
-        found = _hosts(context, wanted, context.membership(), most)
-        return _read(context, nodes_source(), most, Node.uuid.in_(found))
-
-
-def _roots_of_candidates(context: Context, request: CandidateRequest, most: int) -> set[int]:
+def _roots_of_candidates(context: MachineContext, request: CandidateRequest, most: int) -> set[int]:
     """The roots of the first candidates."""
     options = search.Options(seconds=context.settings.scheduling.explain_time_limit or None, unknown_traits=True)
     limited = replace(request, limit=_CANDIDATES)
     roots: set[int] = set()
     # The first ones may all be candidates that the asker must not see.
-    most = most if context.asker.named.everything else _CANDIDATES
+    most = most if context.named.everything else _CANDIDATES
     try:
-        with closing(search.find(selecting(context.session), limited, VERSION, options)) as found:
+        with closing(search.find(selecting(context.session), limited, QUERY_VERSION, options)) as found:
             for candidate in islice(found, _CANDIDATES):
                 roots.update(candidate.roots)
                 if len(roots) >= most:
@@ -230,12 +198,12 @@ def _roots_of_candidates(context: Context, request: CandidateRequest, most: int)
     return roots
 
 
-def _read(context: Context, source: Any, most: int, *where: Any) -> list[FittingMachine]:
+def _read(context: MachineContext, source: Any, most: int, *where: Any) -> list[FittingMachine]:
     name = func.coalesce(Node.name, PROVIDER.c.name)
     query = (
         select(PROVIDER.c.uuid, name, Node.resource_class, Node.conductor_group, Node.id)
         .select_from(source)
-        .where(*where, *context.asker.named.conditions())
+        .where(*where, *context.named.conditions())
         .order_by(PROVIDER.c.id)
         .limit(most)
     )

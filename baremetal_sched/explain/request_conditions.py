@@ -7,7 +7,6 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching.conditions import (
     ISOLATE,
     Condition,
@@ -26,7 +25,6 @@ from baremetal_sched.baremetal.matching.conditions import (
 from baremetal_sched.baremetal.matching.masks import places
 from baremetal_sched.baremetal.matching.question import (
     NEVER,
-    Asker,
     Check,
     Question,
     Scope,
@@ -35,9 +33,10 @@ from baremetal_sched.baremetal.matching.question import (
     names_of,
     providers_source,
 )
+from baremetal_sched.baremetal.matching.request import MachineContext
+from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION as VERSION
 from baremetal_sched.baremetal.provider.availability import PROVIDER
 from baremetal_sched.db.transaction import selecting
-from baremetal_sched.explain.context import VERSION
 from baremetal_sched.placement import trait_ids
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.candidates.request.resolve import by_ids, look_up, with_unknown
@@ -240,21 +239,21 @@ class ExplainedRequest:
         changed = without(self.request, drop)
         return None if changed is None else by_ids(changed, self.ids, VERSION)
 
-    def question(self, membership: Membership, asker: Asker) -> Question:
+    def question(self, context: MachineContext) -> Question:
         """Return the question which providers can give what the one group of a flat request asks for."""
         (group,) = self.request.groups.values()
         wanted = sorted(self.ids.classes[name] for name in group.resources if self.ids.classes[name] > 0)
         # More inventories than these are looked up one by one.
         stocks: dict[int, Any] = dict(zip(wanted, _ASKED, strict=False))
-        source = providers_source(asker)
+        source = providers_source(nodes_only=context.project is not None)
         for class_id, stock in stocks.items():
             # At most one row.
             source = source.outerjoin(stock, and_(stock.c.provider_id == _ID, stock.c.resource_class_id == class_id))
         checks = [Check(each.condition, each.in_sql(stocks)) for each in self._conditions(group, named=False)]
         return Question(
-            [*checks, lock_check(counts=False), conductor_check(membership, counts=False)],
+            [*checks, lock_check(counts=False), conductor_check(context.membership, counts=False)],
             source,
-            asker.usable(),
+            context.usable(),
             of_providers=True,
             scope=_scope(group, stocks),
             names=names_of(self.request),

@@ -12,12 +12,12 @@ from baremetal_sched.baremetal.matching.conditions import ISOLATE, Condition, Ki
 from baremetal_sched.baremetal.matching.explanation import ClosestTree, Explanation, ServedPart
 from baremetal_sched.baremetal.matching.masks import Masks, Relaxation, Verdict, analyse
 from baremetal_sched.baremetal.matching.question import PROJECT, Question, names_of, nodes_source, providers_source
+from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.matching.scan import TOO_LITTLE, Scan, unknown_names
 from baremetal_sched.baremetal.matching.tree_shapes import Forest, Shape, Tree
 from baremetal_sched.baremetal.provider.availability import PROVIDER, reason
 from baremetal_sched.db import deadline
 from baremetal_sched.db.models import Node
-from baremetal_sched.explain.context import Context
 from baremetal_sched.explain.request_conditions import ExplainedRequest, Part
 from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
 from baremetal_sched.placement.candidates.trees.candidate import TimeLimit, TookTooLong
@@ -47,7 +47,7 @@ _SECONDS = 5.0
 _CANDIDATES = 20_000
 
 
-class Look:
+class ShapeMatch:
     """A shape of trees, with which conditions each of its providers fails, by part; and whether it fits the request.
 
     ``nearest``: by part, the place of the provider that fails the fewest conditions, and these; none if it serves the
@@ -87,7 +87,7 @@ class TreeScan:
     Raises TookTooLong, as all of its methods do.
     """
 
-    def __init__(self, context: Context, asked: ExplainedRequest, roots: ColumnElement[bool] | None) -> None:
+    def __init__(self, context: MachineContext, asked: ExplainedRequest, roots: ColumnElement[bool] | None) -> None:
         self._context = context
         self._asked = asked
         limits = (context.settings.scheduling.explain_time_limit or None, deadline.remaining())
@@ -96,19 +96,18 @@ class TreeScan:
         self._limit = TimeLimit(seconds)
         self._parts = asked.parts()
         # A machine that the caller may ask about is examined even if the project cannot use it.
-        asker, machine = context.asker, context.machine
+        machine, named = context.machine, context.named
         self._is_usable = machine is None or context.session.scalar(
-            select(exists().where(Node.uuid == machine, *asker.usable()))
+            select(exists().where(Node.uuid == machine, *context.usable()))
         )
-        most = context.settings.scheduling.explain_max_nodes
-        self._forest = Forest(context.session, asked.wanted, asker, roots, most, self._limit)
-        self._looks = [Look(asked, self._parts, shape, self._limit) for shape in self._forest.shapes]
+        self._forest = Forest(context, asked.wanted, roots, self._limit)
+        self._looks = [ShapeMatch(asked, self._parts, shape, self._limit) for shape in self._forest.shapes]
         self._missed = sorted((look for look in self._looks if not look.fits), key=lambda look: look.rank)
         self.fits_if_free = any(look.fits_if_free for look in self._looks)
         #: The UUIDs of the nodes that may be named; None: everything may.
         self._named: frozenset[str] | None = None
-        if not asker.named.everything:
-            self._named = frozenset(context.session.scalars(select(Node.uuid).where(*asker.named.conditions())))
+        if not named.everything:
+            self._named = frozenset(context.session.scalars(select(Node.uuid).where(*named.conditions())))
         self._most = max(context.wanted, MOST_COUNTED)
         self.fitting, already = self._machines(asked.wanted) if self._is_usable else (0, [])
         self._already = set(already)
@@ -121,8 +120,8 @@ class TreeScan:
         scanned = self._scan(reasons)
         analysis = analyse(self._conditions(), scanned.masks, context.wanted)
         relaxations, exact = ([], True) if fitting >= context.wanted else self.relaxations()
-        names, source = names_of(self._asked.request), providers_source(context.asker)
-        question = Question([], source, context.asker.usable(), names, of_providers=True)
+        names, source = names_of(self._asked.request), providers_source(nodes_only=context.project is not None)
+        question = Question([], source, context.usable(), names, of_providers=True)
         return Explanation(
             context.wanted,
             fitting,
@@ -164,7 +163,7 @@ class TreeScan:
                 busy.update(reasons.get(tree.root_id, TOO_LITTLE) for tree in trees)
         return Scan(self._forest.trees, masks, dict(sorted(busy.items())), self._forest.sample)
 
-    def _mask(self, look: Look) -> int:
+    def _mask(self, look: ShapeMatch) -> int:
         """Each tree fails for its own reasons: what a part lacks is not said to be lacking all of them together."""
         bits = [] if self._is_usable else [True]
         for part, masks in zip(self._parts, look.masks, strict=True):
@@ -308,8 +307,8 @@ class TreeScan:
         by_part = (pair for look in self._looks for pair in zip(self._parts, look.masks, strict=True))
         if not any(mask and not mask & part.asked for part, masks in by_part for mask in masks):
             return {}
-        machine, asker = self._context.machine, self._context.asker
-        about = asker.usable() if machine is None else (Node.uuid == machine,)
+        machine = self._context.machine
+        about = self._context.usable() if machine is None else (Node.uuid == machine,)
         inner = select(PROVIDER.c.id, reason().label("reason")).select_from(nodes_source())
         inner = inner.where(PROVIDER.c.id.is_not(None), PROVIDER.c.id % self._forest.step == 0, *about)
         found = inner.subquery()

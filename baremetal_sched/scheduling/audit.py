@@ -7,9 +7,8 @@ from datetime import timedelta
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.conductors.ownership import live_members
-from baremetal_sched.compute.hosts import host_choice
-from baremetal_sched.compute.hosts.host_choice import HostRequest
+from baremetal_sched.baremetal.matching.free_machine import free_nodes
+from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.compute.server_states import SCHEDULING
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, PendingClaim, Server
@@ -17,8 +16,7 @@ from baremetal_sched.errors import SchedulerError
 from baremetal_sched.placement import pending_claims
 from baremetal_sched.placement.pending_claims import IS_WAITING, SERVER, WAITING
 from baremetal_sched.placement.tables import CLASSES, PROVIDERS
-from baremetal_sched.scheduling import chances
-from baremetal_sched.scheduling.claim_requests import request_of
+from baremetal_sched.scheduling.queue import queue_of, request_of
 from baremetal_sched.settings import Settings
 
 #: The number of sweeps after which a claim must not wait beside a machine that fits.
@@ -40,12 +38,12 @@ def _passed_over(session: Session, settings: Settings) -> Iterator[str]:
     if not interval or session.scalars(waited_for.limit(1)).first() is None:
         return
     unchanged = (func.coalesce(table.updated_at, table.created_at) < before for table in (Node, PROVIDERS.c))
-    free = host_choice.free_nodes(CLASSES.c.name.in_(waited_for), *unchanged).join(
+    free = free_nodes(CLASSES.c.name.in_(waited_for), *unchanged).join(
         CLASSES, CLASSES.c.id == PROVIDERS.c.mirrored_class_id
     )
     for node, resource_class in session.execute(free.with_only_columns(Node.uuid, CLASSES.c.name)).all():
-        chance = chances.chance_of(session.connection(), node, resource_class, _ALL)
-        for entry in () if chance is None else chance.entries:
+        queue = queue_of(session.connection(), node, resource_class, _ALL)
+        for entry in () if queue is None else queue.entries:
             claim = pending_claims.first_of(session, entry)
             if claim is not None and claim.created_at < before and _fits(session, settings, claim, node):
                 yield f"{claim.kind} {claim.uuid}: it waits, though node {node} is free and fits"
@@ -54,14 +52,9 @@ def _passed_over(session: Session, settings: Settings) -> Iterator[str]:
 
 def _fits(session: Session, settings: Settings, claim: PendingClaim, node: str) -> bool:
     """Return whether a free machine that may fit the claim does."""
-    request = request_of(claim.request)
-    if not isinstance(request, HostRequest):  # what was looked at is all that it asks for
-        return True
-    wanted = request.on(node)
+    alone = request_of(claim.request).on(node)
     try:
-        return wanted is not None and bool(
-            host_choice.hosts(session, wanted, live_members(session, settings), settings, 1)
-        )
+        return alone is not None and alone.fits(MachineContext(session, settings))
     except SchedulerError:  # what cannot be searched now is not known to fit
         return False
 

@@ -10,19 +10,16 @@ from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.baremetal.conductors.ownership import NO_MEMBERS, live_members
+from baremetal_sched.baremetal.matching.request import Host, MachineContext, MachineRequest
 from baremetal_sched.baremetal.provider import projection
-from baremetal_sched.compute.hosts.booting import TAKEN_MEANWHILE, BootContext
-from baremetal_sched.compute.hosts.host_choice import Host, HostRequest
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Allocation, Consumer, Node, PendingClaim
-from baremetal_sched.errors.placement import ConsumerConflict, ConsumerWaits, NoAllocations
+from baremetal_sched.errors.placement import TAKEN_MEANWHILE, ConsumerConflict, ConsumerWaits, NoAllocations
 from baremetal_sched.errors.scheduling import ClaimDiffers, ClaimElsewhere, ClaimNotFound, ConsumerInUse, UuidTaken
 from baremetal_sched.placement import allocations, pending_claims
 from baremetal_sched.placement.consumers import RESERVED, ConsumerWrite, amounts_held_by, belongs_to_kind
 from baremetal_sched.placement.pending_claims import CLAIM, CLAIMED, FAILED, TIMED_OUT, WAITING, NewPendingClaim
-from baremetal_sched.scheduling import claim_requests, free_machines
-from baremetal_sched.scheduling.claim_requests import Request
+from baremetal_sched.scheduling.queue import request_of
 from baremetal_sched.settings import Settings
 
 #: A claim that was given back through another door.
@@ -37,7 +34,7 @@ class NewClaim:
     """What is asked for, and for whom. ``digest`` identifies the whole body."""
 
     uuid: str
-    request: Request
+    request: MachineRequest
     project: str
     user: str
     consumer_type: str | None
@@ -74,13 +71,11 @@ def existing(session: Session, uuid: str, digest: str, project: str) -> PendingC
 def claim_now(session: Session, asked: NewClaim, settings: Settings) -> "ShownClaim | None":
     """Claim what is free now, and return the claim; None if nothing fits.
 
-    Raises ConsumerInUse, what ``claim_requests.choose`` raises, and StaleDataError if it loses a race.
+    Raises ConsumerInUse, what ``choose`` of the request raises, and StaleDataError if it loses a race.
     """
-    is_served = isinstance(asked.request, HostRequest) and asked.request.served
-    members = live_members(session, settings) if is_served else NO_MEMBERS
-    context = BootContext(session, members, settings)
-    host = claim_requests.choose(context, asked.request)
-    chosen = claim_requests.any_candidate(context, asked.request) if host is None else host.claim
+    context = MachineContext(session, settings)
+    host = asked.request.choose(context)
+    chosen = asked.request.other_providers(context) if host is None else host.claim
     if chosen is None:
         return None
     try:
@@ -97,21 +92,21 @@ def _class_of(host: Host) -> str:
 
 def wait(session: Session, asked: NewClaim, seconds: float, reason: str, settings: Settings) -> PendingClaim:
     """Enter the claim into the queue. Raises CannotWait, ConsumerInUse, and what ``pending_claims.enter`` raises."""
-    resource_class = claim_requests.class_of(asked.request)
-    new = asked.pending(resource_class, seconds, reason)
+    new = asked.pending(asked.request.machine_class(), seconds, reason)
     try:
         return pending_claims.enter(session, new, most=settings.scheduling.most_waiting)
     except UuidTaken as error:
         raise ConsumerInUse(consumer=asked.uuid) from error
 
 
-def give(context: BootContext, claim: PendingClaim, node: Node) -> bool:
+def give(context: MachineContext, claim: PendingClaim, node: Node) -> bool:
     """Claim the node (its row locked), which may fit, for a claim that waits (its row locked); return whether it
     fits."""
-    request = claim_requests.request_of(claim.request)
+    request = request_of(claim.request)
     host: Host | None = Host(node, {node.uuid: {claim.resource_class: 1}})
-    if not free_machines.is_decided(request):
-        host = claim_requests.choose(context, request, on=node.uuid)
+    if not request.is_decided():
+        alone = request.on(node.uuid)
+        host = None if alone is None else alone.choose(context)
     if host is None:
         return False
     given = ConsumerWrite(claim.uuid, host.claim, claim.consumer_project, claim.consumer_user, RESERVED)
@@ -120,7 +115,12 @@ def give(context: BootContext, claim: PendingClaim, node: Node) -> bool:
     return True
 
 
-def end(context: BootContext, claim: PendingClaim, state: str, reason: str) -> None:
+def leave_out(context: MachineContext, claim: PendingClaim, node: str, reason: str) -> None:
+    """End a claim (its row locked) that cannot be served. Claims wait for no other node."""
+    end(context, claim, FAILED, reason)
+
+
+def end(context: MachineContext, claim: PendingClaim, state: str, reason: str) -> None:
     """End a claim that waited in vain (its row locked): TIMED_OUT or FAILED."""
     pending_claims.decide(context.session, claim, state, reason)
 

@@ -1,19 +1,17 @@
 """What a server of a flavor and an image would be given, if it were created now."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.conductors.ownership import live_members
+from baremetal_sched.baremetal.matching.request import Amounts, MachineContext
+from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.compute.flavors import extra_specs, flavors
-from baremetal_sched.compute.hosts import host_choice, no_valid_host, own_copies
-from baremetal_sched.compute.hosts.host_choice import Claim, HostRequest
+from baremetal_sched.compute.hosts import no_valid_host, own_copies
 from baremetal_sched.compute.servers import servers
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 from baremetal_sched.image import images
 from baremetal_sched.image.access import EVERYTHING, ImageRequester
 from baremetal_sched.settings import Settings
@@ -70,11 +68,11 @@ class DryRun:
     """
 
     query: str
-    candidates: list[tuple[str, Claim]]
+    candidates: list[tuple[str, Amounts]]
     reason: str | None
 
 
-def host_request(session: Session, asked: DryRunRequest) -> HostRequest:
+def machine_request(session: Session, asked: DryRunRequest) -> TreeRequest:
     """Return what the server would ask for.
 
     Raises FlavorNotFound, ImageNotFound, InvalidValue if the image cannot be booted or the flavor is too small for it,
@@ -90,18 +88,15 @@ def host_request(session: Session, asked: DryRunRequest) -> HostRequest:
         boot_from_volume=asked.boot_from_volume,
         limit=asked.limit,
     )
-    return HostRequest(request.query(), extra_specs=flavor["extra_specs"], project=asked.project)
+    return TreeRequest(request.query(), extra_specs=flavor["extra_specs"], project=asked.project)
 
 
 def run(session: Session, settings: Settings, asked: DryRunRequest) -> DryRun:
     """Return the result, in random order. Nothing is claimed, and nothing is locked.
 
-    Raises the errors of ``host_request`` and of the search. Custom classes and traits that no node has are not errors.
+    Raises the errors of ``machine_request`` and of the search. Classes and traits that no node has are not errors.
     """
-    wanted = host_request(session, asked)
-    membership = live_members(session, settings)
-    found: list[tuple[str, Claim]] = []
-    with suppress(TraitNotFound, UnknownClassInQuery):
-        found = host_choice.hosts(session, wanted, membership, settings, asked.limit)
-    reason = None if found else no_valid_host.explain(session, wanted, membership, settings).message
-    return DryRun(wanted.query, found, reason)
+    request, context = machine_request(session, asked), MachineContext(session, settings)
+    found = request.hosts(context, asked.limit)
+    reason = None if found else no_valid_host.explain(context, request).message
+    return DryRun(request.query, found, reason)

@@ -10,19 +10,18 @@ transaction has locked a freed machine, the whole transaction is repeated, with 
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 import structlog
 from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
-from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.allocations import placing
-from baremetal_sched.baremetal.conductors.ownership import NO_MEMBERS, live_members
-from baremetal_sched.compute.hosts.booting import TAKEN_MEANWHILE, BootContext
+from baremetal_sched.baremetal.matching import free_machine
+from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.compute.servers import waiting_servers
 from baremetal_sched.db import requester
 from baremetal_sched.db.faults import Fault, classify
@@ -36,8 +35,8 @@ from baremetal_sched.errors.scheduling import CannotBegin
 from baremetal_sched.placement import freed_machines, pending_claims
 from baremetal_sched.placement.pending_claims import ALLOCATION, CLAIM, FAILED, SERVER, WAITING, QueueEntry
 from baremetal_sched.placement.tables import PROVIDERS
-from baremetal_sched.scheduling import claim_requests, claims, free_machines
-from baremetal_sched.scheduling.chances import Chance, chances
+from baremetal_sched.scheduling import claims
+from baremetal_sched.scheduling.queue import MachineQueue, machine_queues, request_of
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -50,77 +49,59 @@ _ALL = 100_000
 class Door(Protocol):
     """How a kind of claims is given machines: those of the scheduling API, allocations, or servers."""
 
-    def give(self, context: BootContext, claim: PendingClaim, node: Node) -> bool:
+    def give(self, context: MachineContext, claim: PendingClaim, node: Node) -> bool:
         """Give the node (both rows locked) to the claim; return whether it fits. If not, all of it is rolled back."""
 
-    def end(self, context: BootContext, claim: PendingClaim, state: str, reason: str) -> None:
+    def end(self, context: MachineContext, claim: PendingClaim, state: str, reason: str) -> None:
         """End a claim (its row locked) that waited in vain, or that failed."""
 
-
-class _AllocationDoor:
-    """The door of bare metal allocations."""
-
-    def give(self, context: BootContext, claim: PendingClaim, node: Node) -> bool:
-        try:
-            return placing.give(context.session, claim, node, context.membership, context.settings)
-        except TAKEN_MEANWHILE as error:
-            raise StaleDataError("a part of the machine was taken meanwhile") from error
-
-    def end(self, context: BootContext, claim: PendingClaim, state: str, reason: str) -> None:
-        placing.end(context.session, claim, state, reason)
+    def leave_out(self, context: MachineContext, claim: PendingClaim, node: str, reason: str) -> None:
+        """Let a claim (its row locked) wait for other nodes than this one (a UUID), where it could not begin; or end
+        it, if that cannot help."""
 
 
 #: The doors, by kind of claim.
-DOORS: dict[str, Door] = {CLAIM: claims, ALLOCATION: _AllocationDoor(), SERVER: waiting_servers}
+DOORS: dict[str, Door] = {CLAIM: claims, ALLOCATION: placing, SERVER: waiting_servers}
 
 
-@dataclass(frozen=True)
-class Desk:
-    """The session in which machines are handed over. The live conductors are read if they are needed."""
+class SessionHandover:
+    """Hands machines over within a transaction."""
 
-    session: Session
-    settings: Settings
+    def __init__(self, session: Session, settings: Settings) -> None:
+        self.session = session
+        self._context = MachineContext(session, settings)
 
-    @cached_property
-    def context(self) -> BootContext:
-        return BootContext(self.session, live_members(self.session, self.settings), self.settings)
-
-    def _context_of(self, claim: PendingClaim) -> BootContext:
-        """Return the context for a claim: one of the scheduling API needs no conductor, unless it asks for one."""
-        needs_conductors = claim.kind != CLAIM or claim.request.get("served", False)
-        return self.context if needs_conductors else BootContext(self.session, NO_MEMBERS, self.settings)
-
-    def serve(self, found: Iterable[Chance], most: int) -> bool:
+    def serve(self, found: Iterable[MachineQueue], most: int) -> bool:
         """Give each machine to the first claim that it fits; return whether one was given. At most ``most`` entries of
         a queue are tested."""
         given = False
         notes_of(self.session.connection()).gives = True
-        for chance in found:
+        for queue in found:
             # Who is first for the next machine depends on who got this one.
-            given |= self._serve(self._again(chance, most) if given else chance, most)
+            given |= self._serve(self._again(queue, most) if given else queue, most)
         return given
 
-    def _serve(self, chance: Chance, most: int) -> bool:
-        node = claim_requests.lock_free(self.session, chance.machine) if chance.entries else None
+    def _serve(self, queue: MachineQueue, most: int) -> bool:
+        node = free_machine.lock_free(self.session, queue.machine) if queue.entries else None
         given: bool | None = False
         failed: list[int] = []
-        while node is not None and (given := self._give_first(chance.entries, node, failed)) is None:
-            chance = self._again(chance, most)
-        if chance.is_cut and not given:
-            log.warning("too many different claims may fit: a machine is left to the sweep", node=chance.machine)
+        while node is not None and (given := self._give_first(queue.entries, node, failed)) is None:
+            queue = self._again(queue, most)
+        if queue.is_cut and not given:
+            log.warning("too many different claims may fit: a machine is left to the sweep", node=queue.machine)
         return bool(given)
 
-    def _again(self, chance: Chance, most: int) -> Chance:
+    def _again(self, queue: MachineQueue, most: int) -> MachineQueue:
         """Return who may get the machine as the queue is now."""
         connection = self.session.connection()
-        machines = freed_machines.wanted(connection, HandoverNotes(nodes={chance.machine}))
-        found = chances(connection, machines, most)
-        return found[0] if found else replace(chance, entries=(), is_cut=False)
+        machines = freed_machines.wanted(connection, HandoverNotes(nodes={queue.machine}))
+        found = machine_queues(connection, machines, most)
+        return found[0] if found else replace(queue, entries=(), is_cut=False)
 
     def serve_all(self, provider: int, resource_class: str) -> bool:
         """Give a machine, known by its provider (an id), to the first claim of its class that it fits; return whether
         there was one."""
-        return self.serve(chances(self.session.connection(), {provider: resource_class}, _ALL), _ALL)
+        return self.serve(machine_queues(self.session.connection(), {provider: resource_class}, _ALL), _ALL)
 
     def _give_first(self, entries: Iterable[QueueEntry], node: Node, failed: list[int]) -> bool | None:
         """Give the node to the first claim that it fits; return whether there was one. None: a claim has failed (its id
@@ -142,7 +123,7 @@ class Desk:
         claim_id, uuid = claim.id, claim.uuid
         try:
             with _asked_by(self.session, claim):
-                given = DOORS[claim.kind].give(self._context_of(claim), claim, node)
+                given = DOORS[claim.kind].give(self._context, claim, node)
                 self.session.flush()
         except UnavailableError as error:
             savepoint.rollback()
@@ -176,17 +157,17 @@ class Desk:
         return True
 
     def _leave_out(self, uuid: str, node: Node, error: CannotBegin) -> None:
-        """Have a server, if it still waits, wait for other nodes than this one."""
+        """Have a claim, if it still waits, wait for other nodes than this one."""
         claim = pending_claims.find(self.session, uuid, lock=True)
         if claim is not None:
             with _asked_by(self.session, claim):
-                waiting_servers.leave_out(self.context, claim, node.uuid, str(error))
+                DOORS[claim.kind].leave_out(self._context, claim, node.uuid, str(error))
                 self.session.flush()
 
     def end(self, claim: PendingClaim, state: str, reason: str) -> None:
         """End a claim that waits (its row locked)."""
         with _asked_by(self.session, claim):
-            DOORS[claim.kind].end(self._context_of(claim), claim, state, reason)
+            DOORS[claim.kind].end(self._context, claim, state, reason)
             self.session.flush()
         log.info("a claim waited in vain", claim=claim.uuid, kind=claim.kind, state=state, reason=reason)
 
@@ -222,14 +203,14 @@ class ClaimHandover:
         self._settings = settings
         self._most: int = settings.scheduling.most_tested
 
-    def wanted(self, connection: Connection, notes: HandoverNotes) -> Sequence[Chance]:
+    def wanted(self, connection: Connection, notes: HandoverNotes) -> Sequence[MachineQueue]:
         """Return the machines that were freed and that may fit a claim which waits."""
         machines = freed_machines.wanted(connection, notes)
-        return chances(connection, machines, self._most) if machines else ()
+        return machine_queues(connection, machines, self._most) if machines else ()
 
-    def serve(self, session: Session, machines: Sequence[Chance]) -> None:
+    def serve(self, session: Session, machines: Sequence[MachineQueue]) -> None:
         """Give each machine to the first claim that it fits."""
-        Desk(session, self._settings).serve(machines, self._most)
+        SessionHandover(session, self._settings).serve(machines, self._most)
 
     def offer(self, machines: Collection[int], deadline: float | None) -> None:
         """Give free machines, known by their providers (ids), to those who wait. Raises what ``write`` raises."""
@@ -240,7 +221,7 @@ class ClaimHandover:
 
     def lock(self, connection: Connection, nodes: Collection[str]) -> None:
         """Lock these machines, waiting for those who have locked them."""
-        free_machines.lock_all(connection, nodes)
+        free_machine.lock_all(connection, nodes)
 
     def look_after(self, notes: HandoverNotes, deadline: float | None) -> None:
         """Hand over what a transaction has freed, after its commit, to who began to wait meanwhile."""
@@ -254,7 +235,8 @@ class ClaimHandover:
             log.exception("cannot look for those who wait again")
 
     def _serve(self, session: Session, machines: Mapping[int, str]) -> None:
-        Desk(session, self._settings).serve(chances(session.connection(), machines, self._most), self._most)
+        queues = machine_queues(session.connection(), machines, self._most)
+        SessionHandover(session, self._settings).serve(queues, self._most)
 
     def look_again(self, waiting: Collection[str], deadline: float | None) -> None:
         """Look for machines for claims that have just begun to wait, until ``deadline``. Failures are left to the
@@ -274,12 +256,11 @@ class ClaimHandover:
         claim = pending_claims.find(session, uuid)
         if claim is None or claim.state != WAITING:
             return False
-        desk = Desk(session, self._settings)
-        host = claim_requests.choose(desk.context, claim_requests.request_of(claim.request))
+        host = request_of(claim.request).choose(MachineContext(session, self._settings))
         if host is None:
             return False
         provider = session.scalars(select(PROVIDERS.c.id).where(PROVIDERS.c.uuid == host.node.uuid)).one()
-        return desk.serve_all(provider, claim.resource_class)
+        return SessionHandover(session, self._settings).serve_all(provider, claim.resource_class)
 
 
 def install(database: Database, settings: Settings) -> None:

@@ -9,7 +9,7 @@ from baremetal_sched.baremetal.matching.node_explanation import Finding, NodeExp
 from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.models import Node, PendingClaim
 from baremetal_sched.placement import pending_claims
-from baremetal_sched.scheduling.chances import chance_of
+from baremetal_sched.scheduling.queue import queue_of
 from baremetal_sched.settings import Settings
 
 
@@ -19,7 +19,7 @@ def find(session: Session, node: str, resource_class: str, settings: Settings) -
 
     Traits, owner and names are looked at, but not what only a search in the node's tree can tell.
     """
-    found = chance_of(session.connection(), node, resource_class, settings.scheduling.most_tested)
+    found = queue_of(session.connection(), node, resource_class, settings.scheduling.most_tested)
     return pending_claims.first_of(session, found.entries[0]) if found is not None and found.entries else None
 
 

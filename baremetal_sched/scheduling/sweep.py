@@ -12,15 +12,17 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import conductors
-from baremetal_sched.compute.hosts import host_choice
+from baremetal_sched.baremetal.matching.free_machine import free_nodes
+from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.db.models import Node, PendingClaim
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import SchedulerError
+from baremetal_sched.explain.explanations import explain_request
 from baremetal_sched.placement import pending_claims
 from baremetal_sched.placement.pending_claims import IS_OVERDUE, IS_WAITING, TIMED_OUT
 from baremetal_sched.placement.tables import CLASSES, PROVIDERS
-from baremetal_sched.scheduling import claim_requests
-from baremetal_sched.scheduling.handover import Desk
+from baremetal_sched.scheduling.handover import SessionHandover
+from baremetal_sched.scheduling.queue import request_of
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -94,7 +96,7 @@ def _free_machines(session: Session, is_own: IsOwn) -> Iterator[tuple[int, str]]
         return
     columns = (Node.uuid, Node.conductor_group, Node.driver, PROVIDERS.c.id, CLASSES.c.name)
     free = (
-        host_choice.free_nodes(CLASSES.c.name.in_(waited_for))
+        free_nodes(CLASSES.c.name.in_(waited_for))
         .join(CLASSES, CLASSES.c.id == PROVIDERS.c.mirrored_class_id)
         .with_only_columns(*columns)
     )
@@ -105,7 +107,7 @@ def _free_machines(session: Session, is_own: IsOwn) -> Iterator[tuple[int, str]]
 
 
 def _serve(session: Session, settings: Settings, conductor: str, provider: int, name: str) -> None:
-    if Desk(session, settings).serve_all(provider, name):
+    if SessionHandover(session, settings).serve_all(provider, name):
         conductors.count_swept_machine(session, conductor)
 
 
@@ -122,13 +124,14 @@ def _reason(session: Session, settings: Settings, claim_id: int) -> str:
     if claim is None:
         return ""
     try:
-        return claim_requests.explain(session, settings, claim_requests.request_of(claim.request)).summary
+        request = request_of(claim.request)
+        return explain_request(MachineContext.of_project(session, settings, request.project), request).summary
     except SchedulerError as error:
         log.info("cannot explain why a claim waited in vain", claim=claim.uuid, reason=str(error))
         return claim.reason or ""
 
 
 def _end(session: Session, settings: Settings, ids: Sequence[int], reasons: Mapping[str, str]) -> None:
-    desk = Desk(session, settings)
+    handover = SessionHandover(session, settings)
     for claim in pending_claims.take_overdue(session, ids):
-        desk.end(claim, TIMED_OUT, reasons.get(claim.request_key) or claim.reason or "No machine was free in time.")
+        handover.end(claim, TIMED_OUT, reasons.get(claim.request_key) or claim.reason or "No machine was free in time.")

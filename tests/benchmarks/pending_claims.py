@@ -25,7 +25,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched import settings as settings_module
 from baremetal_sched.baremetal.conductors import conductors
-from baremetal_sched.compute.hosts.host_choice import HostRequest
+from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.db import schema
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.drivers.enabled import EnabledDrivers, served_types
@@ -43,7 +43,7 @@ URLS = (
     "mysql+mysqldb://root@127.0.0.1/bench_pending",
 )
 
-GOLD = HostRequest("resources=CUSTOM_GOLD:1", served=False, version=39)
+GOLD = TreeRequest("resources=CUSTOM_GOLD:1", served=False, version=39)
 #: Of a class that nobody waits for.
 SILVER = replace(GOLD, query="resources=CUSTOM_SILVER:1")
 ROUNDS = 5
@@ -75,17 +75,17 @@ class Bench:
         values = {"name": name, "resource_class": resource_class}
         self.database.write(lambda session: enrolment.enrol(session, self.settings, values, (), power=True))
 
-    def asked(self, request: HostRequest = GOLD) -> NewClaim:
+    def asked(self, request: TreeRequest = GOLD) -> NewClaim:
         return NewClaim(str(uuid_module.uuid4()), request, "p", "u", None, "digest")
 
-    def claim(self, request: HostRequest = GOLD) -> str:
+    def claim(self, request: TreeRequest = GOLD) -> str:
         """Claim the free machine; return the claim."""
         asked = self.asked(request)
         claimed = self.database.write(lambda session: claims.claim_now(session, asked, self.settings) is not None)
         assert claimed
         return asked.uuid
 
-    def wait(self, request: HostRequest = GOLD, priority: int = 0) -> str:
+    def wait(self, request: TreeRequest = GOLD, priority: int = 0) -> str:
         """Have a claim wait; return it."""
         asked = self.asked(request)
         self.database.write(lambda session: claims.wait(session, asked, 3600, "None is free.", self.settings) and None)

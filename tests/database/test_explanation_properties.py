@@ -8,17 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.allocations.allocation_choice import Wanted, choose
 from baremetal_sched.baremetal.matching.explanation import Explanation
-from baremetal_sched.baremetal.matching.question import Asker
+from baremetal_sched.baremetal.matching.node_request import NodeRequest
+from baremetal_sched.baremetal.matching.request import MachineContext
+from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION as VERSION
+from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.baremetal.nodes import traits
 from baremetal_sched.baremetal.schemas.allocations import TraitEntry
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors.baremetal import SuitableNodesLocked
-from baremetal_sched.explain.context import VERSION, Context
-from baremetal_sched.explain.explanations import explain_allocation, explain_query
+from baremetal_sched.explain.explanations import explain_request
 from baremetal_sched.placement.candidates import search
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.names import ensure_class, ensure_traits
@@ -40,6 +41,13 @@ from tests.worlds import Spec
 __all__ = ["database"]
 
 TRAITS = ["CUSTOM_A", "CUSTOM_B", "CUSTOM_C"]
+
+
+def by_query(request: CandidateRequest) -> TreeRequest:
+    """Return the request for a machine that is this query."""
+    return TreeRequest("", served=False, version=VERSION, changed=request)
+
+
 SETTINGS = load(overrides={"database": {"connection": "sqlite:///unused"}, "scheduling": {"explain_time_limit": 0}})
 
 
@@ -150,8 +158,8 @@ def request_of(entries: list[str]) -> CandidateRequest:
 @given(fleet=fleets, asked=entries, wanted=st.sampled_from([1, 1, 2, 5]))
 def test_candidates_of_a_fleet(database: Database, fleet: list[Machine], asked: list[str], wanted: int) -> None:
     def check(session: Session) -> None:
-        context = Context(session, SETTINGS, Asker(), wanted)
-        found = explain_query(context, request_of(asked))
+        context = MachineContext(session, SETTINGS, wanted=wanted)
+        found = explain_request(context, by_query(request_of(asked)))
         failed: dict[str, Any] = {
             "class:CUSTOM_GOLD": lambda one: one.resource_class != "gold",
             "availability:CUSTOM_GOLD": lambda one: one.resource_class != "gold" or not one.is_offered,
@@ -176,8 +184,8 @@ def test_candidates_of_a_fleet(database: Database, fleet: list[Machine], asked: 
 @given(fleet=fleets, asked=entries)
 def test_allocations_of_a_fleet(database: Database, fleet: list[Machine], asked: list[str]) -> None:
     def check(session: Session) -> None:
-        wanted = Wanted("gold", [TraitEntry(entry) for entry in asked])
-        found = explain_allocation(Context(session, SETTINGS, Asker()), wanted)
+        wanted = NodeRequest("gold", [TraitEntry(entry) for entry in asked])
+        found = explain_request(MachineContext(session, SETTINGS), wanted)
         failed: dict[str, Any] = {
             "class:gold": lambda one: one.resource_class != "gold",
             "availability:parent node": lambda one: False,
@@ -193,9 +201,9 @@ def test_allocations_of_a_fleet(database: Database, fleet: list[Machine], asked:
             failed[f"trait:{entry}"] = lambda one, entry=entry: not meets(one, entry)
         assert_counts(found, fleet, failed)
 
-        def is_found(wanted: Wanted) -> bool:
+        def is_found(wanted: NodeRequest) -> bool:
             try:
-                return choose(session, wanted) is not None
+                return wanted.choose_unlocked(session) is not None
             except SuitableNodesLocked:
                 return False
 
@@ -232,7 +240,7 @@ def test_candidates_of_any_providers(
     request = CandidateRequest({suffix: group}, root_required=root)
 
     def check(session: Session) -> None:
-        found = explain_query(Context(session, SETTINGS, Asker(), wanted), request)
+        found = explain_request(MachineContext(session, SETTINGS, wanted=wanted), by_query(request))
         count = len(list(search.find(session.connection(), request, VERSION)))
         assert found.fitting == count
         assert found.scan.nodes == len(specs)

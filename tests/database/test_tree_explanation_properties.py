@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.matching.explanation import Explanation
-from baremetal_sched.baremetal.matching.question import Asker
+from baremetal_sched.baremetal.matching.request import MachineContext
+from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION as VERSION
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.explain.context import VERSION, Context
-from baremetal_sched.explain.explanations import explain_query
+from baremetal_sched.explain.explanations import explain_request
 from baremetal_sched.explain.tree_explanations import MOST_COUNTED
 from baremetal_sched.placement.candidates import search
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.query_values import AggregateConditions, TraitConditions
 from tests.database.test_candidate_properties import PROPERTY, Plain, database, in_a_world, some_requests, some_worlds
-from tests.database.test_explanation_properties import SETTINGS, written
+from tests.database.test_explanation_properties import SETTINGS, by_query, written
 from tests.examples import examples
 from tests.worlds import SHARES, Spec, uuid_of
 
@@ -175,7 +175,7 @@ def compare(database: Database, specs: list[Spec], request: CandidateRequest, wa
     """Compare what an explanation says with the enumeration, in the world of these providers."""
 
     def check(session: Session) -> None:
-        found = explain_query(Context(session, SETTINGS, Asker(), wanted), request)
+        found = explain_request(MachineContext(session, SETTINGS, wanted=wanted), by_query(request))
         if not found.parts:
             assert found.fitting == len(list(search.find(session.connection(), request, VERSION)))
             return

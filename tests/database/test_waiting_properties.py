@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.allocations.allocation_choice import Wanted
+from baremetal_sched.baremetal.matching.node_request import NodeRequest
+from baremetal_sched.baremetal.matching.request import MachineContext
+from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.baremetal.nodes import nodes, traits
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.baremetal.schemas.allocations import TraitEntry
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
-from baremetal_sched.compute.hosts.booting import BootContext
-from baremetal_sched.compute.hosts.host_choice import HostRequest
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.db.models import Node, PendingClaim
 from baremetal_sched.placement import names, pending_claims
@@ -72,7 +72,7 @@ class Asked:
     owner: str | None = None
     candidates: tuple[str, ...] = ()
 
-    def request(self) -> HostRequest | Wanted:
+    def request(self) -> TreeRequest | NodeRequest:
         """The same for the service."""
         some = [f"in:{','.join(sorted(self.some))}"] if self.some else []
         conditions = [*sorted(self.required), *some, *(f"!{name}" for name in sorted(self.forbidden))]
@@ -80,10 +80,10 @@ class Asked:
             query = "&".join(
                 [f"resources=CUSTOM_{self.resource_class.upper()}:1", *(f"required={one}" for one in conditions)]
             )
-            return HostRequest(query, served=False, version=39, project=self.project)
+            return TreeRequest(query, served=False, version=39, project=self.project)
         eligible = EVERYTHING if self.project is None else Visibility(self.project)
         entries = [TraitEntry(one) for one in conditions]
-        return Wanted(self.resource_class, entries, self.candidates, self.owner, eligible=eligible)
+        return NodeRequest(self.resource_class, entries, self.candidates, self.owner, eligible=eligible)
 
     def fits(self, machine: Machine) -> bool:
         """Whether the machine is free, and what is asked for."""
@@ -173,13 +173,13 @@ class Door:
     def __init__(self) -> None:
         self.noted: list[tuple[str, str]] = []
 
-    def give(self, context: BootContext, claim: PendingClaim, node: Node) -> bool:
+    def give(self, context: MachineContext, claim: PendingClaim, node: Node) -> bool:
         given = claims.give(context, claim, node)
         if given:
             self.noted.append((claim.uuid, node.uuid))
         return given
 
-    def end(self, context: BootContext, claim: PendingClaim, state: str, reason: str) -> None:
+    def end(self, context: MachineContext, claim: PendingClaim, state: str, reason: str) -> None:
         self.noted.append((claim.uuid, state))
         claims.end(context, claim, state, reason)
 

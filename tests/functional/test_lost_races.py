@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.allocations import allocation_choice
+from baremetal_sched.baremetal.matching import node_request
 from tests.functional.placement.test_races import body, make, uuid_of
 from tests.interleaving import just_before
 from tests.restored import restored
@@ -200,7 +200,7 @@ def test_nodes_that_others_are_just_taking_are_no_reason_to_fail(
 ) -> None:
     """They fit, and each was locked by another transaction: one may be left when these have ended."""
     service.add_node("n1")
-    monkeypatch.setattr(allocation_choice, "_lock_one", lambda *arguments: None)
+    monkeypatch.setattr(node_request, "_lock_one", lambda *arguments: None)
     service.baremetal("POST", "/allocations", {"resource_class": "gold", "name": "mine"}, status=503)
     service.baremetal("GET", "/allocations/mine", status=404)
     monkeypatch.undo()

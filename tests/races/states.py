@@ -9,7 +9,7 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.holds import due, holds
-from baremetal_sched.compute.hosts.host_choice import HostRequest
+from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.db.models import Hold, PendingClaim
 from baremetal_sched.scheduling import claims
 from baremetal_sched.scheduling.claims import NewClaim
@@ -170,7 +170,7 @@ def _claims_wait(service: Service) -> None:
     """Two claims of the scheduling API wait for n1, one of which n1 does not fit."""
     settings = service.app.extensions["settings"]
     for name, query in (("new_consumer", "&required=!CUSTOM_FAST"), ("instance", "")):
-        request = HostRequest(f"resources=CUSTOM_GOLD:1{query}", served=False, version=39)
+        request = TreeRequest(f"resources=CUSTOM_GOLD:1{query}", served=False, version=39)
         asked = NewClaim(NAMES[name], request, "p", "u", None, "digest")
         service.database.write(partial(_enter, asked=asked, settings=settings))
 

@@ -4,27 +4,25 @@ An allocation that waits is ``allocating``, and has a row in the queue of pendin
 until it is active, has failed or is deleted. Locks are taken in the order node, pending claim, allocation.
 """
 
-from dataclasses import replace
-
 import structlog
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.allocations import allocation_claim
-from baremetal_sched.baremetal.allocations.allocation_choice import Wanted, choose, question
-from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching.explanation import why_none
 from baremetal_sched.baremetal.matching.masks import Verdict
+from baremetal_sched.baremetal.matching.node_request import NodeRequest
+from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.matching.sentences import FALLBACK
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, NodeAllocation, PendingClaim
 from baremetal_sched.errors.baremetal import AllocationNotFound, SuitableNodesLocked, UuidOfClaim
+from baremetal_sched.errors.placement import TAKEN_MEANWHILE
 from baremetal_sched.placement import pending_claims
-from baremetal_sched.placement.pending_claims import ALLOCATION, CLAIM, TIMED_OUT, NewPendingClaim
+from baremetal_sched.placement.pending_claims import ALLOCATION, CLAIM, FAILED, TIMED_OUT, NewPendingClaim
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -45,7 +43,7 @@ def place(
     ``choose``; without ``wait`` SuitableNodesLocked; with it UuidTaken, TooManyWaitingClaims, WaitingNotServed.
     """
     allocation_claim.require_uuid_free(session, allocation.uuid)
-    wanted = Wanted(
+    wanted = NodeRequest(
         resource_class=allocation.resource_class or "",
         traits=allocation_claim.entries(allocation),
         candidates=allocation.candidate_nodes or (),
@@ -54,7 +52,7 @@ def place(
         eligible=eligible,
     )
     try:
-        node = choose(session, wanted)
+        node = wanted.choose_unlocked(session)
     except SuitableNodesLocked as error:
         if not wait:
             raise
@@ -63,7 +61,7 @@ def place(
     if node is not None:
         allocation_claim.claim(session, allocation, node, settings)
         return node
-    found = why_none(session, settings, question(wanted))
+    found = why_none(session, settings, wanted.question(None))
     reason = FALLBACK if found is None else found.summary
     if wait and (found is None or found.verdict is not Verdict.IMPOSSIBLE):
         _enter(session, allocation, wanted, wait, reason, settings)
@@ -73,7 +71,7 @@ def place(
 
 
 def _enter(
-    session: Session, allocation: NodeAllocation, wanted: Wanted, seconds: float, reason: str, settings: Settings
+    session: Session, allocation: NodeAllocation, wanted: NodeRequest, seconds: float, reason: str, settings: Settings
 ) -> None:
     """Enter a new allocation into the queue."""
     if pending_claims.find(session, allocation.uuid) is not None:
@@ -81,7 +79,7 @@ def _enter(
     new = NewPendingClaim(
         uuid=allocation.uuid,
         kind=ALLOCATION,
-        resource_class=projection.resource_class_of(wanted.resource_class),
+        resource_class=wanted.machine_class(),
         request=wanted.document(),
         project=allocation.owner or settings.placement.incomplete_consumer_project_id,
         user=settings.placement.incomplete_consumer_user_id,
@@ -104,37 +102,40 @@ def _fail(allocation: NodeAllocation, reason: str, waited: str = "") -> None:
 # -- those that wait ---------------------------------------------------------------------------------------------------
 
 
-def give(session: Session, claim: PendingClaim, node: Node, membership: Membership, settings: Settings) -> bool:
+def give(context: MachineContext, claim: PendingClaim, node: Node) -> bool:
     """Give the node to the allocation that waits (both rows locked, and the node's inventory); return whether it fits.
 
     Raises InstanceAssociated if the allocation's UUID was taken meanwhile, AllocationNotFound, and what a claim in
     placement raises.
     """
-    wanted = Wanted.of(claim.request)
-    if wanted.candidates and node.uuid not in wanted.candidates:
-        return False
-    try:
-        if choose(session, replace(wanted, candidates=(node.uuid,))) is None:
-            return False
-    except SuitableNodesLocked:
+    session, alone = context.session, NodeRequest.of(claim.request).on(node.uuid)
+    if alone is None or alone.choose(context) is None:
         return False
     allocation = _locked(session, claim.uuid)
     if allocation is None:
         raise AllocationNotFound(allocation=claim.uuid)
     nodes.require_instance_free(session, allocation.uuid, node.uuid)
-    allocation_claim.claim(session, allocation, node, settings, has_waited=True)
-    allocation.conductor_affinity = membership.owner(node.uuid, node.conductor_group, node.driver)
+    try:
+        allocation_claim.claim(session, allocation, node, context.settings, has_waited=True)
+    except TAKEN_MEANWHILE as error:
+        raise StaleDataError("a part of the machine was taken meanwhile") from error
+    allocation.conductor_affinity = context.membership.owner(node.uuid, node.conductor_group, node.driver)
     pending_claims.leave(session, claim.uuid, frees_uuid=False)
     return True
 
 
-def end(session: Session, claim: PendingClaim, state: str, reason: str) -> None:
+def leave_out(context: MachineContext, claim: PendingClaim, node: str, reason: str) -> None:
+    """End the waiting of an allocation (its claim's row locked) that cannot be served."""
+    end(context, claim, FAILED, reason)
+
+
+def end(context: MachineContext, claim: PendingClaim, state: str, reason: str) -> None:
     """End the waiting of an allocation without a node (the claim's row locked): it is in error."""
-    allocation = _locked(session, claim.uuid)
+    allocation = _locked(context.session, claim.uuid)
     if allocation is not None:
         waited = f" after waiting for {claim.deadline - claim.asked_at:.0f} seconds" if state == TIMED_OUT else ""
         _fail(allocation, reason, waited)
-    pending_claims.leave(session, claim.uuid)
+    pending_claims.leave(context.session, claim.uuid)
 
 
 def cancel(session: Session, allocation: NodeAllocation) -> None:

@@ -48,6 +48,10 @@ class Verdict(StrEnum):
     COMBINATION = "combination"
 
 
+#: Verdicts on machines that have what is asked for, and cannot be had now.
+HELD_BACK = (Verdict.BUSY, Verdict.UNSERVED)
+
+
 @dataclass(frozen=True)
 class Share:
     """The effect of a condition: how many machines fail it, how many fail only this one, and, condition by condition,

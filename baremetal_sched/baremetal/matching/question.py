@@ -11,7 +11,6 @@ from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching.conditions import Condition, Kind
 from baremetal_sched.baremetal.provider import availability
 from baremetal_sched.baremetal.provider.availability import PROVIDER, STOCK, with_provider, with_stock
-from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility, usable_by
 from baremetal_sched.db.models import Node, table_of
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 
@@ -29,21 +28,6 @@ class Check:
 
     condition: Condition
     holds: ColumnElement[bool]
-
-
-@dataclass(frozen=True)
-class Asker:
-    """Who asks. ``project``: nodes of other projects are not there; None: everything is.
-
-    ``named``: the nodes that may be named as examples.
-    """
-
-    project: str | None = None
-    named: Visibility = EVERYTHING
-
-    def usable(self) -> tuple[ColumnElement[bool], ...]:
-        """Return the condition that a node may be used by the project."""
-        return () if self.project is None else (usable_by(self.project),)
 
 
 @dataclass(frozen=True)
@@ -136,10 +120,10 @@ def nodes_source() -> Any:
     return with_provider(table_of(Node))
 
 
-def providers_source(asker: Asker) -> Any:
-    """Return providers with the nodes that they mirror, if any; only providers of nodes if the asker is restricted."""
+def providers_source(*, nodes_only: bool) -> Any:
+    """Return providers with the nodes that they mirror, if any; ``nodes_only``: only providers of nodes."""
     nodes = table_of(Node)
-    return with_stock(PROVIDER.join(nodes, nodes.c.uuid == PROVIDER.c.uuid, isouter=asker.project is None))
+    return with_stock(PROVIDER.join(nodes, nodes.c.uuid == PROVIDER.c.uuid, isouter=not nodes_only))
 
 
 def availability_checks() -> list[Check]:

@@ -5,9 +5,9 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Integer, case, func, literal, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import aliased
 
-from baremetal_sched.baremetal.matching.question import Asker
+from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.db.models import Node
 from baremetal_sched.placement import trait_ids
 from baremetal_sched.placement.candidates.request.resolved_request import FrozenDict, ResolvedRequest
@@ -65,28 +65,27 @@ class Shape:
 
 
 class Forest:
-    """The trees that ``asker`` may use, or those that meet ``roots``, a condition on ``PROVIDERS.c.root_id``.
+    """The trees that the project of the context may use, or those that meet ``roots``, a condition on
+    ``PROVIDERS.c.root_id``.
 
-    Of more than ``most`` providers only a sample is loaded: each tree whose root has an id that ``step`` divides.
-    ``trees`` and ``providers`` count all of them. Raises TookTooLong.
+    If there are more providers than an explanation looks at, a sample is loaded: each tree whose root has an id that
+    ``step`` divides. ``trees`` and ``providers`` count all of them. Raises TookTooLong.
     """
 
     def __init__(
         self,
-        session: Session,
+        context: MachineContext,
         wanted: ResolvedRequest,
-        asker: Asker,
         roots: ColumnElement[bool] | None,
-        most: int,
         limit: TimeLimit,
     ) -> None:
-        self._session = session
-        which = _usable(asker) if roots is None else [roots]
+        self._session = session = context.session
+        which = _usable(context) if roots is None else [roots]
         number_of_roots = func.sum(case((PROVIDERS.c.parent_id.is_(None), 1), else_=0))
         counted = select(func.count(), func.coalesce(number_of_roots, 0)).select_from(PROVIDERS).where(*which)
         self.providers, trees = session.execute(counted).one()
         self.trees = int(trees)
-        self.step = max(1, -(-self.providers // most))
+        self.step = max(1, -(-self.providers // context.settings.scheduling.explain_max_nodes))
         if self.step > 1:
             which.append(PROVIDERS.c.root_id % literal(self.step, Integer) == 0)
         groups, classes = wanted.groups, frozenset(wanted.class_names)
@@ -97,7 +96,7 @@ class Forest:
         self._traits = ByText(lambda text: traits.intersection(trait_ids.ids_in(text)))
         self._pinned = {group.tree for group in groups if group.tree is not None}
         self._aggregates: dict[int, set[int]] = defaultdict(set)
-        self._sharing = {row.id: row for row in self._read(_guests(asker))}
+        self._sharing = {row.id: row for row in self._read(_guests(context))}
         self._sharing_in: dict[int, list[ProviderRow]] = defaultdict(list)
         if self._sharing:
             self._read_aggregates(one_of(PROVIDERS.c.id, self._sharing))
@@ -188,25 +187,25 @@ class Forest:
         )
 
 
-def _usable(asker: Asker) -> list[ColumnElement[bool]]:
+def _usable(context: MachineContext) -> list[ColumnElement[bool]]:
     """Trees whose root is a node that may be used: p.root_id IN (SELECT r.id FROM resource_providers r JOIN nodes …)"""
-    if asker.project is None:
+    if context.project is None:
         return []
     root = aliased(PROVIDERS)
-    mine = select(root.c.id).join(Node, Node.uuid == root.c.uuid).where(*asker.usable())
+    mine = select(root.c.id).join(Node, Node.uuid == root.c.uuid).where(*context.usable())
     return [PROVIDERS.c.root_id.in_(mine)]
 
 
-def _guests(asker: Asker) -> list[ColumnElement[bool]]:
+def _guests(context: MachineContext) -> list[ColumnElement[bool]]:
     """The sharing providers that are not in trees of nodes that may not be used."""
     shares = PROVIDERS.c.id.in_(
         select(_SHARING.c.provider_id).where(_SHARING.c.trait_id == TRAITS.c.id, TRAITS.c.name == SHARING_TRAIT)
     )
-    if asker.project is None:
+    if context.project is None:
         return [shares]
     root = aliased(PROVIDERS)
     node = select(root.c.id).join(Node, Node.uuid == root.c.uuid)
-    return [shares, PROVIDERS.c.root_id.not_in(node) | PROVIDERS.c.root_id.in_(node.where(*asker.usable()))]
+    return [shares, PROVIDERS.c.root_id.not_in(node) | PROVIDERS.c.root_id.in_(node.where(*context.usable()))]
 
 
 def _stock(classes: frozenset[int], text: str) -> Both:

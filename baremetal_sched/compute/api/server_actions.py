@@ -7,6 +7,7 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.node_masking import hashed
 from baremetal_sched.compute import server_history
 from baremetal_sched.compute.api import server_requests, server_view
@@ -15,7 +16,6 @@ from baremetal_sched.compute.api.policies import name_of
 from baremetal_sched.compute.api.server_requests import requester_of
 from baremetal_sched.compute.api.server_view import Viewer
 from baremetal_sched.compute.api.servers import address, context_of, find_row, find_unlocked
-from baremetal_sched.compute.hosts.booting import BootContext
 from baremetal_sched.compute.schemas import servers as forms
 from baremetal_sched.compute.schemas.form import Form
 from baremetal_sched.compute.server_history import ServerRequester
@@ -80,7 +80,7 @@ class ActionHandler:
     do: Do
 
 
-def _operation(operate: Callable[[BootContext, Locked, ServerRequester], None]) -> Do:
+def _operation(operate: Callable[[MachineContext, Locked, ServerRequester], None]) -> Do:
     """Return what does an action that takes nothing."""
 
     def do(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Response:

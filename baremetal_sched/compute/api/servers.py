@@ -6,12 +6,12 @@ from flask import Response
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.conductors.ownership import NO_MEMBERS, live_members
+from baremetal_sched.baremetal.conductors.ownership import NO_MEMBERS
+from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.compute.api import server_requests, server_view
 from baremetal_sched.compute.api.call import PREFIX, ComputeCall
 from baremetal_sched.compute.api.server_filters import PARAMETERS, filters_of
 from baremetal_sched.compute.api.server_view import Viewer
-from baremetal_sched.compute.hosts.booting import BootContext
 from baremetal_sched.compute.schemas import servers as forms
 from baremetal_sched.compute.schemas.form import to_boolean
 from baremetal_sched.compute.servers import server_operations, server_rows, servers
@@ -143,9 +143,9 @@ def find_unlocked(call: ComputeCall, session: Session, server_id: str, *, own_lo
     return locked
 
 
-def context_of(call: ComputeCall, session: Session) -> BootContext:
-    """Return what a change of a machine depends on."""
-    return BootContext(session, live_members(session, call.settings), call.settings)
+def context_of(call: ComputeCall, session: Session) -> MachineContext:
+    """Return the context of a change of a machine."""
+    return MachineContext(session, call.settings)
 
 
 def address(call: ComputeCall, server_id: str) -> str:

@@ -5,41 +5,31 @@ its deployment fails, the claim is released and the next machine is tried, up to
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import structlog
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.matching.request import Host, MachineContext
+from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.baremetal.provisioning import provision
 from baremetal_sched.baremetal.provisioning.provision import Order
 from baremetal_sched.compute import server_history, server_states
 from baremetal_sched.compute.hosts import instance_info, network_addresses
-from baremetal_sched.compute.hosts.host_choice import Host, HostRequest, choose, hosts
 from baremetal_sched.compute.hosts.instance_info import Owner
 from baremetal_sched.compute.hosts.no_valid_host import because, explain
 from baremetal_sched.compute.hosts.node_changes import moving, set_fault
-from baremetal_sched.compute.hosts.own_copies import flavor_spec, host_request, image_spec
+from baremetal_sched.compute.hosts.own_copies import flavor_spec, image_spec
 from baremetal_sched.compute.server_history import Reason, ServerRequester
 from baremetal_sched.db.models import Node, Server
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import NoConductors, NoValidHost, TooManyAtOnce
-from baremetal_sched.errors.placement import (
-    BadQuery,
-    CapacityExceeded,
-    InvalidInventory,
-    SearchTookTooLong,
-    TooManyCandidates,
-    TraitNotFound,
-    TreeHeld,
-    UnknownClassInQuery,
-)
+from baremetal_sched.errors.placement import TAKEN_MEANWHILE, BadQuery, SearchTookTooLong, TooManyCandidates
 from baremetal_sched.placement import allocations as claims
 from baremetal_sched.placement.consumers import RESERVED, ConsumerWrite
 from baremetal_sched.placement.pending_claims import SERVER
-from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
 
@@ -50,17 +40,6 @@ CONSUMER_TYPE = "INSTANCE"
 Drive = Callable[[Server, Node], Mapping[str, Any]]
 
 _HOPELESS = (BadQuery, SearchTookTooLong, TooManyCandidates)
-TAKEN_MEANWHILE = (CapacityExceeded, InvalidInventory, TreeHeld)
-
-
-@dataclass(frozen=True)
-class BootContext:
-    """The session, the live conductors and the settings, which every boot needs."""
-
-    session: Session
-    membership: Membership
-    settings: Settings
-
 
 #: Nodes (UUIDs) on which the deployment of a server could not begin, and why.
 _Failures = list[tuple[str, str]]
@@ -70,14 +49,21 @@ _Failures = list[tuple[str, str]]
 Wait = Callable[[Server, Reason], None]
 
 
-def boot(context: BootContext, servers: Sequence[Server], drive: Drive, requester: ServerRequester, wait: Wait) -> None:
-    """Place each of the new servers on a machine, all of them or none, and store them.
+def boot(
+    context: MachineContext,
+    servers: Sequence[Server],
+    request: TreeRequest,
+    drive: Drive,
+    requester: ServerRequester,
+    wait: Wait,
+) -> None:
+    """Store the new servers, which have the same ``request``, each on a machine: all of them, or none.
 
     Without machines for all, all are stored in error; but a single server that may wait does so if that can help.
     Raises StaleDataError if all machines that fit are being taken by other transactions, and what ``wait`` raises.
     """
     failures: dict[str, _Failures] = {server.uuid: [] for server in servers}
-    reason = _place_all(context, servers, drive, failures)
+    reason = _place_all(context, servers, request, drive, failures)
     waits = reason is not None and reason.passes and servers[0].wait_until is not None
     if reason is not None and not waits:
         for server in servers:
@@ -95,13 +81,17 @@ def boot(context: BootContext, servers: Sequence[Server], drive: Drive, requeste
 
 
 def _place_all(
-    context: BootContext, servers: Sequence[Server], drive: Drive, failures: Mapping[str, _Failures]
+    context: MachineContext,
+    servers: Sequence[Server],
+    request: TreeRequest,
+    drive: Drive,
+    failures: Mapping[str, _Failures],
 ) -> Reason | None:
     if len(servers) == 1:
-        return place(context, servers[0], drive, failures[servers[0].uuid])
+        return place(context, servers[0], request, drive, failures[servers[0].uuid])
     savepoint = context.session.begin_nested()
     for server in servers:
-        reason = place(context, server, drive, failures[server.uuid])
+        reason = place(context, server, request, drive, failures[server.uuid])
         if reason is not None:
             savepoint.rollback()
             return reason.continued(
@@ -111,22 +101,24 @@ def _place_all(
     return None
 
 
-def place(context: BootContext, server: Server, drive: Drive, failures: _Failures) -> Reason | None:
+def place(
+    context: MachineContext, server: Server, request: TreeRequest, drive: Drive, failures: _Failures
+) -> Reason | None:
     """Give the server a machine. Returns why it has none, and then nothing is claimed.
 
     ``failures`` gets the nodes that were tried in vain. Raises like ``boot``.
     """
     while len(server.tried_nodes) < context.settings.compute.max_attempts:
-        wanted = host_request(server, context.settings)
+        untried = replace(request, excluded=server.tried_nodes)
         try:
-            host = choose_host(context, wanted)
+            host = untried.choose(context)
         except _HOPELESS as error:
             return Reason(because(error))
         if host is None:
-            why = why_not(context, server, wanted)
+            why = why_not(context, server, untried)
             log.info("no machine fits a server", server=server.uuid, reason=why.message)
             return _with_last(why, failures)
-        failure = begin(context, server, host, drive)
+        failure = begin(context, server, untried, host, drive)
         if failure is None:
             return None
         failures.append((host.node.uuid, failure))
@@ -134,22 +126,11 @@ def place(context: BootContext, server: Server, drive: Drive, failures: _Failure
     return _with_last(gave_up(server), failures)
 
 
-def why_not(context: BootContext, server: Server, wanted: HostRequest) -> Reason:
-    """Return why no machine fits the server, whose request is ``wanted``."""
+def why_not(context: MachineContext, server: Server, request: TreeRequest) -> Reason:
+    """Return why no machine fits the request of the server."""
     waits = server.wait_until is not None
-    why = explain(context.session, wanted, context.membership, context.settings, waits=waits)
+    why = explain(context, request, waits=waits)
     return why.continued(f"The deployment failed on {_tried(server)}.") if server.tried_nodes else why
-
-
-def choose_host(context: BootContext, wanted: HostRequest) -> Host | None:
-    """Return a machine that fits, locked; None if there is none, or a name in the request does not exist.
-
-    Raises like ``host_choice.choose``.
-    """
-    try:
-        return choose(context.session, wanted, context.membership, context.settings)
-    except (UnknownClassInQuery, TraitNotFound):
-        return None
 
 
 def gave_up(server: Server) -> Reason:
@@ -170,9 +151,17 @@ def _with_last(reason: Reason, failures: _Failures) -> Reason:
     return replace(reason, details=f"{reason.message} The last failure, on node {node}: {failure}")
 
 
-def begin(context: BootContext, server: Server, host: Host, drive: Drive, *, has_waited: bool = False) -> str | None:
-    """Claim the machine and have its conductor deploy it. Returns why that cannot be, and then nothing is claimed. If
-    the server ``has_waited``, its UUID is reserved."""
+def begin(
+    context: MachineContext,
+    server: Server,
+    request: TreeRequest,
+    host: Host,
+    drive: Drive,
+    *,
+    has_waited: bool = False,
+) -> str | None:
+    """Claim the machine, which was chosen for ``request``, and have its conductor deploy it. Returns why that cannot
+    be, and then nothing is claimed. If the server ``has_waited``, its UUID is reserved."""
     session, node = context.session, host.node
     _claim(session, server, host, RESERVED if has_waited else None)
     moving(session, server.uuid)
@@ -184,24 +173,22 @@ def begin(context: BootContext, server: Server, host: Host, drive: Drive, *, has
     except InvalidValue as error:
         claims.release(session, server.uuid, SERVER)
         session.refresh(node)
-        if not _fits(context, server, node):
+        if not _fits(context, request, node):
             raise StaleDataError("the machine was changed after it was found") from error
         return str(error)
     return None
 
 
-def _fits(context: BootContext, server: Server, node: Node) -> bool:
-    """Return whether the server may still have the node, whose row is locked."""
-    wanted = host_request(server, context.settings, on=node.uuid)
+def _fits(context: MachineContext, request: TreeRequest, node: Node) -> bool:
+    """Return whether the request may still have the node, whose row is locked."""
+    alone = request.on(node.uuid)
     try:
-        return bool(hosts(context.session, wanted, context.membership, context.settings, limit=1))
-    except (UnknownClassInQuery, TraitNotFound):
-        return False
+        return alone is not None and alone.fits(context)
     except _HOPELESS:
         return True
 
 
-def _deploy(context: BootContext, server: Server, node: Node) -> None:
+def _deploy(context: MachineContext, server: Server, node: Node) -> None:
     """Ask the node's conductor. If it cannot take more now, it begins by itself as soon as it can (``follow_up``)."""
     order = Order("active", project=server.project_id, checked=False)
     try:
@@ -230,7 +217,7 @@ def _claim(session: Session, server: Server, host: Host, generation: int | None)
 
 
 def instance_info_of(
-    context: BootContext, server: Server, node: Node, *, preserve_ephemeral: bool | None = None
+    context: MachineContext, server: Server, node: Node, *, preserve_ephemeral: bool | None = None
 ) -> dict[str, Any]:
     """Return the ``instance_info`` of the server on the node, without its config drive.
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.compute import keypairs
 from baremetal_sched.compute.availability_zones import group_of
 from baremetal_sched.compute.flavors import flavors, resource_request
 from baremetal_sched.compute.flavors.resource_request import FlavorSpec
-from baremetal_sched.compute.hosts.host_choice import HostRequest
 from baremetal_sched.compute.hosts.instance_info import ImageSpec
 from baremetal_sched.db.models import Server
 from baremetal_sched.errors import InvalidValue, NotFoundError
@@ -46,16 +46,15 @@ def properties_of(image: Document | None) -> dict[str, str]:
     return dict(image["properties"]) if image else {}
 
 
-def host_request(server: Server, settings: Settings, on: str | None = None) -> HostRequest:
-    """Return the server's own request; ``on``: for this node only. Its project may use its own nodes, and nodes without
-    a project.
+def machine_request(server: Server, settings: Settings) -> TreeRequest:
+    """Return the server's request for a machine. Its project may use its own nodes, and nodes without a project.
 
     Nodes that administrators name, and servers from before there were projects, are left to administrators.
     """
     flavor, zone = flavor_spec(server.flavor), server.requested_zone
     is_tenants = server.requested_node is None and server.project_id != settings.compute.project_id
-    request = resource_request.build(flavor, properties_of(server.image), in_tree=on or server.requested_node)
-    return HostRequest(
+    request = resource_request.build(flavor, properties_of(server.image), in_tree=server.requested_node)
+    return TreeRequest(
         request.query(),
         group=None if zone is None else group_of(zone, settings.compute.default_availability_zone),
         node=server.requested_node,

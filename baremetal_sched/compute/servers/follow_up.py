@@ -9,13 +9,13 @@ from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import state_machine
-from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.provisioning import completion, provision
 from baremetal_sched.baremetal.provisioning.provision import Order
 from baremetal_sched.compute import server_history, server_states
 from baremetal_sched.compute.hosts import booting
-from baremetal_sched.compute.hosts.booting import BootContext
 from baremetal_sched.compute.hosts.node_changes import moving, release_claim, set_fault
+from baremetal_sched.compute.hosts.own_copies import machine_request
 from baremetal_sched.compute.servers import waiting_servers
 from baremetal_sched.db.models import Node, Server
 from baremetal_sched.errors import InvalidValue, SchedulerError
@@ -47,7 +47,7 @@ _HELD = (states.DEPLOYHOLD, states.SERVICEHOLD)
 _LATER = (NodeLocked, NoConductors, NoValidHost, TooManyAtOnce)
 
 
-def follow_up(session: Session, node_id: int, membership: Membership, settings: Settings) -> bool:
+def follow_up(session: Session, node_id: int, settings: Settings) -> bool:
     """Do the next thing for the server on a node. Returns False if nothing is to be done.
 
     Raises TooManyAtOnce, NoConductors or NoValidHost if that must wait, and the errors of undeploying.
@@ -58,7 +58,7 @@ def follow_up(session: Session, node_id: int, membership: Membership, settings: 
     server = session.scalars(select(Server).where(Server.uuid == node.instance_uuid).with_for_update()).first()
     if server is None:
         return False
-    context = BootContext(session, membership, settings)
+    context = MachineContext(session, settings)
     if server.task == server_states.DELETING:
         _take_off_or_keep(context, server, node)
     elif node.provision_state == states.AVAILABLE:
@@ -68,7 +68,7 @@ def follow_up(session: Session, node_id: int, membership: Membership, settings: 
     return True
 
 
-def _take_off_or_keep(context: BootContext, server: Server, node: Node) -> None:
+def _take_off_or_keep(context: MachineContext, server: Server, node: Node) -> None:
     """Undeploy the node; if it cannot be, the server stays, and its action says why."""
     try:
         take_off(context, node)
@@ -79,7 +79,7 @@ def _take_off_or_keep(context: BootContext, server: Server, node: Node) -> None:
         server_history.finish(context.session, server, error=str(error))
 
 
-def begin_deletion(context: BootContext, server: Server, node: Node) -> None:
+def begin_deletion(context: MachineContext, server: Server, node: Node) -> None:
     """Take the server, which is to be deleted, off its node (its row locked), now or as soon as that can be.
 
     Raises NodeProtected, and InvalidValue if the machine cannot be undeployed.
@@ -92,7 +92,7 @@ def begin_deletion(context: BootContext, server: Server, node: Node) -> None:
         node.touch()
 
 
-def take_off(context: BootContext, node: Node) -> None:
+def take_off(context: MachineContext, node: Node) -> None:
     """Undeploy a node whose server is to be deleted; one that was never deployed is freed at once.
 
     Raises NodeLocked if work is under way on it, and what ``provision.request`` raises.
@@ -109,11 +109,11 @@ def take_off(context: BootContext, node: Node) -> None:
         node.touch()
 
 
-def _request(context: BootContext, node: Node, verb: str) -> None:
+def _request(context: MachineContext, node: Node, verb: str) -> None:
     provision.request(context.session, node, Order(verb, checked=False), context.membership, context.settings)
 
 
-def _begin_late(context: BootContext, server: Server, node: Node) -> None:
+def _begin_late(context: MachineContext, server: Server, node: Node) -> None:
     order = Order("active", project=server.project_id, checked=False)
     try:
         provision.request(context.session, node, order, context.membership, context.settings)
@@ -121,7 +121,7 @@ def _begin_late(context: BootContext, server: Server, node: Node) -> None:
         _try_next(context, server, node, str(error))
 
 
-def _try_next(context: BootContext, server: Server, failed: Node, reason: str) -> None:
+def _try_next(context: MachineContext, server: Server, failed: Node, reason: str) -> None:
     """Give back the node ``failed``, on which the deployment failed, and continue with another machine: one that is
     free now, or later if the server may wait."""
     session = context.session
@@ -130,15 +130,16 @@ def _try_next(context: BootContext, server: Server, failed: Node, reason: str) -
     server.tried_nodes = [*server.tried_nodes, failed.uuid]
     _give_back(context, server, failed)
     failures = [(failed.uuid, reason)]
-    why = booting.place(context, server, lambda *_: drive, failures)
+    request = machine_request(server, context.settings)
+    why = booting.place(context, server, request, lambda *_: drive, failures)
     for node, failure in failures[1:]:
         server_history.try_again(session, server, f"On node {node}: {failure}", node)
-    if why is not None and not waiting_servers.wait_again(context, server, why, drive):
+    if why is not None and not waiting_servers.wait_again(context, server, request, why, drive):
         server_history.finish(session, server, error=why.in_full)
         set_fault(server, why)
 
 
-def _give_back(context: BootContext, server: Server, node: Node) -> None:
+def _give_back(context: MachineContext, server: Server, node: Node) -> None:
     """Free the node of the server, and have it undeployed and cleaned: until then it is not on offer."""
     release_claim(context.session, server)
     moving(context.session, server.uuid)

@@ -9,13 +9,13 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.hardware import power
+from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.provisioning import provision
 from baremetal_sched.baremetal.provisioning.provision import Order
 from baremetal_sched.compute import availability_zones, server_history, server_states
 from baremetal_sched.compute.flavors import extra_specs
 from baremetal_sched.compute.flavors.resource_request import required_by_image
 from baremetal_sched.compute.hosts import booting, instance_info
-from baremetal_sched.compute.hosts.booting import BootContext
 from baremetal_sched.compute.server_history import ServerRequester
 from baremetal_sched.compute.servers import servers
 from baremetal_sched.compute.servers.servers import Locked
@@ -43,17 +43,17 @@ def asked_of_machine(action: str, server: Server) -> Iterator[None]:
         raise MachineRefuses(action=action, server=server.uuid, reason=str(error)) from error
 
 
-def start(context: BootContext, locked: Locked, requester: ServerRequester) -> None:
+def start(context: MachineContext, locked: Locked, requester: ServerRequester) -> None:
     """Switch the machine on. Raises ServerStateRefused, MachineRefuses, NodeLocked, NoConductors."""
     _switch(context, locked, requester, "start", states.POWER_ON, server_states.POWERING_ON)
 
 
-def stop(context: BootContext, locked: Locked, requester: ServerRequester) -> None:
+def stop(context: MachineContext, locked: Locked, requester: ServerRequester) -> None:
     """Switch the machine off. Raises like ``start``."""
     _switch(context, locked, requester, "stop", states.POWER_OFF, server_states.POWERING_OFF)
 
 
-def reboot(context: BootContext, locked: Locked, requester: ServerRequester, *, hard: bool) -> None:
+def reboot(context: MachineContext, locked: Locked, requester: ServerRequester, *, hard: bool) -> None:
     """Restart the machine, or, if it is not ``hard``, ask its system to. Raises like ``start``."""
     if hard:
         _switch(context, locked, requester, "reboot_hard", states.REBOOT, server_states.REBOOTING_HARD)
@@ -62,7 +62,7 @@ def reboot(context: BootContext, locked: Locked, requester: ServerRequester, *, 
 
 
 def _switch(
-    context: BootContext, locked: Locked, requester: ServerRequester, action: str, target: str, task: str
+    context: MachineContext, locked: Locked, requester: ServerRequester, action: str, target: str, task: str
 ) -> None:
     node, server = locked.require_accepted(action), locked.server
     name = action.removesuffix("_hard")
@@ -72,19 +72,19 @@ def _switch(
 
 
 def rescue(
-    context: BootContext, locked: Locked, requester: ServerRequester, *, password: str, hashed_password: str
+    context: MachineContext, locked: Locked, requester: ServerRequester, *, password: str, hashed_password: str
 ) -> None:
     """Boot a rescue system in which root has the password ``password``. Raises like ``start``."""
     order = Order("rescue", rescue_password=password, hashed_rescue_password=hashed_password)
     _provision(context, locked, requester, order, server_states.RESCUING)
 
 
-def unrescue(context: BootContext, locked: Locked, requester: ServerRequester) -> None:
+def unrescue(context: MachineContext, locked: Locked, requester: ServerRequester) -> None:
     """Boot the instance again. Raises like ``start``."""
     _provision(context, locked, requester, Order("unrescue"), server_states.UNRESCUING)
 
 
-def _provision(context: BootContext, locked: Locked, requester: ServerRequester, order: Order, task: str) -> None:
+def _provision(context: MachineContext, locked: Locked, requester: ServerRequester, order: Order, task: str) -> None:
     node, server = locked.require_accepted(order.verb), locked.server
     with asked_of_machine(order.verb, server):
         provision.request(context.session, node, order, context.membership, context.settings)
@@ -123,7 +123,7 @@ class Rebuild:
     changes: Mapping[str, Any] = field(default_factory=dict)
 
 
-def rebuild(context: BootContext, locked: Locked, asked: Rebuild, requester: ServerRequester) -> None:
+def rebuild(context: MachineContext, locked: Locked, asked: Rebuild, requester: ServerRequester) -> None:
     """Deploy an image on the server's machine. A refused request changes nothing.
 
     A new image is compared with what the server holds before anything is touched: the traits that it requires must
@@ -153,7 +153,7 @@ def rebuild(context: BootContext, locked: Locked, asked: Rebuild, requester: Ser
     server_history.begin(context.session, server, "rebuild", requester)
 
 
-def _require_fit(context: BootContext, server: Server, image: Mapping[str, Any]) -> None:
+def _require_fit(context: MachineContext, server: Server, image: Mapping[str, Any]) -> None:
     servers.require_room(server.flavor, image)
     properties_of_images.check_bootable(image["properties"])
     required = required_by_image(image["properties"])

@@ -11,12 +11,12 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal import records
+from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.nodes.nodes import find as find_node
 from baremetal_sched.compute import server_history, server_states
 from baremetal_sched.compute.availability_zones import zone_of
 from baremetal_sched.compute.flavors import extra_specs
 from baremetal_sched.compute.hosts import booting, instance_info, own_copies
-from baremetal_sched.compute.hosts.booting import BootContext
 from baremetal_sched.compute.hosts.node_changes import release_claim
 from baremetal_sched.compute.server_history import Reason, ServerRequester
 from baremetal_sched.compute.server_states import NodeState, ServerState
@@ -63,7 +63,7 @@ class NewServers:
     access_ip_v6: str | None = None
 
 
-def create(context: BootContext, asked: NewServers, requester: ServerRequester) -> list[Server]:
+def create(context: MachineContext, asked: NewServers, requester: ServerRequester) -> list[Server]:
     """Create servers: each is on a machine and being deployed, or in error with a fault; all or none. A single one may
     wait for a machine instead.
 
@@ -78,12 +78,14 @@ def create(context: BootContext, asked: NewServers, requester: ServerRequester) 
         _new_server(asked, number, node=node, reservation=reservation, requester=requester)
         for number in range(asked.count)
     ]
-    waiting_servers.set_deadline(servers, asked.wait, context.settings)
+    request = own_copies.machine_request(servers[0], context.settings)
+    waiting_servers.set_deadline(servers, request, asked.wait, context.settings)
 
     def wait(server: Server, why: Reason) -> None:
-        waiting_servers.wait(context, server, why, asked.admin_password)
+        waiting_servers.wait(context, server, request, why, asked.admin_password)
 
-    booting.boot(context, servers, waiting_servers.drive_of(context, asked.admin_password), requester, wait)
+    drive = waiting_servers.drive_of(context, asked.admin_password)
+    booting.boot(context, servers, request, drive, requester, wait)
     tags = [ServerTag(server_id=server.id, tag=tag) for server in servers for tag in dict.fromkeys(asked.tags)]
     context.session.add_all(tags)
     return servers
@@ -247,7 +249,7 @@ def pin(locked: Locked, zone: str | None, default_zone: str) -> None:
     records.change(server, {"requested_zone": zone})
 
 
-def delete(context: BootContext, locked: Locked, requester: ServerRequester) -> None:
+def delete(context: MachineContext, locked: Locked, requester: ServerRequester) -> None:
     """Delete a server: at once if it has no machine, otherwise as soon as that is undeployed.
 
     Raises NodeProtected, and InvalidValue if the machine cannot be undeployed.

@@ -5,17 +5,18 @@ Locks are taken in the order node, pending claim, server, consumer.
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.matching.request import MachineContext
+from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.compute import availability_zones, server_history, server_states
 from baremetal_sched.compute.hosts import booting, instance_info
-from baremetal_sched.compute.hosts.booting import BootContext, Drive
-from baremetal_sched.compute.hosts.host_choice import HostRequest
+from baremetal_sched.compute.hosts.booting import Drive
 from baremetal_sched.compute.hosts.node_changes import set_fault
-from baremetal_sched.compute.hosts.own_copies import host_request
 from baremetal_sched.compute.server_history import Reason
 from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.models import Node, PendingClaim, Server
@@ -36,16 +37,16 @@ _NO_LIMIT = sys.maxsize
 # -- asking ------------------------------------------------------------------------------------------------------------
 
 
-def set_deadline(servers: Sequence[Server], asked: int | None, settings: Settings) -> None:
+def set_deadline(servers: Sequence[Server], request: TreeRequest, asked: int | None, settings: Settings) -> None:
     """Note until when the new servers, requested together, may wait for a machine.
 
     ``asked`` is the requested number of seconds; None: what the settings say, for a server that can wait. Raises
-    CannotWait if the servers cannot wait, and the errors of ``host_request``.
+    CannotWait if the servers cannot wait.
     """
     most: int = settings.scheduling.max_wait
     if asked is None:
         seconds = min(settings.compute.wait_for_machine, most)
-        if not seconds or len(servers) > 1 or not _has_class(servers[0], settings):
+        if not seconds or len(servers) > 1 or not _has_class(request):
             return
     else:
         seconds = asked
@@ -55,19 +56,19 @@ def set_deadline(servers: Sequence[Server], asked: int | None, settings: Setting
             return
         if len(servers) > 1:
             raise CannotWait(message="Only a single server can wait for a machine: request one server, or do not wait.")
-        host_request(servers[0], settings).machine_class()
+        request.machine_class()
     servers[0].asked_at = epoch()
     servers[0].wait_until = epoch() + seconds
 
 
-def _has_class(server: Server, settings: Settings) -> bool:
+def _has_class(request: TreeRequest) -> bool:
     try:
-        return bool(host_request(server, settings).machine_class())
+        return bool(request.machine_class())
     except SchedulerError:
         return False
 
 
-def drive_of(context: BootContext, admin_password: str | None) -> Drive:
+def drive_of(context: MachineContext, admin_password: str | None) -> Drive:
     """Return what makes config drives with this password."""
 
     def drive(server: Server, on: Node) -> dict[str, Any]:
@@ -80,16 +81,18 @@ def drive_of(context: BootContext, admin_password: str | None) -> Drive:
 # -- waiting -----------------------------------------------------------------------------------------------------------
 
 
-def wait(context: BootContext, server: Server, why: Reason, admin_password: str) -> None:
+def wait(context: MachineContext, server: Server, request: TreeRequest, why: Reason, admin_password: str) -> None:
     """Have the server, which is stored, wait for a machine. Raises TooManyServersWait, WaitingNotServed."""
     limit: int = context.settings.scheduling.most_waiting
     try:
-        _enter(context, server, why, {_PASSWORD: admin_password}, limit)
+        _enter(context, server, request, why, {_PASSWORD: admin_password}, limit)
     except TooManyWaitingClaims:
         raise TooManyServersWait(limit=limit) from None
 
 
-def wait_again(context: BootContext, server: Server, why: Reason, drive: Mapping[str, Any]) -> bool:
+def wait_again(
+    context: MachineContext, server: Server, request: TreeRequest, why: Reason, drive: Mapping[str, Any]
+) -> bool:
     """Have a server wait whose deployment failed, if that can help and its time is not over; return whether it waits.
 
     It keeps the place in the queue that it had.
@@ -99,19 +102,21 @@ def wait_again(context: BootContext, server: Server, why: Reason, drive: Mapping
     if server.wait_until <= (context.session.scalar(select(epoch())) or 0.0):
         return False
     try:
-        _enter(context, server, why, {_DRIVE: drive}, _NO_LIMIT)
+        _enter(context, server, request, why, {_DRIVE: drive}, _NO_LIMIT)
     except WaitingNotServed:
         return False
     return True
 
 
-def _enter(context: BootContext, server: Server, why: Reason, secret: Mapping[str, Any], most: int) -> None:
-    wanted = host_request(server, context.settings)
+def _enter(
+    context: MachineContext, server: Server, request: TreeRequest, why: Reason, secret: Mapping[str, Any], most: int
+) -> None:
+    request = replace(request, excluded=server.tried_nodes)
     new = NewPendingClaim(
         uuid=server.uuid,
         kind=SERVER,
-        resource_class=wanted.machine_class(),
-        request=wanted.document(),
+        resource_class=request.machine_class(),
+        request=request.document(),
         project=server.project_id,
         user=server.user_id,
         since=server.asked_at,
@@ -119,7 +124,7 @@ def _enter(context: BootContext, server: Server, why: Reason, secret: Mapping[st
         consumer_type=booting.CONSUMER_TYPE,
         reason=why.message,
         secret=dict(secret),
-        needed_trait=wanted.needed_trait(),
+        needed_trait=request.needed_trait(),
     )
     server.task = server_states.SCHEDULING
     server.updated_at = utcnow()
@@ -131,11 +136,12 @@ def _enter(context: BootContext, server: Server, why: Reason, secret: Mapping[st
 # -- the end of waiting ------------------------------------------------------------------------------------------------
 
 
-def give(context: BootContext, claim: PendingClaim, node: Node) -> bool:
+def give(context: MachineContext, claim: PendingClaim, node: Node) -> bool:
     """Have the node (its row locked) deployed for the server that waits (its claim's row locked); return whether it
     fits. Raises CannotBegin if the deployment cannot begin there, and ServerNotFound."""
-    wanted = _request_of(claim).on(node.uuid)
-    host = None if wanted is None else booting.choose_host(context, wanted)
+    request = _request_of(claim)
+    alone = request.on(node.uuid)
+    host = None if alone is None else alone.choose(context)
     if host is None:
         return False
     server = _find_waiting(context.session, claim.uuid)
@@ -143,7 +149,7 @@ def give(context: BootContext, claim: PendingClaim, node: Node) -> bool:
         raise ServerNotFound(server=claim.uuid)
     secret: Mapping[str, Any] = claim.secret or {}
     pending_claims.leave(context.session, claim.uuid, frees_uuid=False)
-    failure = booting.begin(context, server, host, _drive_from(context, secret), has_waited=True)
+    failure = booting.begin(context, server, request, host, _drive_from(context, secret), has_waited=True)
     if failure is not None:
         raise CannotBegin(reason=failure)
     server_history.go_on(context.session, server)
@@ -151,7 +157,7 @@ def give(context: BootContext, claim: PendingClaim, node: Node) -> bool:
     return True
 
 
-def leave_out(context: BootContext, claim: PendingClaim, node: str, reason: str) -> None:
+def leave_out(context: MachineContext, claim: PendingClaim, node: str, reason: str) -> None:
     """Have a server (its claim's row locked) wait for other nodes than this one (a UUID, its row locked), where its
     deployment could not begin; it is in error if that cannot help, or if as many nodes were tried as may be."""
     session = context.session
@@ -163,17 +169,18 @@ def leave_out(context: BootContext, claim: PendingClaim, node: str, reason: str)
     server.tried_nodes = [*server.tried_nodes, node]
     server_history.go_on(session, server)
     server_history.try_again(session, server, f"The deployment on node {node} could not begin: {reason}", node)
+    request = replace(_request_of(claim), excluded=server.tried_nodes)
     if len(server.tried_nodes) < context.settings.compute.max_attempts:
-        why = booting.why_not(context, server, host_request(server, context.settings))
+        why = booting.why_not(context, server, request)
     else:
         why = booting.gave_up(server)
     if why.passes:
-        _enter(context, server, why, secret, _NO_LIMIT)
+        _enter(context, server, request, why, secret, _NO_LIMIT)
     else:
         _fail(session, server, why)
 
 
-def end(context: BootContext, claim: PendingClaim, state: str, reason: str) -> None:
+def end(context: MachineContext, claim: PendingClaim, state: str, reason: str) -> None:
     """End the waiting of a server (its claim's row locked): it is in error, with the reason."""
     pending_claims.leave(context.session, claim.uuid)
     server = _find_waiting(context.session, claim.uuid)
@@ -204,11 +211,11 @@ def _find_waiting(session: Session, uuid: str) -> Server | None:
     return server
 
 
-def _request_of(claim: PendingClaim) -> HostRequest:
-    return HostRequest(**claim.request)
+def _request_of(claim: PendingClaim) -> TreeRequest:
+    return TreeRequest(**claim.request)
 
 
-def _drive_from(context: BootContext, secret: Mapping[str, Any]) -> Drive:
+def _drive_from(context: MachineContext, secret: Mapping[str, Any]) -> Drive:
     if _DRIVE in secret:
         return lambda *_: secret[_DRIVE]
     return drive_of(context, secret[_PASSWORD])

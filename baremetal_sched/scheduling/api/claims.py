@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session, defer
 
 from baremetal_sched.baremetal.matching.explanation import Explanation
 from baremetal_sched.baremetal.matching.masks import Verdict
+from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.matching.sentences import FALLBACK
 from baremetal_sched.baremetal.visibility import is_exactly
-from baremetal_sched.compute.hosts.host_choice import HostRequest
 from baremetal_sched.db import paging, requester
 from baremetal_sched.db.models import PendingClaim
 from baremetal_sched.db.paging import Page
@@ -21,12 +21,12 @@ from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import CommitUnknown, InvalidValue, SchedulerError
 from baremetal_sched.errors.compute import ExplanationTookTooLong, TooManyExplanations
 from baremetal_sched.errors.scheduling import ClaimNotFound, ConsumerInUse, FitUnknown, NeverFits, NothingFree
+from baremetal_sched.explain.explanations import explain_request
 from baremetal_sched.placement import pending_claims
 from baremetal_sched.placement.pending_claims import CLAIMED, WAITING
-from baremetal_sched.scheduling import claim_requests, claims
-from baremetal_sched.scheduling.api import claim_body
-from baremetal_sched.scheduling.api.claim_body import ClaimBody, SchedulingCall
+from baremetal_sched.scheduling import claims
 from baremetal_sched.scheduling.api.policies import ALL_CLAIMS, DELETE_CLAIM, GET_CLAIM
+from baremetal_sched.scheduling.api.request_bodies import ClaimBody, SchedulingCall, read_claim
 from baremetal_sched.scheduling.claims import STATES, NewClaim, ShownClaim
 from baremetal_sched.scheduling.schemas.claims import KINDS
 from baremetal_sched.web import audit
@@ -52,7 +52,7 @@ _STATUSES = {CLAIMED: 201, WAITING: 202}
 
 def create_claim(call: SchedulingCall, session: None) -> Response:
     """POST /v1/claims"""
-    asked = claim_body.read(call)
+    asked = read_claim(call)
     shown = _claimed(call, asked)
     headers = {"Location": f"{call.base_url}/v1/claims/{shown.claim.uuid}"}
     return json_response(claims.document_of(shown), _STATUSES.get(shown.state, 200), headers)
@@ -87,8 +87,8 @@ def _claim_now(call: SchedulingCall, session: Session, asked: ClaimBody) -> Show
     if found is not None:
         return claims.shown_of(session, [found])[0]
     new = asked.new_claim(session)
-    if asked.wait or (isinstance(new.request, HostRequest) and new.request.project is not None):
-        claim_requests.class_of(new.request)
+    if asked.wait or new.request.project is not None:
+        new.request.machine_class()  # raises unless it is that of a node
     return claims.claim_now(session, new, call.settings) or new
 
 
@@ -102,7 +102,8 @@ def _explained(call: SchedulingCall, asked: ClaimBody, new: NewClaim) -> tuple[s
 
     def explain(session: Session) -> Explanation:
         requester.attach(session, audit.requester_of(call))
-        return claim_requests.explain(session, call.settings, new.request)
+        context = MachineContext.of_project(session, call.settings, new.request.project)
+        return explain_request(context, new.request)
 
     try:
         explained = call.database.read(explain, deadline=call.deadline)

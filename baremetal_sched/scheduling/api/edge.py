@@ -4,7 +4,7 @@ from flask import Request, Response
 
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.scheduling.api import policies
-from baremetal_sched.scheduling.api.claim_body import SchedulingCall
+from baremetal_sched.scheduling.api.request_bodies import SchedulingCall
 from baremetal_sched.scheduling.api.routes import ROUTES
 from baremetal_sched.scheduling.decisions import Decisions
 from baremetal_sched.web.api import Api

@@ -1,5 +1,6 @@
 """/v1/explanations: a query, a flavor and an image, or an allocation is explained."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,22 +10,13 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.matching.conditions import Condition
 from baremetal_sched.baremetal.matching.explanation import ClosestTree, Explanation
 from baremetal_sched.baremetal.matching.masks import Share
-from baremetal_sched.baremetal.matching.question import Asker
-from baremetal_sched.baremetal.visibility import Visibility
+from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
 from baremetal_sched.db import requester
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.explain import explanations
-from baremetal_sched.explain.context import Context
-from baremetal_sched.scheduling.api.asked import (
-    allocation_request,
-    allocation_values,
-    body_of,
-    pairs_of,
-    parse_query,
-    server_request,
-)
+from baremetal_sched.explain.explanations import explain_request
 from baremetal_sched.scheduling.api.policies import EXPLAIN_ALL
-from baremetal_sched.scheduling.schemas.explanations import MOST_WANTED, QUERY, SERVER, WANTED
+from baremetal_sched.scheduling.api.request_bodies import EXPLANATIONS, Pairs, body_of, query_request, read_request
+from baremetal_sched.scheduling.schemas.explanations import MOST_WANTED
 from baremetal_sched.web import audit
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.responses import json_response
@@ -43,10 +35,8 @@ def show_explanation(call: Call, session: Session) -> Response:
 
 def create_explanation(call: Call, session: Session) -> Response:
     """POST /v1/explanations"""
-    asked = body_of(call)
-    context = context_of(call, session)
-    explained = of_body(context, asked)
-    return json_response(document(explained))
+    body = body_of(call)
+    return json_response(document(explain_request(*request_of(context_of(call, session), body))))
 
 
 def _number(given: list[str]) -> int:
@@ -62,41 +52,27 @@ def _number(given: list[str]) -> int:
 # -- what is explained ------------------------------------------------------------------------------------------------
 
 
-def context_of(call: Call, session: Session, machine: str | None = None) -> Context:
+def context_of(call: Call, session: Session, machine: str | None = None) -> MachineContext:
     """Return what the caller may hear of; ``machine`` (UUID): of this one only."""
     requester.attach(session, audit.requester_of(call))  # whose turn it is
-    if call.allows(EXPLAIN_ALL):
-        return Context(session, call.settings, Asker(), machine=machine, unrestricted=call.caller.unrestricted)
     # Nothing belongs to the project of a caller that has none.
-    project = call.caller.project_id or ""
-    return Context(session, call.settings, Asker(project, Visibility(project)), machine=machine)
+    project = None if call.allows(EXPLAIN_ALL) else call.caller.project_id or ""
+    context = MachineContext.of_project(session, call.settings, project)
+    return replace(context, machine=machine, unrestricted=project is None and call.caller.unrestricted)
 
 
-def of_query(context: Context, pairs: list[tuple[str, str]]) -> Explanation:
-    """Explain a query as the placement API reads it. Raises BadQuery, InvalidValue, and like ``explain_query``."""
-    return explanations.explain_query(context, parse_query(pairs))
+def of_query(context: MachineContext, pairs: Pairs) -> Explanation:
+    """Explain a query as the placement API reads it. Raises BadQuery, InvalidValue, and like ``explain_request``."""
+    return explain_request(context, query_request(pairs, context.project))
 
 
-def of_body(context: Context, asked: dict[str, Any]) -> Explanation:
-    """Explain what the body asks for. Raises InvalidValue, and what ``dry_run`` and ``explanations`` raise."""
-    if "query" in asked:
-        QUERY.check(asked)
-        return of_query(replace(context, wanted=asked.get(_WANTED, 1)), pairs_of(asked["query"]))
-    if "flavor" in asked:
-        SERVER.check(asked)
-        request = server_request(context.session, asked, context.asker.project)
-        return explanations.explain_server(replace(context, wanted=asked.get(_WANTED, 1)), request)
-    return _of_allocation(context, asked)
+def request_of(context: MachineContext, document: Mapping[str, Any]) -> tuple[MachineContext, MachineRequest]:
+    """Return the request of a body, and its context: for as many machines as are wanted.
 
-
-def _of_allocation(context: Context, asked: dict[str, Any]) -> Explanation:
-    number = {name: value for name, value in asked.items() if name == _WANTED}
-    WANTED.check(number)
-    values = allocation_values({name: value for name, value in asked.items() if name != _WANTED})
-    context = replace(context, wanted=number.get(_WANTED, 1))
-    project = context.asker.project
-    wanted = allocation_request(context.session, values, project, unrestricted=context.unrestricted)
-    return explanations.explain_allocation(context, wanted)
+    Raises InvalidValue, and what ``read_request`` and ``dry_run`` raise.
+    """
+    resolve = read_request(document, EXPLANATIONS, context.project, unrestricted=context.unrestricted)
+    return replace(context, wanted=document.get(_WANTED, 1)), resolve(context.session)
 
 
 # -- the explanation as JSON -------------------------------------------------------------------------------------------

@@ -9,15 +9,16 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.baremetal.matching.explanation import Explanation
 from baremetal_sched.baremetal.matching.node_explanation import Finding
+from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import NodeNotFound
-from baremetal_sched.explain.context import Context
+from baremetal_sched.explain.explanations import explain_request
 from baremetal_sched.scheduling.api import explanations
-from baremetal_sched.scheduling.api.asked import body_of
 from baremetal_sched.scheduling.api.explanations import document_of_node
 from baremetal_sched.scheduling.api.policies import EXPLAIN_NODE, NODE_AVAILABILITY, SHOW_WORKERS
+from baremetal_sched.scheduling.api.request_bodies import body_of
 from baremetal_sched.scheduling.next_claim import explain_node
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.responses import json_response
@@ -75,7 +76,7 @@ def create_node_explanation(call: Call, session: Session, node: str) -> Response
         raise InvalidValue(message="One machine is asked about: leave wanted out.")
     found, names_others = _find(call, session, node)
     context = explanations.context_of(call, session, found.uuid)
-    return _answer(context, found, explanations.of_body(context, asked), names_others)
+    return _answer(context, found, explain_request(*explanations.request_of(context, asked)), names_others)
 
 
 def _find(call: Call, session: Session, ident: str) -> tuple[Node, bool]:
@@ -84,9 +85,9 @@ def _find(call: Call, session: Session, ident: str) -> tuple[Node, bool]:
     return found, call.allows(SHOW_WORKERS, target)
 
 
-def _answer(context: Context, node: Node, explained: Explanation, names_others: bool) -> Response:
-    settings, members = context.settings, context.membership()
-    project = context.asker.project
+def _answer(context: MachineContext, node: Node, explained: Explanation, names_others: bool) -> Response:
+    settings, members = context.settings, context.membership
+    project = context.project
     why = explain_node(context.session, node, members, settings, names_others=names_others, project=project)
     return json_response(
         {

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from baremetal_sched.baremetal.api.nodes.node_filters import TRAIT_FILTERS
-from baremetal_sched.explain.context import VERSION
+from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION
 from baremetal_sched.placement.query_values import candidates_schema
 from baremetal_sched.scheduling.capacity import COLUMNS, MOST_KEYS
 from baremetal_sched.scheduling.claims import STATES
@@ -130,7 +130,7 @@ _CAPACITY_QUERY = {
 
 def _candidate_query() -> Iterable[tuple[str, dict[str, Any]]]:
     """The parameters of allocation candidates: by name, and together those whose names have suffixes."""
-    schema = candidates_schema(VERSION)
+    schema = candidates_schema(QUERY_VERSION)
     yield from schema["properties"].items()
     groups = {"type": "object", "patternProperties": schema["patternProperties"], "additionalProperties": False}
     yield "groups", said("What is asked of providers, with the suffix of a group or without one.", groups)

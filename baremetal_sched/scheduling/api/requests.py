@@ -5,7 +5,7 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.compute.hosts.host_choice import Claim
+from baremetal_sched.baremetal.matching.request import Amounts
 from baremetal_sched.scheduling import dry_run
 from baremetal_sched.scheduling.api.policies import SHOW_NODES
 from baremetal_sched.scheduling.schemas.requests import MOST_CANDIDATES, REQUEST
@@ -41,6 +41,6 @@ def _asked(call: Call, project: str | None) -> dry_run.DryRunRequest:
     )
 
 
-def _candidate(node: str, claim: Claim) -> dict[str, Any]:
+def _candidate(node: str, claim: Amounts) -> dict[str, Any]:
     """A node with what would be claimed, in the form in which placement takes allocations."""
     return {"node": node, "allocations": {uuid: {"resources": amounts} for uuid, amounts in claim.items()}}

@@ -2,20 +2,18 @@
 
 from dataclasses import dataclass, field, replace
 from typing import Any
-from urllib.parse import parse_qsl
 
 from flask import Response
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.matching.request import MachineContext
+from baremetal_sched.baremetal.matching.tree_request import as_tree
 from baremetal_sched.errors import InvalidError, NotFoundError
 from baremetal_sched.explain import explanations
-from baremetal_sched.explain.context import VERSION, Context
 from baremetal_sched.explain.explanations import FittingMachine
 from baremetal_sched.explain.request_conditions import without
-from baremetal_sched.placement.candidates.request import query as queries
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
-from baremetal_sched.scheduling import dry_run
-from baremetal_sched.scheduling.api.explanations import context_of, document, of_body
+from baremetal_sched.scheduling.api.explanations import context_of, document, request_of
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.find import form
 from baremetal_sched.ui.find.form import FindForm, renamed
@@ -78,7 +76,7 @@ def show_find(call: UiCall, session: Session) -> Response:
             answer = _answer(replace(context, wanted=asked.wanted), asked)
     except (InvalidError, NotFoundError, BadRequest) as error:
         complaint = message_of(error)
-    project = context.asker.project
+    project = context.project
     return page(
         call,
         "find.html",
@@ -87,7 +85,7 @@ def show_find(call: UiCall, session: Session) -> Response:
         any_given=[value for name, value in call.query if name == "any" and value.strip()] or [""],
         flavors=form.flavors_seen(session, project),
         images=form.images_seen(session, project),
-        everything=context.asker.named.everything,
+        everything=context.named.everything,
         complaint=complaint,
         answer=answer,
         verdicts=VERDICTS,
@@ -97,21 +95,15 @@ def show_find(call: UiCall, session: Session) -> Response:
     )
 
 
-def _answer(context: Context, asked: FindForm) -> FindAnswer:
-    body = asked.body()
-    explanation = document(of_body(context, body))
-    if asked.flavor:
-        wanted = dry_run.host_request(
-            context.session,
-            dry_run.DryRunRequest(asked.flavor, asked.image or None, False, limit=1, project=context.asker.project),
-        )
-        request = wanted.parsed(None)
-        found = explanations.fitting_hosts(context, wanted, MOST_MACHINES) if explanation["fitting"] else []
-    else:
-        request = queries.parse(parse_qsl(body["query"], keep_blank_values=True), VERSION)
-        found = explanations.fitting_machines(context, request, MOST_MACHINES) if explanation["fitting"] else []
-    changes = [_change(asked, request, explanation, each) for each in explanation["relaxations"][:MOST_CHANGES]]
-    return FindAnswer(explanation, found, changes, _meant(asked, request, explanation), loses_flavor=bool(asked.flavor))
+def _answer(context: MachineContext, asked: FindForm) -> FindAnswer:
+    context, asked_for = request_of(context, asked.body())
+    request = as_tree(asked_for)
+    assert request is not None  # noqa: S101 - a form has a query or a flavor
+    explanation = document(explanations.explain_request(context, request))
+    found = explanations.fitting_machines(context, request, MOST_MACHINES) if explanation["fitting"] else []
+    parsed = request.parsed()
+    changes = [_change(asked, parsed, explanation, each) for each in explanation["relaxations"][:MOST_CHANGES]]
+    return FindAnswer(explanation, found, changes, _meant(asked, parsed, explanation), loses_flavor=bool(asked.flavor))
 
 
 def _change(

@@ -6,9 +6,8 @@ from typing import Any, TypeVar
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.conductors.ownership import live_members
+from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.compute import server_history
-from baremetal_sched.compute.hosts.booting import BootContext
 from baremetal_sched.compute.server_history import ServerRequester
 from baremetal_sched.compute.servers import servers
 from baremetal_sched.compute.servers.servers import NewServers
@@ -46,12 +45,10 @@ def image(**properties: str) -> dict[str, Any]:
     }
 
 
-def within(service: Service, change: Callable[[BootContext], T]) -> T:
+def within(service: Service, change: Callable[[MachineContext], T]) -> T:
     """Run ``change`` in a transaction that writes."""
     settings = service.app.extensions["settings"]
-    return service.database.write(
-        lambda session: change(BootContext(session, live_members(session, settings), settings))
-    )
+    return service.database.write(lambda session: change(MachineContext(session, settings)))
 
 
 def create(service: Service, **asked: Any) -> list[str]:

@@ -42,7 +42,7 @@ def test_who_waits_beside_a_machine_that_fits(
 ) -> None:
     for request_, is_passed_over in [(GOLD, True), (GOLD_A, False), (LIKE_ALLOCATION, False)]:
         with subtests.test(request_=request_), restored(served):
-            monkeypatch.setattr(handover, "chances", lambda *_: [])
+            monkeypatch.setattr(handover, "machine_queues", lambda *_: [])
             node = served.add_node("n1", resource_class="gold")
             waiting = wait(served, request_)
             assert found(served) == []

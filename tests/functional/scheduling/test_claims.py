@@ -13,8 +13,8 @@ import pytest
 from sqlalchemy.orm import Session
 from webtest import TestResponse
 
-from baremetal_sched.baremetal.allocations.allocation_choice import Wanted
 from baremetal_sched.baremetal.matching import explanation
+from baremetal_sched.baremetal.matching.node_request import NodeRequest
 from baremetal_sched.baremetal.matching.sentences import FALLBACK
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.errors import CommitUnknown
@@ -298,7 +298,7 @@ def test_delete_gives_back_again_and_again(served: Service) -> None:
 
 
 def test_what_waits_elsewhere_is_not_ended_here(served: Service) -> None:
-    new = NewPendingClaim(UUID, "allocation", "CUSTOM_GOLD", Wanted("gold").document(), "p", "u", seconds=60)
+    new = NewPendingClaim(UUID, "allocation", "CUSTOM_GOLD", NodeRequest("gold").document(), "p", "u", seconds=60)
     served.database.write(lambda session: pending_claims.enter(session, new, most=9) and None)
     refused = served.http.delete(f"{CLAIMS}/{UUID}", status=409)
     assert message(refused) == f"The UUID {UUID} is that of a waiting allocation: delete the allocation instead."

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.allocations.allocation_choice import Wanted
+from baremetal_sched.baremetal.matching.node_request import NodeRequest
+from baremetal_sched.baremetal.matching.request import MachineRequest
+from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.baremetal.schemas.allocations import TraitEntry
-from baremetal_sched.compute.hosts.host_choice import HostRequest
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.scheduling import claims
-from baremetal_sched.scheduling.claim_requests import Request
 from baremetal_sched.scheduling.claims import NewClaim
 from tests.reservations import free_uuid
 from tests.restored import restored
@@ -22,9 +22,9 @@ SWEEP = next(task for task in PERIODIC_TASKS if task.name == "claims")
 
 SWEPT = "baremetal_sched_swept_machines_total"
 
-GOLD = HostRequest("resources=CUSTOM_GOLD:1", served=False, version=39)
-GOLD_A = HostRequest("resources=CUSTOM_GOLD:1&required=CUSTOM_A", served=False, version=39)
-LIKE_ALLOCATION = Wanted("gold", traits=(TraitEntry("CUSTOM_A"),))
+GOLD = TreeRequest("resources=CUSTOM_GOLD:1", served=False, version=39)
+GOLD_A = TreeRequest("resources=CUSTOM_GOLD:1&required=CUSTOM_A", served=False, version=39)
+LIKE_ALLOCATION = NodeRequest("gold", traits=(TraitEntry("CUSTOM_A"),))
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def served(service: Service) -> Service:
     return service
 
 
-def wait(service: Service, request: Request = GOLD, seconds: float = 60, project: str = "p") -> str:
+def wait(service: Service, request: MachineRequest = GOLD, seconds: float = 60, project: str = "p") -> str:
     """Have a claim wait; return its UUID."""
     uuid = str(uuid_module.uuid4())
     asked = NewClaim(uuid, request, project, "u", None, "digest")
@@ -98,10 +98,10 @@ def test_what_makes_a_machine_fit_hands_it_over(served: Service, subtests: pytes
         ({}, GOLD_A, _trait),
         ({}, LIKE_ALLOCATION, _trait),
         ({"resource_class": "silver"}, GOLD, _class),
-        ({"owner": "q"}, HostRequest("resources=CUSTOM_GOLD:1", served=False, version=39, project="p"), _owner),
+        ({"owner": "q"}, TreeRequest("resources=CUSTOM_GOLD:1", served=False, version=39, project="p"), _owner),
         (
             {},
-            HostRequest(
+            TreeRequest(
                 "resources=CUSTOM_GOLD:1&member_of=11111111-1111-4111-8111-111111111111", served=False, version=39
             ),
             _aggregate,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.compute.hosts.host_choice import HostRequest
+from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from tests.functional.scheduling.test_handover import GOLD_A, held, served, state, wait
 from tests.service import Service
 
@@ -141,7 +141,7 @@ def test_beyond_what_is_tested_a_newcomer_may_be_faster(database_url: str) -> No
     ``most_tested`` the machine is left to the sweep, or to a newcomer."""
     with Service(database_url, scheduling={"most_tested": 1}) as service:
         service.add_conductor("r1")
-        beside = HostRequest(f"resources=CUSTOM_GOLD:1&in_tree={uuid.uuid4()}", served=False, version=39)
+        beside = TreeRequest(f"resources=CUSTOM_GOLD:1&in_tree={uuid.uuid4()}", served=False, version=39)
         node, (_, later) = _left_free(service, (beside,), ())
         assert _put(service, node)
         assert state(service, later) == "waiting"

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
 from baremetal_sched.db.models import PendingClaim
-from baremetal_sched.scheduling import claim_requests, sweep
+from baremetal_sched.scheduling import sweep
 from tests.functional.scheduling.test_handover import GOLD, GOLD_A, served, state, wait
 from tests.service import Service
 
@@ -18,13 +19,13 @@ __all__ = ["served"]
 def explained(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The requests that were explained."""
     requests: list[Any] = []
-    explain = claim_requests.explain
+    explain = sweep.explain_request
 
-    def note(session: object, settings: object, request: object) -> object:
+    def note(context: MachineContext, request: MachineRequest) -> object:
         requests.append(request)
-        return explain(session, settings, request)  # type: ignore[arg-type]
+        return explain(context, request)
 
-    monkeypatch.setattr(claim_requests, "explain", note)
+    monkeypatch.setattr(sweep, "explain_request", note)
     return requests
 
 
@@ -79,13 +80,13 @@ def test_a_claim_that_cannot_be_ended_keeps_no_other(
     served: Service, monkeypatch: pytest.MonkeyPatch, explained: list[Any]
 ) -> None:
     broken, *others = (wait(served, seconds=-1) for _ in range(3))
-    end: Callable[..., None] = sweep.Desk.end
+    end: Callable[..., None] = sweep.SessionHandover.end
 
-    def fail(desk: sweep.Desk, claim: PendingClaim, to: str, reason: str) -> None:
+    def fail(desk: sweep.SessionHandover, claim: PendingClaim, to: str, reason: str) -> None:
         if claim.uuid == broken:
             raise sweep.SchedulerError(message="broken")
         end(desk, claim, to, reason)
 
-    monkeypatch.setattr(sweep.Desk, "end", fail)
+    monkeypatch.setattr(sweep.SessionHandover, "end", fail)
     _sweep(served)
     assert _ended(served) == set(others)

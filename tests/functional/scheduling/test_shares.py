@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from baremetal_sched.compute.hosts.host_choice import HostRequest
+from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.db.models import PendingClaim
 from baremetal_sched.placement import pending_claims
 from tests.functional.scheduling.test_handover import GOLD, held, state, wait
@@ -20,17 +20,17 @@ def served(database_url: str) -> Service:
         yield service
 
 
-def asking(more: str, project: str | None = None) -> HostRequest:
+def asking(more: str, project: str | None = None) -> TreeRequest:
     """A request for gold with more conditions."""
-    return HostRequest(f"resources=CUSTOM_GOLD:1&{more}", served=False, version=39, project=project)
+    return TreeRequest(f"resources=CUSTOM_GOLD:1&{more}", served=False, version=39, project=project)
 
 
-def elsewhere(project: str | None = None) -> HostRequest:
+def elsewhere(project: str | None = None) -> TreeRequest:
     """A request for what is in an aggregate that no machine is in."""
     return asking(f"member_of={uuid.uuid4()}", project)
 
 
-def undecided(project: str) -> HostRequest:
+def undecided(project: str) -> TreeRequest:
     """A request that nothing fits, which only the search can tell."""
     return asking(f"in_tree={uuid.uuid4()}", project)
 

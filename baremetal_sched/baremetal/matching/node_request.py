@@ -1,8 +1,8 @@
-"""Which node an allocation gets: its conditions and the search."""
+"""A request of a bare metal allocation: which node it gets, and the conditions on nodes."""
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, func, not_, or_, select
@@ -11,6 +11,7 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching.conditions import CLASS, Condition, of_forbidden, of_traits
+from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.question import (
     Check,
     Names,
@@ -22,6 +23,7 @@ from baremetal_sched.baremetal.matching.question import (
     lock_check,
     nodes_source,
 )
+from baremetal_sched.baremetal.matching.request import Host, MachineContext
 from baremetal_sched.baremetal.nodes.traits import has_all, has_any
 from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.baremetal.schemas.allocations import TraitEntry
@@ -33,15 +35,19 @@ from baremetal_sched.errors.baremetal import SuitableNodesLocked
 from baremetal_sched.placement import names
 from baremetal_sched.placement.candidates.sql.conditions import FEW, by_index, unjoined
 from baremetal_sched.placement.tables import INVENTORIES
+from baremetal_sched.placement.traits import is_scheduler_trait
 
 #: How many suitable nodes are read at a time; one of them is then taken.
 _BATCH = 20
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """The requirements of an allocation. ``candidates`` are UUIDs of nodes, empty for all. Only ``eligible`` nodes are
-    considered and mentioned."""
+class NodeRequest:
+    """The requirements of an allocation.
+
+    ``resource_class`` is called as nodes have it. ``candidates`` are UUIDs of nodes, empty for all. ``name``: the node
+    with this name is preferred. Only ``eligible`` nodes are considered and mentioned.
+    """
 
     resource_class: str
     traits: Sequence[TraitEntry] = ()
@@ -50,6 +56,13 @@ class Wanted:
     name: str | None = None
     eligible: Visibility = EVERYTHING
 
+    served = False
+
+    @property
+    def project(self) -> str | None:
+        """The project whose nodes are considered; None: all nodes are."""
+        return None if self.eligible.everything else self.eligible.project or ""
+
     def document(self) -> dict[str, Any]:
         """Return it as JSON: equal documents ask for the same. The preferred name is not part of it."""
         return {
@@ -57,7 +70,7 @@ class Wanted:
             "traits": sorted(entry.text for entry in self.traits),
             "candidates": sorted(self.candidates),
             "owner": self.owner,
-            "project": None if self.eligible.everything else self.eligible.project or "",
+            "project": self.project,
         }
 
     def needed_trait(self) -> str | None:
@@ -66,7 +79,7 @@ class Wanted:
         return min((name for names in plain for name in names), default=None)
 
     @classmethod
-    def of(cls, document: Mapping[str, Any]) -> "Wanted":
+    def of(cls, document: Mapping[str, Any]) -> "NodeRequest":
         """Return what ``document`` was made of."""
         project = document["project"]
         return cls(
@@ -77,25 +90,92 @@ class Wanted:
             eligible=EVERYTHING if project is None else Visibility(project),
         )
 
+    def machine_class(self) -> str:
+        """Return the class of the node in placement, which may not exist yet."""
+        return projection.resource_class_of(self.resource_class)
 
-def question(wanted: Wanted, membership: Membership | None = None) -> Question:
-    """Return the question which nodes an allocation can get. It counts locks, but not conductors (``membership``)."""
-    served = [] if membership is None else [conductor_check(membership, counts=False)]
-    traits = {name for entry in wanted.traits for name in entry.names}
-    return Question(
-        [
-            *_asked(wanted),
-            *_traits(wanted),
-            *availability_checks(),
-            claim_check(),
-            lock_check(counts=True),
-            *served,
-        ],
-        nodes_source(),
-        tuple(wanted.eligible.conditions()),
-        Names([wanted.resource_class], sorted(traits), of_nodes=True),
-        scope=_scope(wanted.resource_class),
-    )
+    def on(self, node: str) -> "NodeRequest | None":
+        """Return the request for this node (UUID) only; None if it is not among the candidates."""
+        return replace(self, candidates=(node,)) if node in (self.candidates or (node,)) else None
+
+    def choose(self, context: MachineContext) -> Host | None:
+        """Return a free node that fits, like ``choose_unlocked``; None if conductors work on all that fit."""
+        try:
+            node = self.choose_unlocked(context.session)
+        except SuitableNodesLocked:
+            return None
+        return None if node is None else Host(node, {node.uuid: {self.machine_class(): 1}})
+
+    def choose_unlocked(self, session: Session) -> Node | None:
+        """Return a free node that fits, preferably the one with the allocation's name, with its row and its inventory
+        locked; None if no node fits.
+
+        Raises StaleDataError if all nodes that fit are being changed by other transactions, SuitableNodesLocked if
+        conductors are working on them.
+        """
+        class_name = self.machine_class()
+        class_id = names.ids_of(session, ResourceClass, [class_name]).get(class_name)
+        if class_id is None:
+            return None
+        fitting = _fitting(class_id, self)
+        unlocked = fitting.where(lock_check(counts=True).holds)
+        for node_ids in _batches(session, unlocked, class_id, self):
+            node = _lock_one(session, unlocked, node_ids)
+            if node is not None:
+                return node
+        _require_none(session, fitting)
+        return None
+
+    def fits(self, context: MachineContext) -> bool:
+        """Return whether a node that fits is free and unlocked. Nothing is locked."""
+        class_name = self.machine_class()
+        class_id = names.ids_of(context.session, ResourceClass, [class_name]).get(class_name)
+        if class_id is None:
+            return False
+        unlocked = _fitting(class_id, self).where(lock_check(counts=True).holds)
+        return context.session.execute(unlocked.limit(1)).first() is not None
+
+    def other_providers(self, context: MachineContext) -> None:
+        """Only nodes are given to allocations."""
+
+    def question(self, membership: Membership | None) -> Question:
+        """Return the question which nodes an allocation can get. Locks count; conductors are only reported."""
+        served = [] if membership is None else [conductor_check(membership, counts=False)]
+        traits = {name for entry in self.traits for name in entry.names}
+        return Question(
+            [
+                *_asked(self),
+                *_traits(self),
+                *availability_checks(),
+                claim_check(),
+                lock_check(counts=True),
+                *served,
+            ],
+            nodes_source(),
+            tuple(self.eligible.conditions()),
+            Names([self.resource_class], sorted(traits), of_nodes=True),
+            scope=_scope(self.resource_class),
+        )
+
+    def may_fit(self, machine: FreeMachine) -> bool:
+        """Return False if the machine certainly does not fit; True if the search has to tell."""
+        return (
+            self.resource_class == machine.resource_class
+            and machine.uuid in (self.candidates or (machine.uuid,))
+            and self.owner in (None, machine.owner, machine.lessee)
+            and self.eligible.covers(machine.owner, machine.lessee)
+            and not any(_misses(machine, entry) for entry in self.traits)
+        )
+
+    def is_decided(self) -> bool:
+        """Return False: traits that only a scheduler has are not the node's."""
+        return False
+
+
+def _misses(machine: FreeMachine, entry: TraitEntry) -> bool:
+    if entry.forbidden:  # a scheduler's trait is none of the node's
+        return any(name in machine.traits and not is_scheduler_trait(name) for name in entry.names)
+    return machine.traits.isdisjoint(entry.names)
 
 
 def _scope(resource_class: str) -> Scope:
@@ -103,27 +183,6 @@ def _scope(resource_class: str) -> Scope:
     return Scope(
         (f"{CLASS}{resource_class}",), of_class, Node.id, select(func.count()).where(of_class).select_from(Node)
     )
-
-
-def choose(session: Session, wanted: Wanted) -> Node | None:
-    """Return a free node that fits, preferably the one with the allocation's name, with its row and its inventory
-    locked; None if no node fits.
-
-    Raises StaleDataError if all nodes that fit are being changed by other transactions, SuitableNodesLocked if
-    conductors are working on them.
-    """
-    class_name = projection.resource_class_of(wanted.resource_class)
-    class_id = names.ids_of(session, ResourceClass, [class_name]).get(class_name)
-    if class_id is None:
-        return None
-    fitting = _fitting(class_id, wanted)
-    unlocked = fitting.where(lock_check(counts=True).holds)
-    for node_ids in _batches(session, unlocked, class_id, wanted):
-        node = _lock_one(session, unlocked, node_ids)
-        if node is not None:
-            return node
-    _require_none(session, fitting)
-    return None
 
 
 def _require_none(session: Session, fitting: Query) -> None:
@@ -137,7 +196,7 @@ def _require_none(session: Session, fitting: Query) -> None:
         raise SuitableNodesLocked(count=found[True])
 
 
-def _fitting(class_id: int, wanted: Wanted) -> Query:
+def _fitting(class_id: int, wanted: NodeRequest) -> Query:
     """SELECT n.id, i.provider_id FROM inventories i JOIN resource_providers p … JOIN nodes n ON n.uuid = p.uuid WHERE
     i.resource_class_id = :class AND i.free = 1 AND …
 
@@ -155,7 +214,7 @@ def _fitting(class_id: int, wanted: Wanted) -> Query:
     )
 
 
-def _batches(session: Session, fitting: Query, class_id: int, wanted: Wanted) -> Iterator[list[int]]:
+def _batches(session: Session, fitting: Query, class_id: int, wanted: NodeRequest) -> Iterator[list[int]]:
     """Yield ids of nodes that fit, a few at a time: first the one with the allocation's name, then the candidates, or
     all nodes from a random starting point and around the end. So machines wear evenly, and concurrent searches on
     different servers of a cluster, which do not see each other's locks, rarely choose the same node."""
@@ -205,7 +264,7 @@ def _lock_one(session: Session, fitting: Query, node_ids: Sequence[int]) -> Node
     return node
 
 
-def _asked(wanted: Wanted) -> list[Check]:
+def _asked(wanted: NodeRequest) -> list[Check]:
     """Yield the conditions other than traits."""
     named = wanted.resource_class
     asked = [Check(Condition(f"{CLASS}{named}", f"is of resource class {named}"), Node.resource_class == named)]
@@ -222,7 +281,7 @@ _NO_CANDIDATE = ("is not one of the candidate nodes", "are not among the candida
 _NOT_OWNED = ("belongs to another project or to no project", "belong to other projects or to no project")
 
 
-def _traits(wanted: Wanted) -> list[Check]:
+def _traits(wanted: NodeRequest) -> list[Check]:
     return [Check(_described(entry), _condition(entry)) for entry in wanted.traits]
 
 
@@ -238,7 +297,7 @@ def _described(entry: TraitEntry) -> Condition:
     return of_traits(frozenset(entry.names))
 
 
-def _traits_together(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
+def _traits_together(wanted: NodeRequest) -> Iterator[ColumnElement[bool]]:
     """The same as ``_traits`` for more than a few traits: one condition for all required traits, one for all forbidden
     ones."""
     required = [entry.names[0] for entry in wanted.traits if len(entry.names) == 1 and not entry.forbidden]

@@ -1,29 +1,37 @@
-"""Who may get a machine that is free: the entries of the queue of its class that may fit, each project in turn."""
+"""The queue of requests that wait: what each asks for, and which of them may get a machine that is free."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection
 
+from baremetal_sched.baremetal.matching import free_machine
+from baremetal_sched.baremetal.matching.free_machine import FreeMachine
+from baremetal_sched.baremetal.matching.node_request import NodeRequest
+from baremetal_sched.baremetal.matching.request import MachineRequest
+from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.placement import pending_claims
 from baremetal_sched.placement.pending_claims import QueueEntry
-from baremetal_sched.scheduling import claim_requests, free_machines
-from baremetal_sched.scheduling.claim_requests import Request
-from baremetal_sched.scheduling.free_machines import FreeMachine
 
 #: The requests of claims by their keys, which never change, with the project that asked first: most claims wait for
 #: longer than one hand-over.
-_requests: dict[str, tuple[str, Request]] = {}
+_requests: dict[str, tuple[str, MachineRequest]] = {}
 _MOST_REQUESTS = 10_000
 
 #: If a queue has more entries than may be tested, this many are read to find those that may fit.
 _MOST_READ = 5_000
 
 
+def request_of(document: Mapping[str, Any]) -> MachineRequest:
+    """Return the request that ``document`` was made of."""
+    return TreeRequest(**document) if "query" in document else NodeRequest.of(document)
+
+
 @dataclass(frozen=True)
-class Chance:
-    """A machine (a node's UUID) that may fit the claims of these entries of the queue, in their order.
+class MachineQueue:
+    """The entries of the queue that may get a machine (a node's UUID), in their order.
 
     ``is_cut``: there are more entries that may fit.
     """
@@ -33,35 +41,35 @@ class Chance:
     is_cut: bool
 
 
-def chances(connection: Connection, machines: Mapping[int, str], most: int) -> list[Chance]:
+def machine_queues(connection: Connection, machines: Mapping[int, str], most: int) -> list[MachineQueue]:
     """Return who may get the machines, given as ids of providers with the names of their classes.
 
     At most ``most`` entries of a queue are returned: those that may fit, each project in turn. The rows of the nodes
     are locked. Raises MachineLocked.
     """
-    found: list[Chance] = []
+    found: list[MachineQueue] = []
     for provider, class_name in machines.items():
         # Before anything is read of it: who changes it looks at those who wait only while it is free.
-        machine = free_machines.lock(connection, provider)
+        machine = free_machine.lock(connection, provider)
         if machine is not None:
-            found.append(_chance(connection, machine, class_name, most))
-    return [chance for chance in found if chance.entries or chance.is_cut]
+            found.append(_queue(connection, machine, class_name, most))
+    return [each for each in found if each.entries or each.is_cut]
 
 
-def chance_of(connection: Connection, node: str, resource_class: str, most: int) -> Chance | None:
+def queue_of(connection: Connection, node: str, resource_class: str, most: int) -> MachineQueue | None:
     """Return who may get the node (a UUID), of this class, when it is free; None if none waits. Nothing is locked."""
-    machine = free_machines.find(connection, node)
-    return None if machine is None else _chance(connection, machine, resource_class, most)
+    machine = free_machine.find(connection, node)
+    return None if machine is None else _queue(connection, machine, resource_class, most)
 
 
-def _chance(connection: Connection, machine: FreeMachine, class_name: str, most: int) -> Chance:
+def _queue(connection: Connection, machine: FreeMachine, class_name: str, most: int) -> MachineQueue:
     queue = pending_claims.entries(connection, class_name, machine.traits, most + 1)
     if len(queue) > most and most < _MOST_READ:
         queue = pending_claims.entries(connection, class_name, machine.traits, _MOST_READ + 1)
     known = _with_requests(connection, queue)
-    fitting = [(entry, project) for entry, project, request in known if machine.may_fit(request)]
+    fitting = [(entry, project) for entry, project, request in known if request.may_fit(machine)]
     chosen = _shared(fitting, most)
-    return Chance(machine.uuid, chosen, len(chosen) < len(fitting) or len(queue) > max(most, _MOST_READ))
+    return MachineQueue(machine.uuid, chosen, len(chosen) < len(fitting) or len(queue) > max(most, _MOST_READ))
 
 
 def _shared(queue: Sequence[tuple[QueueEntry, str]], most: int) -> list[QueueEntry]:
@@ -77,12 +85,12 @@ def _shared(queue: Sequence[tuple[QueueEntry, str]], most: int) -> list[QueueEnt
     return [queue[place][0] for place in sorted(place for *_, place in sorted(ranked)[:most])]
 
 
-def _with_requests(connection: Connection, queue: Sequence[QueueEntry]) -> list[tuple[QueueEntry, str, Request]]:
+def _with_requests(connection: Connection, queue: Sequence[QueueEntry]) -> list[tuple[QueueEntry, str, MachineRequest]]:
     """Return the entries with their projects and requests, except those whose claim was deleted meanwhile."""
     known = {each.request_key: _requests.get(each.request_key) for each in queue}
     missing = {each.first: each.request_key for each in queue if known[each.request_key] is None}
     for first, (project, document) in pending_claims.requests_of(connection, missing.keys()).items():
-        known[missing[first]] = (project, claim_requests.request_of(document))
+        known[missing[first]] = (project, request_of(document))
     if len(_requests) > _MOST_REQUESTS:
         _requests.clear()
     _requests.update({key: found for key, found in known.items() if found is not None})

@@ -1,24 +1,23 @@
-"""A machine that is free, and a quick look at whether a waiting claim could get it: only the search can tell for sure.
+"""Machines that are free: how they are read, and how their rows are locked.
 
-Most claims that wait are for another machine than the one that is free now, so this look has to cost next to nothing.
+Most requests in a queue are for another machine than the one that is free now, so reading one costs one statement.
 """
 
-from collections.abc import Collection, Iterable, Set
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Integer, Select, String, bindparam, select
+from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.baremetal.allocations.allocation_choice import Wanted
-from baremetal_sched.compute.hosts.host_choice import HostRequest
+from baremetal_sched.baremetal.provider import availability
 from baremetal_sched.db import compiled
-from baremetal_sched.db.handover import MachineLocked
+from baremetal_sched.db.handover import MachineLocked, notes_of
 from baremetal_sched.db.models import Node, table_of
 from baremetal_sched.db.sql_functions import string_agg
-from baremetal_sched.placement.candidates.request.query import RequestGroup
-from baremetal_sched.placement.candidates.request.resolve import names_places
+from baremetal_sched.db.types import Query
+from baremetal_sched.placement.candidates.sql.conditions import one_of
 from baremetal_sched.placement.tables import (
     AGGREGATES,
     INVENTORIES,
@@ -27,8 +26,6 @@ from baremetal_sched.placement.tables import (
     PROVIDERS,
     TRAITS,
 )
-from baremetal_sched.placement.traits import is_scheduler_trait
-from baremetal_sched.scheduling.claim_requests import Request
 
 _NODES = table_of(Node)
 
@@ -79,70 +76,6 @@ class FreeMachine:
     traits: frozenset[str]
     aggregates: frozenset[str]
 
-    def may_fit(self, request: Request) -> bool:
-        """Return False if the machine certainly does not fit; True if the search has to tell."""
-        if isinstance(request, Wanted):
-            return self._may_be(request)
-        whose = self.lessee or self.owner
-        return (
-            (request.project is None or whose in (None, request.project))
-            and request.node in (None, self.uuid)
-            and request.group in (None, self.conductor_group)
-            and self.uuid not in request.excluded
-            and self._is_right(request)
-        )
-
-    def _is_right(self, request: HostRequest) -> bool:
-        """Return whether it has the traits and is in the aggregates that are asked for."""
-        group = _own_group(request.query, request.version)
-        return group is None or (
-            _meets(self.traits, group.traits.required, group.traits.forbidden)
-            and _meets(self.aggregates, group.aggregates.member_of, group.aggregates.forbidden)
-        )
-
-    def _may_be(self, wanted: Wanted) -> bool:
-        return (
-            wanted.resource_class == self.resource_class
-            and self.uuid in (wanted.candidates or (self.uuid,))
-            and wanted.owner in (None, self.owner, self.lessee)
-            and wanted.eligible.covers(self.owner, self.lessee)
-            and not any(self._misses(entry.names, entry.forbidden) for entry in wanted.traits)
-        )
-
-    def _misses(self, names: Collection[str], forbidden: bool) -> bool:
-        if forbidden:  # a scheduler's trait is none of the node's
-            return any(name in self.traits and not is_scheduler_trait(name) for name in names)
-        return self.traits.isdisjoint(names)
-
-
-def is_decided(request: Request) -> bool:
-    """Return whether ``may_fit`` is the whole answer about a machine of the class that the request waits for."""
-    if isinstance(request, Wanted) or request.served or request.extra_specs:
-        return False
-    return _asks_for_traits_only(request.query, request.version)
-
-
-@lru_cache(10_000)
-def _asks_for_traits_only(query: str, version: int) -> bool:
-    """Return whether a request is for one unit of one class, with conditions on traits of its provider only."""
-    request = HostRequest(query, version=version).parsed(None)
-    amounts = [amount for group in request.groups.values() for amount in group.resources.values()]
-    elsewhere = names_places(request) or request.root_required.names() or request.same_subtrees
-    return [*request.groups] == [""] and amounts == [1] and not elsewhere
-
-
-@lru_cache(10_000)
-def _own_group(query: str, version: int) -> RequestGroup | None:
-    """Return what is asked of the node's own provider: if a request is for nothing but its class, all of it is. None:
-    only the search can tell."""
-    groups = HostRequest(query, version=version).parsed(None).groups
-    group = groups.get("")
-    return group if group is not None and len(groups) == len(group.resources) == 1 else None
-
-
-def _meets(present: Set[str], required: Iterable[Set[str]], forbidden: Set[str]) -> bool:
-    return present.isdisjoint(forbidden) and not any(present.isdisjoint(one_of) for one_of in required)
-
 
 def lock(connection: Connection, provider: int) -> FreeMachine | None:
     """Return the machine of a root provider (an id), the row of its node locked; None if a conductor works on it.
@@ -180,3 +113,77 @@ def find(connection: Connection, node: str) -> FreeMachine | None:
 def _machine(row: Any) -> FreeMachine:
     traits, aggregates = (frozenset(text.split(",") if text else ()) for text in (row.traits, row.aggregates))
     return FreeMachine(row.uuid, row.owner, row.lessee, row.conductor_group, row.resource_class, traits, aggregates)
+
+
+# -- rows of machines that are free ------------------------------------------------------------------------------------
+
+#: Of this many machines, chosen at random, the first that can be taken is: concurrent choices on several servers of a
+#: cluster, which do not see each other's locks, rarely choose the same.
+_SAMPLE = 16
+
+#: Databases limit the size of a statement; this is the number of machines in one.
+BATCH = 1000
+
+
+def lock_first(session: Session, roots: list[int], clauses: list[ColumnElement[bool]]) -> tuple[Node, int] | None:
+    """Return the first machine that no other transaction is about to take, with the id of its provider.
+
+    Raises StaleDataError if others take all that fit.
+
+    SELECT n.*, p.id FROM nodes n JOIN resource_providers p ON p.uuid = n.uuid
+    JOIN inventories i ON i.provider_id = p.id AND i.resource_class_id = p.mirrored_class_id
+    WHERE p.id IN (…) AND i.free = 1 AND … LIMIT 1 FOR UPDATE OF n, i SKIP LOCKED
+    """
+    # Those that fit no request in the queue.
+    offered = [root for root in roots if root in notes_of(session.connection()).offered]
+    for part in (*parts_of(offered), *parts_of(roots)):
+        locked = of_roots(part, clauses).limit(1).with_for_update(of=(Node, INVENTORIES), skip_locked=True)
+        row = session.execute(locked).first()
+        if row is not None:
+            return row[0], row[1]
+    for part in parts_of(roots):
+        if session.execute(of_roots(part, clauses).with_only_columns(Node.id).limit(1)).first():
+            raise StaleDataError("the machines that fit are being taken by others")
+    return None
+
+
+def parts_of(roots: list[int]) -> Iterable[list[int]]:
+    """Yield the roots in parts, each for one statement: first a few, then many at a time."""
+    if roots:
+        yield roots[:_SAMPLE]
+    for start in range(_SAMPLE, len(roots), BATCH):
+        yield roots[start : start + BATCH]
+
+
+def of_roots(roots: list[int], clauses: Iterable[ColumnElement[bool]]) -> Query:
+    """Return the query of ``free_nodes`` whose providers are among these roots."""
+    return free_nodes(PROVIDERS.c.id.in_(roots) if len(roots) <= _SAMPLE else one_of(PROVIDERS.c.id, roots), *clauses)
+
+
+def free_nodes(*clauses: ColumnElement[bool]) -> Query:
+    """Return the query of nodes that are free now, with their providers and the inventories of their own class."""
+    return (
+        select(Node, PROVIDERS.c.id)
+        .join(PROVIDERS, PROVIDERS.c.uuid == Node.uuid)
+        .join(INVENTORIES, INVENTORIES.c.provider_id == PROVIDERS.c.id)
+        .where(
+            INVENTORIES.c.resource_class_id == PROVIDERS.c.mirrored_class_id,
+            INVENTORIES.c.free == 1,
+            availability.IS_AVAILABLE,
+            availability.IS_OPEN,
+            Node.reservation.is_(None),
+            *clauses,
+        )
+    )
+
+
+def lock_free(session: Session, uuid: str) -> Node | None:
+    """Return the node, its row and the inventory of its own class locked; None if it is not free.
+
+    Raises MachineLocked if another transaction is changing it.
+    """
+    free = free_nodes(Node.uuid == uuid).with_only_columns(Node)
+    node: Node | None = session.scalars(free.with_for_update(of=(Node, INVENTORIES), skip_locked=True)).first()
+    if node is None and session.execute(free.with_only_columns(Node.id)).first() is not None:
+        raise MachineLocked(uuid)
+    return node

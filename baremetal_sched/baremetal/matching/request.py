@@ -1,0 +1,123 @@
+"""A request for one machine: what every kind of request answers, and the context in which it is answered.
+
+There are two kinds: ``tree_request`` (a query of placement, or a server) and ``node_request`` (a bare metal
+allocation). Every way of asking for a machine (claims, servers, allocations, requests that wait, dry runs and
+explanations) makes one of them, and calls ``choose`` for the machine, and ``question`` for why there is none.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
+from baremetal_sched.baremetal.matching.free_machine import FreeMachine
+from baremetal_sched.baremetal.matching.question import Question
+from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility, usable_by
+from baremetal_sched.db.models import Node
+from baremetal_sched.placement.tables import PROVIDERS
+from baremetal_sched.settings import Settings
+
+#: Amounts by class by provider (UUID).
+Amounts = dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True)
+class MachineContext:
+    """Where a machine is looked for, and for whom.
+
+    ``members``: the live conductors, if they are known already. ``project``: nodes of other projects do not exist for
+    it; None: all nodes do. ``named``: the nodes that may be named as examples. ``wanted``: the number of machines that
+    an explanation is about. ``machine``: only this one (UUID) is explained. ``unrestricted``: allocations may get the
+    nodes of any project.
+    """
+
+    session: Session
+    settings: Settings
+    members: Membership | None = None
+    project: str | None = None
+    named: Visibility = EVERYTHING
+    wanted: int = 1
+    machine: str | None = None
+    unrestricted: bool = False
+
+    @classmethod
+    def of_project(cls, session: Session, settings: Settings, project: str | None) -> "MachineContext":
+        """Return the context of a project, which sees and names its own nodes only; None: of one who sees all."""
+        if project is None:
+            return cls(session, settings, unrestricted=True)
+        return cls(session, settings, project=project, named=Visibility(project))
+
+    @cached_property
+    def membership(self) -> Membership:
+        """The live conductors, which are read when they are first needed."""
+        return live_members(self.session, self.settings) if self.members is None else self.members
+
+    def usable(self) -> tuple[ColumnElement[bool], ...]:
+        """Return the condition that the project may use a node; empty if it may use all."""
+        return () if self.project is None else (usable_by(self.project),)
+
+    def tree(self) -> ColumnElement[bool] | None:
+        """Return the condition that a provider of ``PROVIDERS`` is in the tree of the machine; None: any is."""
+        if self.machine is None:
+            return None
+        return PROVIDERS.c.root_id.in_(select(PROVIDERS.c.root_id).where(PROVIDERS.c.uuid == self.machine))
+
+
+@dataclass(frozen=True)
+class Host:
+    """A machine that can be taken, its row and the inventory of its own class locked; and the amounts to claim."""
+
+    node: Node
+    claim: Amounts
+
+
+class MachineRequest(Protocol):
+    """A request for one machine."""
+
+    @property
+    def project(self) -> str | None:
+        """The project whose nodes, and nodes without a project, are considered; None: all nodes are."""
+
+    @property
+    def served(self) -> bool:
+        """Whether a live conductor has to serve the node."""
+
+    def document(self) -> dict[str, Any]:
+        """Return the request as JSON: equal documents ask for the same."""
+
+    def machine_class(self) -> str:
+        """Return the class of the node in placement, which may not exist yet. Raises CannotWait, BadQuery."""
+
+    def needed_trait(self) -> str | None:
+        """Return a trait that the node itself must have; None if only the search can tell. Raises BadQuery."""
+
+    def on(self, node: str) -> "MachineRequest | None":
+        """Return the request for this node (UUID) only; None if it asks for another."""
+
+    def choose(self, context: MachineContext) -> Host | None:
+        """Return a machine that fits, locked; None if none is free, or a name in the request does not exist.
+
+        Raises StaleDataError if other transactions are taking all that fit, and BadQuery, SearchTookTooLong and
+        TooManyCandidates for queries.
+        """
+
+    def other_providers(self, context: MachineContext) -> Amounts | None:
+        """Return the amounts to claim of providers that are no machines; None if there are none. Raises like
+        ``choose``."""
+
+    def fits(self, context: MachineContext) -> bool:
+        """Return whether ``choose`` would find a machine. Nothing is locked. Raises like ``choose``, except for
+        StaleDataError."""
+
+    def question(self, membership: Membership | None) -> Question:
+        """Return the question which machines can be chosen, for explanations. Conductors are part of it only with a
+        ``membership``. Raises BadQuery."""
+
+    def may_fit(self, machine: FreeMachine) -> bool:
+        """Return False if the machine certainly does not fit; True if the search has to tell."""
+
+    def is_decided(self) -> bool:
+        """Return whether ``may_fit`` is the whole answer about a machine of the class that the request waits for."""

@@ -1,0 +1,229 @@
+"""Bodies and query strings that ask for machines: by a query of placement, by a flavor and an image, or as a bare metal
+allocation does. Claims and explanations read them alike."""
+
+import hashlib
+import json
+import re
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.allocations import allocations
+from baremetal_sched.baremetal.matching.node_request import NodeRequest
+from baremetal_sched.baremetal.matching.request import MachineRequest
+from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION, TreeRequest
+from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE, TraitEntry
+from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
+from baremetal_sched.compute.schemas.form import Form
+from baremetal_sched.db.transaction import Database
+from baremetal_sched.documents.schema import canonical_uuid, load
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.placement.candidates.request import query as queries
+from baremetal_sched.placement.query_values import candidates_schema
+from baremetal_sched.placement.schemas.common import validation_error
+from baremetal_sched.scheduling import dry_run
+from baremetal_sched.scheduling.api.policies import CLAIM, CLAIM_ALL
+from baremetal_sched.scheduling.claims import NewClaim
+from baremetal_sched.scheduling.decisions import Decisions
+from baremetal_sched.scheduling.schemas.claims import CLAIM_BY_FLAVOR, CLAIM_BY_QUERY, CLAIM_LIKE_ALLOCATION
+from baremetal_sched.scheduling.schemas.explanations import QUERY, SERVER, WANTED
+from baremetal_sched.web import body
+from baremetal_sched.web.call import Call
+from baremetal_sched.web.http_errors import BadRequest
+
+#: Parameters of a query that a group may have of its own.
+_GROUPED = ("resources", "required", "member_of", "in_tree")
+
+Pairs = Sequence[tuple[str, str]]
+
+
+def body_of(call: Call) -> dict[str, Any]:
+    """Return the body of the call, an object. Raises BadRequest, InvalidValue."""
+    call.refuse_query()
+    asked = call.json
+    if not isinstance(asked, dict):
+        raise InvalidValue(message="The body has to be an object with query, with flavor, or with resource_class.")
+    return asked
+
+
+def pairs_of(query: str) -> list[tuple[str, str]]:
+    """Return names and values of a query string. Raises BadRequest if it is not UTF-8 or holds a NUL."""
+    try:
+        pairs = parse_qsl(query.removeprefix("?"), keep_blank_values=True, errors="strict")
+    except ValueError:
+        raise BadRequest(message="The query is not valid UTF-8.") from None
+    for name, value in pairs:
+        body.check_text(name)
+        body.check_text(value)
+    return pairs
+
+
+def query_request(pairs: Pairs, project: str | None) -> TreeRequest:
+    """Return the request of a query as the placement API reads it, without its limit.
+
+    ``project``: only nodes that it may use count; None: all do. The order of different parameters does not matter.
+    Raises BadQuery, InvalidValue.
+    """
+    wrong = _mistake(pairs)
+    if wrong is not None:
+        raise InvalidValue(message=wrong)
+    queries.parse(list(pairs), QUERY_VERSION)
+    kept = sorted((pair for pair in pairs if pair[0] != "limit"), key=lambda pair: pair[0])
+    return TreeRequest(urlencode(kept, safe=":,!"), served=False, version=QUERY_VERSION, project=project)
+
+
+def _mistake(pairs: Pairs) -> str | None:
+    """Return a sentence about the first mistake in a query; None if there is none."""
+    schema = candidates_schema(QUERY_VERSION)
+    for name, value in pairs:
+        wrong = validation_error({name: value}, schema, query=True)
+        if wrong is None:
+            continue
+        known = [*_GROUPED, *schema["properties"]]
+        if name in known or re.match("|".join(schema["patternProperties"]), name):
+            # Behind the first line is the schema.
+            return f"The parameter {name} of the query is not valid: {wrong.partition(chr(10))[0]}."
+        return (
+            f"The query has no parameter {name!r}, only {', '.join(known)}, of which the first {len(_GROUPED)} may end "
+            "with the name of a group."
+        )
+    return None
+
+
+# -- requests ----------------------------------------------------------------------------------------------------------
+
+#: Returns a request, for which flavors, images and nodes are read from the database.
+Resolve = Callable[[Session], MachineRequest]
+
+
+@dataclass(frozen=True)
+class RequestForms:
+    """The forms of bodies that ask for a machine. ``besides``: members that do not belong to the request."""
+
+    by_query: Form
+    by_flavor: Form
+    like_allocation: Form
+    besides: tuple[str, ...]
+
+
+CLAIMS = RequestForms(
+    CLAIM_BY_QUERY, CLAIM_BY_FLAVOR, CLAIM_LIKE_ALLOCATION, ("consumer", "wait", "even_if_impossible")
+)
+EXPLANATIONS = RequestForms(QUERY, SERVER, WANTED, ("wanted",))
+
+
+def read_request(
+    document: Mapping[str, Any], forms: RequestForms, project: str | None, *, unrestricted: bool
+) -> Resolve:
+    """Check the document, and return how its request is made.
+
+    ``project`` is that of the caller; None: of one who may use all nodes, and all flavors and images; ``unrestricted``:
+    also without regard to the owner that an allocation names. Raises BadRequest, InvalidValue, BadQuery.
+    """
+    if "query" in document:
+        forms.by_query.check(document)
+        request = query_request(pairs_of(document["query"]), project)
+        return lambda session: request
+    if "flavor" in document:
+        forms.by_flavor.check(document)
+        volume = document.get("boot_from_volume", False)
+        flavor = dry_run.DryRunRequest(document["flavor"], document.get("image"), volume, limit=1, project=project)
+        return lambda session: dry_run.machine_request(session, flavor)
+    own = {name: value for name, value in document.items() if name not in forms.besides}
+    whole = forms.like_allocation is CLAIM_LIKE_ALLOCATION
+    forms.like_allocation.check(document if whole else {name: document[name] for name in document.keys() - own.keys()})
+    values = _allocation_values(own)
+    return lambda session: _allocation_request(session, values, project, unrestricted=unrestricted)
+
+
+def _allocation_values(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an allocation that are given and not empty. Raises InvalidValue."""
+    values = {name: value for name, value in load(ALLOCATION_CREATE, dict(asked), "body").items() if value}
+    if values.get("node"):
+        raise InvalidValue(message="An allocation for a given node is not explained: ask for the node's availability.")
+    if not values.get("resource_class"):
+        raise InvalidValue(message="The body has to have query, flavor, or the resource_class of an allocation.")
+    return values
+
+
+def _allocation_request(
+    session: Session, values: Mapping[str, Any], project: str | None, *, unrestricted: bool = False
+) -> NodeRequest:
+    """Return what an allocation of ``project`` asks for; None: of one who may use all nodes, like the ``owner`` that is
+    given, if any, unless the caller is ``unrestricted``. Raises InvalidValue."""
+    owner = values.get("owner")
+    if project is None:
+        any_node = unrestricted or owner is None
+        named, eligible = EVERYTHING, EVERYTHING if any_node else Visibility(owner)
+    else:
+        # As of their own allocations, whose owner is their project.
+        named = eligible = Visibility(project)
+        if owner not in (None, project):
+            raise InvalidValue(message="The owner has to be your own project.")
+    nodes = allocations.uuids_of(session, values.get("candidate_nodes", ()), named)
+    entries = [TraitEntry(text) for text in values.get("traits", ())]
+    return NodeRequest(values["resource_class"], entries, nodes, owner, values.get("name"), eligible=eligible)
+
+
+# -- claims ------------------------------------------------------------------------------------------------------------
+
+
+class SchedulingCall(Call):
+    """A request, with what views need that have several transactions, or that wait."""
+
+    database: Database
+    decisions: Decisions
+
+
+@dataclass(frozen=True)
+class ClaimBody:
+    """The body of a claim. ``digest`` identifies it: the same body from the same caller has the same."""
+
+    uuid: str
+    project: str
+    user: str
+    consumer_type: str | None
+    wait: int
+    even_if_impossible: bool
+    digest: str
+    resolve: Resolve
+
+    def new_claim(self, session: Session) -> NewClaim:
+        """Return the claim. Raises the errors of flavors, images and nodes that cannot be used."""
+        request = self.resolve(session)
+        return NewClaim(self.uuid, request, self.project, self.user, self.consumer_type, self.digest)
+
+
+def read_claim(call: Call) -> ClaimBody:
+    """Return the body of the call. Raises BadRequest, InvalidValue, BadQuery, NotAllowed."""
+    document = body_of(call)
+    # Nothing belongs to the project of a caller that has none.
+    of_nodes = None if call.allows(CLAIM_ALL) else call.caller.project_id or ""
+    resolve = read_request(document, CLAIMS, of_nodes, unrestricted=call.caller.unrestricted)
+    wait, most = int(document.get("wait", 0)), call.settings.scheduling.max_wait
+    if wait > most:
+        raise InvalidValue(message=f"A claim may wait for {most} seconds at most ([scheduling] max_wait).")
+    consumer = document.get("consumer", {})
+    unknown = call.settings.placement
+    project = consumer.get("project_id") or call.caller.project_id or unknown.incomplete_consumer_project_id
+    user = consumer.get("user_id") or call.caller.user_id or unknown.incomplete_consumer_user_id
+    call.require(CLAIM, {"project_id": project})
+    return ClaimBody(
+        uuid=canonical_uuid(consumer.get("uuid", "")) or str(uuid.uuid4()),
+        project=project,
+        user=user,
+        consumer_type=consumer.get("type"),
+        wait=wait,
+        even_if_impossible=document.get("even_if_impossible", False),
+        digest=_digest(document, project, user),
+        resolve=resolve,
+    )
+
+
+def _digest(document: Mapping[str, Any], project: str, user: str) -> str:
+    consumer = {**document.get("consumer", {}), "uuid": None, "project_id": project, "user_id": user}
+    return hashlib.sha256(json.dumps({**document, "consumer": consumer}, sort_keys=True).encode()).hexdigest()
