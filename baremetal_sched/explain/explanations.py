@@ -8,7 +8,6 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from baremetal_sched.baremetal.matching.conditions import of_capability, wanted_capabilities
 from baremetal_sched.baremetal.matching.explanation import Explanation, bounded, explain
 from baremetal_sched.baremetal.matching.masks import HELD_BACK, Relaxation, Verdict
 from baremetal_sched.baremetal.matching.question import Question, nodes_source, providers_source
@@ -18,9 +17,8 @@ from baremetal_sched.baremetal.provider.availability import PROVIDER
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import selecting
 from baremetal_sched.errors.placement import TooManyCandidates, TraitNotFound, UnknownClassInQuery
-from baremetal_sched.explain.request_conditions import ExplainedRequest, without
+from baremetal_sched.explain.request_conditions import ExplainedRequest, hint, tree_roots
 from baremetal_sched.explain.tree_explanations import MOST_COUNTED, TreeScan
-from baremetal_sched.explain.whole_trees import hint, tree_roots
 from baremetal_sched.placement.candidates import search
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.tables import PROVIDERS
@@ -37,7 +35,7 @@ def explain_request(context: MachineContext, request: MachineRequest) -> Explana
     with _bounded(context):
         tree = as_tree(request)
         if tree is None:
-            return _explained(context, request.question(context.membership))
+            return _explained(context, request.question(context))
         asked = ExplainedRequest(context.session, tree.parsed())
         if tree.served:
             return _of_server(context, tree, asked)
@@ -52,7 +50,7 @@ def _of_server(context: MachineContext, request: TreeRequest, asked: ExplainedRe
     A scan of nodes takes what a node has for what its tree has as a whole; if the flavor needs several providers, the
     search has the last word.
     """
-    question = request.question(context.membership)
+    question = request.question(context)
     found = _explained(context, question)
     if not found.fitting:
         found = replace(found, hint=hint(asked.request, found.analysis))
@@ -113,7 +111,7 @@ def _with_trees(
     if found.fitting:
         relaxations, exact = scan.relaxations()
     else:
-        relaxations = [*_tried(context, request, asked.request, found.analysis.relaxations)]
+        relaxations = [*_tried(context, request, found.analysis.relaxations)]
         exact = found.analysis.exact
     if held_back and not scan.fits_if_free:
         verdict = Verdict.COMBINATION
@@ -121,31 +119,14 @@ def _with_trees(
     return replace(found, fitting=0, verdict=verdict, analysis=analysis, closest=scan.closest())
 
 
-def _tried(
-    context: MachineContext,
-    request: TreeRequest,
-    parsed: CandidateRequest,
-    relaxations: list[Relaxation],
-) -> Iterator[Relaxation]:
+def _tried(context: MachineContext, request: TreeRequest, relaxations: list[Relaxation]) -> Iterator[Relaxation]:
     """The relaxations that bring hosts, with how many these are."""
     most = max(context.wanted, MOST_COUNTED)
-    asked_for = wanted_capabilities(request.extra_specs)
     for each in relaxations:
-        # A condition on the whole tree is that of every group.
-        drop = {_of_group(name, suffix) for name in each.drop for suffix in parsed.groups}
-        changed = without(parsed, drop)
-        if changed is None:
-            continue
-        stays = {name for name, value in asked_for.items() if of_capability(name, value).id not in each.drop}
-        specs = {f"capabilities:{name}": asked_for[name] for name in stays}
-        number = len(_hosts(context, replace(request, extra_specs=specs, changed=changed), most))
+        changed = request.without(each.drop)
+        number = 0 if changed is None else len(_hosts(context, changed, most))
         if number:
             yield replace(each, would_fit=number)
-
-
-def _of_group(name: str, suffix: str) -> str:
-    kind, colon, rest = name.partition(":")
-    return f"{kind}{suffix}{colon}{rest}"
 
 
 # -- machines that fit -------------------------------------------------------------------------------------------------
@@ -176,7 +157,7 @@ def fitting_machines(context: MachineContext, request: TreeRequest, most: int) -
             roots = PROVIDER.c.id.in_(_roots_of_candidates(context, asked.request, most))
             return _read(context, providers_source(nodes_only=context.project is not None), most, roots)
         question = asked.question(context)
-        holds = [check.holds for check in question.checks if check.condition.counts]
+        holds = [each.holds for each in question.conditions if each.counts]
         return _read(context, question.source, most, *question.where, *holds)
 
 

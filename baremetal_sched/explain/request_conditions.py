@@ -1,40 +1,29 @@
 """The conditions of a request of candidates: one list, read as SQL, in a tree, and for what is left without some."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.matching.conditions import (
-    ISOLATE,
+    CLASS,
+    NEVER,
     Condition,
     Kind,
-    of_aggregates,
     of_class,
-    of_forbidden,
-    of_forbidden_aggregate,
+    of_conductor,
     of_free,
-    of_root_forbidden,
-    of_root_traits,
-    of_subtree,
-    of_traits,
-    of_tree,
+    of_lock,
 )
-from baremetal_sched.baremetal.matching.masks import places
-from baremetal_sched.baremetal.matching.question import (
-    NEVER,
-    Check,
-    Question,
-    Scope,
-    conductor_check,
-    lock_check,
-    names_of,
-    providers_source,
-)
+from baremetal_sched.baremetal.matching.group_conditions import of_group, of_root, without
+from baremetal_sched.baremetal.matching.masks import Analysis, places
+from baremetal_sched.baremetal.matching.question import Question, Scope, names_of, providers_source
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION as VERSION
+from baremetal_sched.baremetal.matching.tree_request import TreeRequest
+from baremetal_sched.baremetal.matching.tree_shapes import BASE_CLASSES, Forest
 from baremetal_sched.baremetal.provider.availability import PROVIDER
 from baremetal_sched.db.transaction import selecting
 from baremetal_sched.placement import trait_ids
@@ -42,100 +31,27 @@ from baremetal_sched.placement.candidates.request.query import CandidateRequest,
 from baremetal_sched.placement.candidates.request.resolve import by_ids, look_up, with_unknown
 from baremetal_sched.placement.candidates.request.resolved_request import Group, ResolvedRequest
 from baremetal_sched.placement.candidates.sql import conditions, single_provider
+from baremetal_sched.placement.candidates.trees.candidate import TimeLimit
+from baremetal_sched.placement.candidates.trees.enumeration import candidates
 from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider
 from baremetal_sched.placement.candidates.trees.slots import can_satisfy, is_eligible
-from baremetal_sched.placement.query_values import AggregateConditions, TraitConditions
+from baremetal_sched.placement.names import is_custom
 from baremetal_sched.placement.schemas.common import INT32
-from baremetal_sched.placement.tables import INVENTORIES
+from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
 
 _ID = PROVIDER.c.id
 _ROOT = PROVIDER.c.root_id
 _ASKED = [INVENTORIES.alias(f"asked_{place}") for place in range(conditions.FEW)]
 
-#: Conditions, each with a group that asks for nothing else.
-Listed = Iterator[tuple[Condition, RequestGroup]]
-
-
-def _of_group(group: RequestGroup, *, named: bool = True) -> Listed:
-    """The conditions of a group. Without a suffix all aggregates are one condition: they are those of the provider, or
-    all are those of its root. ``named``: whether ids say which group they are of."""
-    traits, aggregates = group.traits, group.aggregates
-    suffix = group.suffix if named else ""
-    for name, amount in group.resources.items():
-        yield of_class(name, amount, suffix), RequestGroup(group.suffix, {name: amount})
-    for wanted in traits.required:
-        yield of_traits(wanted, suffix), RequestGroup(group.suffix, traits=TraitConditions([wanted]))
-    for name in sorted(traits.forbidden):
-        yield of_forbidden(name, suffix), RequestGroup(group.suffix, traits=TraitConditions(forbidden={name}))
-    sets = list(dict.fromkeys(aggregates.member_of))
-    for some in [[each] for each in sets] if group.suffix else [sets] if sets else []:
-        yield of_aggregates(some, suffix), RequestGroup(group.suffix, aggregates=AggregateConditions(some))
-    for uuid in sorted(aggregates.forbidden):
-        outside = AggregateConditions(forbidden={uuid})
-        yield of_forbidden_aggregate(uuid, suffix), RequestGroup(group.suffix, aggregates=outside)
-    if group.in_tree is not None:
-        yield of_tree(group.in_tree, suffix), RequestGroup(group.suffix, in_tree=group.in_tree)
-
-
-def _of_root(root: TraitConditions) -> Listed:
-    """The conditions of the root of a tree."""
-    for wanted in root.required:
-        yield of_root_traits(wanted), RequestGroup("", traits=TraitConditions([wanted]))
-    for name in sorted(root.forbidden):
-        yield of_root_forbidden(name), RequestGroup("", traits=TraitConditions(forbidden={name}))
-
-
-def without(request: CandidateRequest, drop: Collection[str]) -> CandidateRequest | None:
-    """Return the request without the conditions that have these ids; None if nothing is asked for then.
-
-    A group that is left without its resources is left out, and so is one without resources that no subtree names.
-    """
-    groups = {suffix: _joined(suffix, _of_group(group), drop) for suffix, group in request.groups.items()}
-    subtrees = [named for named in request.same_subtrees if of_subtree(named).id not in drop]
-    named = frozenset[str]().union(*subtrees)
-    stays = {
-        suffix: group
-        for suffix, group in groups.items()
-        if group.resources or (not request.groups[suffix].resources and suffix in named)
-    }
-    if not any(group.resources for group in stays.values()):
-        return None
-    return replace(
-        request,
-        groups=stays,
-        group_policy="none" if ISOLATE in drop else request.group_policy,
-        root_required=_joined("", _of_root(request.root_required), drop).traits,
-        same_subtrees=[frozenset(rest) for rest in (each & stays.keys() for each in subtrees) if rest],
-    )
-
-
-def _joined(suffix: str, listed: Listed, drop: Collection[str]) -> RequestGroup:
-    """The group that asks for all that is listed but for what is dropped."""
-    stays = [group for condition, group in listed if condition.id not in drop]
-    return RequestGroup(
-        suffix,
-        {name: amount for group in stays for name, amount in group.resources.items()},
-        TraitConditions(
-            [wanted for group in stays for wanted in group.traits.required],
-            {name for group in stays for name in group.traits.forbidden},
-        ),
-        AggregateConditions(
-            [some for group in stays for some in group.aggregates.member_of],
-            {uuid for group in stays for uuid in group.aggregates.forbidden},
-        ),
-        next((group.in_tree for group in stays if group.in_tree), None),
-    )
-
 
 @dataclass(frozen=True)
-class ProviderCondition:
-    """A condition on a provider, with a group by ids that asks for nothing else.
+class _Reading:
+    """The readings of a condition on a provider, made of a group by ids that asks for nothing else.
 
     ``if_free``: what the provider could give counts, and not what it can give now. ``of_root``: the traits are those of
     the root of its tree; ``of_all``: those of all providers that may serve the tree.
     """
 
-    condition: Condition
     group: Group
     if_free: bool = False
     of_root: bool = False
@@ -189,17 +105,12 @@ class ProviderCondition:
 class Part:
     """What one provider has to supply: a group with a suffix, or one class of the group without.
 
-    ``checks`` are its conditions, in the order of the bits of masks.
+    ``conditions`` are in the order of the bits of masks.
     """
 
     parameter: str
     group: RequestGroup
-    checks: list[ProviderCondition]
-
-    @property
-    def conditions(self) -> list[Condition]:
-        """The conditions on a provider."""
-        return [check.condition for check in self.checks]
+    conditions: list[Condition]
 
     @property
     def classes(self) -> frozenset[str]:
@@ -213,11 +124,11 @@ class Part:
 
     def mask(self, anchor: Anchor, now: Provider, free: Provider) -> int:
         """Return which conditions a provider fails in the tree, a bit for each."""
-        return sum((not check.holds(anchor, now, free)) << place for place, check in enumerate(self.checks))
+        return sum((not each.in_tree(anchor, now, free)) << place for place, each in enumerate(self.conditions))
 
     def failed(self, mask: int) -> list[Condition]:
         """Return the conditions of the mask, without those that are part of another one in it."""
-        failed = {condition.id: condition for condition in (self.checks[place].condition for place in places(mask))}
+        failed = {self.conditions[place].id: self.conditions[place] for place in places(mask)}
         return [condition for condition in failed.values() if condition.part_of not in failed]
 
 
@@ -249,9 +160,12 @@ class ExplainedRequest:
         for class_id, stock in stocks.items():
             # At most one row.
             source = source.outerjoin(stock, and_(stock.c.provider_id == _ID, stock.c.resource_class_id == class_id))
-        checks = [Check(each.condition, each.in_sql(stocks)) for each in self._conditions(group, named=False)]
         return Question(
-            [*checks, lock_check(counts=False), conductor_check(context.membership, counts=False)],
+            [
+                *self._conditions(group, stocks, named=False),
+                of_lock(counts=False),
+                of_conductor(context.membership, counts=False),
+            ],
             source,
             context.usable(),
             of_providers=True,
@@ -272,19 +186,26 @@ class ExplainedRequest:
                 found.append(Part(f"resources={name}:{amount}", one, self._conditions(one, of_all=True)))
         return found
 
-    def _conditions(self, group: RequestGroup, *, named: bool = True, of_all: bool = False) -> list[ProviderCondition]:
-        """Each condition once, those of what is free last."""
-        listed: list[ProviderCondition] = []
-        for condition, one in _of_group(group, named=named):
-            free = [of_free(*amount, group.suffix if named else "") for amount in one.resources.items()]
+    def _conditions(
+        self, group: RequestGroup, stocks: Mapping[int, Any] | None = None, *, named: bool = True, of_all: bool = False
+    ) -> list[Condition]:
+        """Each condition once, those of availability last; with ``stocks`` they can be read in SQL."""
+        listed: list[Condition] = []
+
+        def add(condition: Condition, of_ids: Group, **scope: bool) -> None:
+            reading = _Reading(of_ids, **scope)
+            holds = condition.holds if stocks is None else reading.in_sql(stocks)
+            listed.append(replace(condition, holds=holds, in_tree=reading.holds))
+
+        for condition, one in of_group(group, named=named):
             of_ids = self._by_ids(one)
-            is_of_all = of_all and bool(of_ids.required)
-            listed.append(ProviderCondition(condition, of_ids, if_free=bool(one.resources), of_all=is_of_all))
-            listed += [ProviderCondition(each, of_ids) for each in free]
-        for condition, one in _of_root(self.request.root_required):
-            listed.append(ProviderCondition(condition, self._by_ids(one), of_root=True))
-        unique = {each.condition.id: each for each in listed}
-        return sorted(unique.values(), key=lambda each: each.condition.kind is not Kind.REQUEST)
+            add(condition, of_ids, if_free=bool(one.resources), of_all=of_all and bool(of_ids.required))
+            for amount in one.resources.items():
+                add(of_free(*amount, group.suffix if named else ""), of_ids)
+        for condition, one in of_root(self.request.root_required):
+            add(condition, self._by_ids(one), of_root=True)
+        unique = {each.id: each for each in listed}
+        return sorted(unique.values(), key=lambda each: each.kind is not Kind.REQUEST)
 
     def _by_ids(self, group: RequestGroup) -> Group:
         (of_ids,) = by_ids(CandidateRequest({group.suffix: group}), self.ids, VERSION).groups
@@ -299,3 +220,53 @@ def _scope(group: RequestGroup, stocks: Mapping[int, Any]) -> Scope | None:
     failed = (of_class(name, amount).id, of_free(name, amount).id)
     count = select(func.count()).select_from(stock).where(stock.c.resource_class_id == class_id)
     return Scope(failed, stock.c.provider_id.is_not(None), stock.c.provider_id, count)
+
+
+# -- nodes whose trees serve a request as a whole: what a scan of nodes cannot tell ------------------------------------
+
+#: Conditions on the tree of a node as a whole.
+_OF_TREE = (CLASS, "trait:")
+
+
+def fits_if_free(context: MachineContext, request: TreeRequest, question: Question, limit: TimeLimit) -> bool:
+    """Return whether there would be a candidate if all machines that meet the conditions were free.
+
+    A scan takes what a node has for what its tree has as a whole, and two groups may need the same provider of it.
+    Raises TookTooLong.
+    """
+    asked = ExplainedRequest(context.session, request.parsed())
+    if asked.is_flat:
+        return True
+    roots = tree_roots(question, if_free=True)
+    forest = Forest(replace(context, project=request.project), asked.wanted, roots, limit)
+    free = (shape.free for shape in forest.shapes)
+    return next(candidates(asked.wanted, free, time_limit=limit), None) is not None
+
+
+def tree_roots(question: Question, *, if_free: bool) -> ColumnElement[bool]:
+    """Return the condition on ``PROVIDERS`` that the root is a node which meets all that is not asked of its tree.
+
+    ``if_free``: only what is asked for counts, not what holds the node back.
+
+    p.root_id IN (SELECT m.id FROM <nodes> WHERE <all that is not asked of the tree>)
+    """
+    held = [
+        condition.holds
+        for condition in question.conditions
+        if condition.counts
+        and not condition.id.startswith(_OF_TREE)
+        and (condition.kind is Kind.REQUEST or not if_free)
+    ]
+    roots: Select[tuple[int]] = select(PROVIDER.c.id).select_from(question.source).where(*question.where, *held)
+    return PROVIDERS.c.root_id.in_(roots)
+
+
+def hint(request: CandidateRequest, found: Analysis) -> str:
+    """Return what to do if machines fail because they lack the base classes, with a blank before it."""
+    missing = {condition.id.removeprefix(CLASS) for condition, _ in found.decisive}
+    if missing.isdisjoint(BASE_CLASSES):
+        return ""
+    asked = {name for group in request.groups.values() for name in group.resources}
+    overrides = ", ".join(f"resources:{name}=0" for name in BASE_CLASSES if name in asked)
+    begin = "" if any(map(is_custom, asked)) else " Request machines by a custom resource class."
+    return f"{begin} A custom resource class does not switch the base classes off: add {overrides} to the flavor."

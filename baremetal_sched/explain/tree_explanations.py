@@ -8,10 +8,10 @@ from itertools import combinations, islice
 
 from sqlalchemy import ColumnElement, exists, select
 
-from baremetal_sched.baremetal.matching.conditions import ISOLATE, Condition, Kind, of_subtree, of_traits
+from baremetal_sched.baremetal.matching.conditions import ISOLATE, PROJECT, Condition, Kind, of_subtree, of_traits
 from baremetal_sched.baremetal.matching.explanation import ClosestTree, Explanation, ServedPart
 from baremetal_sched.baremetal.matching.masks import Masks, Relaxation, Verdict, analyse
-from baremetal_sched.baremetal.matching.question import PROJECT, Question, names_of, nodes_source, providers_source
+from baremetal_sched.baremetal.matching.question import Question, names_of, nodes_source, providers_source
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.matching.scan import TOO_LITTLE, Scan, unknown_names
 from baremetal_sched.baremetal.matching.tree_shapes import Forest, Shape, Tree

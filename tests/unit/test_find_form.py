@@ -4,9 +4,9 @@ from urllib.parse import parse_qsl, urlencode
 
 import pytest
 
+from baremetal_sched.baremetal.matching.group_conditions import without
 from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION as VERSION
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.explain.request_conditions import without
 from baremetal_sched.placement.candidates.request.query import parse
 from baremetal_sched.ui.find.form import FindForm, pairs_of, read, renamed
 

@@ -2,8 +2,14 @@
 
 import pytest
 
-from baremetal_sched.baremetal.matching.conditions import Condition, Kind, of_forbidden, of_traits
-from baremetal_sched.baremetal.matching.question import LOCK, availability_checks
+from baremetal_sched.baremetal.matching.conditions import (
+    LOCK,
+    Condition,
+    Kind,
+    availability_conditions,
+    of_forbidden,
+    of_traits,
+)
 from baremetal_sched.baremetal.matching.sentences import failing, of_parts, sentence, together
 from baremetal_sched.baremetal.provider import availability
 from tests.unit.test_masks import of
@@ -12,7 +18,7 @@ GOLD = Condition("class:gold", "is of resource class gold")
 NVME = of_traits(frozenset(["CUSTOM_NVME"]))
 OLD = of_forbidden("CUSTOM_OLD")
 ANY = of_traits(frozenset(["CUSTOM_A", "CUSTOM_B"]))
-CHECKS = {check.condition.id: check.condition for check in availability_checks()}
+CHECKS = {each.id: each for each in availability_conditions()}
 MAINTENANCE = CHECKS["availability:maintenance"]
 INSTANCE = CHECKS["availability:instance"]
 SERVED = Condition("served", "", Kind.SERVICE, failure=("has no live conductor", "have no live conductor"))
@@ -89,7 +95,7 @@ def test_several_parts() -> None:
 
 
 def test_every_condition_has_words_for_its_failure() -> None:
-    assert {check.condition.failure for check in availability_checks()} == {
+    assert {each.failure for each in availability_conditions()} == {
         each.failure for each in availability.CONDITIONS
     } | {("is kept free for a planned hold", "are kept free for planned holds")}
     assert failing(ANY) == ("lacks CUSTOM_A or CUSTOM_B", "lack CUSTOM_A or CUSTOM_B")

@@ -1,36 +1,77 @@
-"""Conditions on machines, as clients see them, and the ones of which SQL knows nothing: capabilities.
+"""Conditions on machines.
 
-``suffix`` is that of the group, where a request has several: ids say which one they are of.
+A condition is written once, and has its readings: in SQL for a row of the question, of a machine that has just become
+free, and of a provider within its tree. Where two readings differ, the search finds what an explanation denies.
+
+``suffix`` is that of the group, where a request has several: ids say of which one they are.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from sqlalchemy import ColumnElement, false, or_, true
+
+from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.matching.free_machine import FreeMachine
+from baremetal_sched.baremetal.provider import availability
+from baremetal_sched.baremetal.provider.availability import STOCK
+from baremetal_sched.baremetal.visibility import usable_by
+from baremetal_sched.db.models import Node
+from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider
+from baremetal_sched.placement.traits import is_scheduler_trait
 
 #: What ids of conditions on classes begin with, and those of conditions between groups.
 CLASS = "class:"
 ISOLATE = "group_policy:isolate"
 SAME_SUBTREE = "same_subtree:"
 
+#: Ids of conditions that are the same for every request.
+AVAILABILITY = "availability:"
+LOCK = f"{AVAILABILITY}lock"
+CONDUCTOR = f"{AVAILABILITY}conductor"
+CLAIM = f"{AVAILABILITY}allocation in placement"
+PROJECT = f"{AVAILABILITY}project"
+
 _CAPABILITY = "capabilities:"
+
+#: SQL conditions: that nothing meets, and that everything meets, as databases cannot check it.
+NEVER: ColumnElement[bool] = false()
+ALWAYS: ColumnElement[bool] = true()
+
+#: Returns the SQL condition that a row has one of the traits.
+HasTrait = Callable[[frozenset[str]], ColumnElement[bool]]
 
 
 class Kind(StrEnum):
-    """What a condition is about: what was asked for, whether a machine is free, or whether a conductor serves it."""
+    """The subject of a condition: the request, whether a machine is free, or whether a conductor serves it."""
 
     REQUEST = "request"
     AVAILABILITY = "availability"
     SERVICE = "service"
 
 
+def _perhaps(machine: FreeMachine) -> bool:
+    """Return True: only the search can tell."""
+    return True
+
+
+def _everywhere(anchor: Anchor, now: Provider, free: Provider) -> bool:
+    """Return True: it is no condition on providers of trees."""
+    return True
+
+
 @dataclass(frozen=True)
 class Condition:
-    """A condition, as clients see it.
+    """A condition, as clients see it, with its readings.
 
     ``part_of``: the id of the condition of the request on which this one depends. ``counts``: whether a machine that
     fails it is ruled out; otherwise it is only reported. ``failure``: the text about one machine that fails it, and
     about several; None: the opposite of ``text``, which is about a machine that meets it.
+
+    ``holds``: in SQL, for a row of the question. ``met_by``: for a free machine; False if it certainly fails it.
+    ``in_tree``: for a provider in a tree, as it is now and as it would be if everything were free.
     """
 
     id: str
@@ -39,6 +80,12 @@ class Condition:
     part_of: str | None = None
     counts: bool = True
     failure: tuple[str, str] | None = None
+    holds: ColumnElement[bool] = field(default=ALWAYS, compare=False, repr=False)
+    met_by: Callable[[FreeMachine], bool] = field(default=_perhaps, compare=False, repr=False)
+    in_tree: Callable[[Anchor, Provider, Provider], bool] = field(default=_everywhere, compare=False, repr=False)
+
+
+# -- conditions of requests --------------------------------------------------------------------------------------------
 
 
 def of_class(name: str, amount: int, suffix: str = "") -> Condition:
@@ -59,14 +106,24 @@ def of_free(name: str, amount: int, suffix: str = "") -> Condition:
     )
 
 
-def of_traits(wanted: frozenset[str], suffix: str = "") -> Condition:
-    """Return the condition of having one of the traits."""
-    return Condition(f"trait{suffix}:{_any_of(wanted)}", f"has {' or '.join(sorted(wanted))}")
+def of_traits(wanted: frozenset[str], suffix: str = "", *, has: HasTrait | None = None) -> Condition:
+    """Return the condition of having one of the traits. ``has`` reads it in SQL."""
+    return Condition(
+        f"trait{suffix}:{_any_of(wanted)}",
+        f"has {' or '.join(sorted(wanted))}",
+        holds=ALWAYS if has is None else has(wanted),
+        met_by=lambda machine: not wanted.isdisjoint(machine.traits),
+    )
 
 
-def of_forbidden(name: str, suffix: str = "") -> Condition:
-    """Return the condition of not having the trait."""
-    return Condition(f"trait{suffix}:!{name}", f"does not have {name}")
+def of_forbidden(name: str, suffix: str = "", *, has: HasTrait | None = None, own: bool = False) -> Condition:
+    """Return the condition of not having the trait. ``own``: the node's, so that of a scheduler does not count."""
+    return Condition(
+        f"trait{suffix}:!{name}",
+        f"does not have {name}",
+        holds=ALWAYS if has is None else ~has(frozenset([name])),
+        met_by=lambda machine: name not in machine.traits or (own and is_scheduler_trait(name)),
+    )
 
 
 def of_root_traits(wanted: frozenset[str]) -> Condition:
@@ -79,15 +136,23 @@ def of_root_forbidden(name: str) -> Condition:
     return Condition(f"root:!{name}", f"the root of its tree does not have {name}")
 
 
-def of_aggregates(wanted: Iterable[frozenset[str]], suffix: str = "") -> Condition:
+def of_aggregates(wanted: Collection[frozenset[str]], suffix: str = "") -> Condition:
     """Return the condition of being in one aggregate of each set."""
     named = ";".join(map(_any_of, wanted))
-    return Condition(f"aggregate{suffix}:{named}", f"is in aggregate {named}")
+    return Condition(
+        f"aggregate{suffix}:{named}",
+        f"is in aggregate {named}",
+        met_by=lambda machine: all(not some.isdisjoint(machine.aggregates) for some in wanted),
+    )
 
 
 def of_forbidden_aggregate(uuid: str, suffix: str = "") -> Condition:
     """Return the condition of not being in the aggregate."""
-    return Condition(f"aggregate{suffix}:!{uuid}", f"is not in aggregate {uuid}")
+    return Condition(
+        f"aggregate{suffix}:!{uuid}",
+        f"is not in aggregate {uuid}",
+        met_by=lambda machine: uuid not in machine.aggregates,
+    )
 
 
 def of_tree(uuid: str, suffix: str = "") -> Condition:
@@ -108,6 +173,147 @@ def of_subtree(suffixes: Iterable[str]) -> Condition:
 
 def _any_of(names: frozenset[str]) -> str:
     return next(iter(names)) if len(names) == 1 else f"in:{','.join(sorted(names))}"
+
+
+# -- conditions on nodes ----------------------------------------------------------------------------------------------
+
+
+def of_node_class(name: str) -> Condition:
+    """Return the condition on the class of a node, as nodes have it."""
+    return Condition(
+        f"{CLASS}{name}",
+        f"is of resource class {name}",
+        holds=Node.resource_class == name,
+        met_by=lambda machine: machine.resource_class == name,
+    )
+
+
+def of_zone(group: str) -> Condition:
+    """Return the condition on the conductor group of a node, which users know as an availability zone."""
+    return Condition(
+        "zone",
+        "is in the availability zone",
+        failure=("is in another availability zone", "are in other availability zones"),
+        holds=Node.conductor_group == group,
+        met_by=lambda machine: machine.conductor_group == group,
+    )
+
+
+def of_node(uuid: str) -> Condition:
+    """Return the condition of being the node that the request names."""
+    return Condition(
+        "node",
+        "is the requested node",
+        failure=("is not the requested node", "are not the requested node"),
+        holds=Node.uuid == uuid,
+        met_by=lambda machine: machine.uuid == uuid,
+    )
+
+
+def of_untried(tried: Collection[str]) -> Condition:
+    """Return the condition that the deployment did not fail on the node already."""
+    return Condition(
+        "tried",
+        "did not fail to deploy this server",
+        holds=Node.uuid.not_in(tried),
+        met_by=lambda machine: machine.uuid not in tried,
+    )
+
+
+def of_candidates(uuids: Collection[str]) -> Condition:
+    """Return the condition of being one of the nodes that the request accepts."""
+    return Condition(
+        "candidate_nodes",
+        "is one of the candidate nodes",
+        failure=("is not one of the candidate nodes", "are not among the candidate nodes"),
+        holds=Node.uuid.in_(uuids),
+        met_by=lambda machine: machine.uuid in uuids,
+    )
+
+
+def of_owner(owner: str) -> Condition:
+    """Return the condition that the project owns or leases the node."""
+    return Condition(
+        "owner",
+        "has the owner that was asked for",
+        failure=("belongs to another project or to no project", "belong to other projects or to no project"),
+        holds=or_(Node.owner == owner, Node.lessee == owner),
+        met_by=lambda machine: owner in (machine.owner, machine.lessee),
+    )
+
+
+def of_project(project: str) -> Condition:
+    """Return the condition that the project may use the node."""
+    return Condition(
+        PROJECT,
+        "may be used by the project",
+        Kind.AVAILABILITY,
+        holds=usable_by(project),
+        met_by=lambda machine: (machine.lessee or machine.owner) in (None, project),
+    )
+
+
+# -- whether a machine is free, and served -----------------------------------------------------------------------------
+
+
+def availability_conditions() -> list[Condition]:
+    """Return a condition for each part of the rule of availability, and one for planned holds."""
+    # That a machine is in use says more than the state that it is in then.
+    ordered = sorted(availability.CONDITIONS, key=lambda each: each.label != "instance")
+    failure = ("is kept free for a planned hold", "are kept free for planned holds")
+    planned = Condition(
+        f"{AVAILABILITY}{availability.PLANNED}",
+        "is not kept free for a planned hold",
+        Kind.AVAILABILITY,
+        failure=failure,
+        holds=availability.IS_OPEN,
+    )
+    return [*(_of_availability(each) for each in ordered), planned]
+
+
+def _of_availability(rule: availability.AvailabilityCondition) -> Condition:
+    """Return the condition that this part of the rule does not keep a machine from being given out."""
+    text = f"is not held back by its {rule.label}"
+    name = f"{AVAILABILITY}{rule.label}"
+    return Condition(name, text, Kind.AVAILABILITY, failure=rule.failure, holds=rule.clause)
+
+
+def of_lock(*, counts: bool) -> Condition:
+    """Return the condition that no conductor is working on the node. A provider that is no node has none."""
+    return Condition(
+        LOCK,
+        "no conductor is working on it",
+        Kind.AVAILABILITY,
+        counts=counts,
+        failure=("is being worked on by a conductor", "are being worked on by conductors"),
+        holds=Node.reservation.is_(None),
+    )
+
+
+def of_conductor(membership: Membership, *, counts: bool) -> Condition:
+    """Return the condition that a live conductor serves the node. A provider that is no node needs none."""
+    return Condition(
+        CONDUCTOR,
+        "a live conductor serves it",
+        Kind.SERVICE,
+        counts=counts,
+        failure=("has no live conductor", "have no live conductor"),
+        holds=Node.id.is_(None) | membership.served(),
+    )
+
+
+def of_claim() -> Condition:
+    """Return the condition that the node is not claimed in placement.
+
+    NOT claimed AND (i.free = 1 OR the node is held back by something else): each machine fails for its own reason.
+    """
+    return Condition(
+        CLAIM,
+        "is not claimed in placement",
+        Kind.AVAILABILITY,
+        failure=("is claimed through placement", "are claimed through placement"),
+        holds=availability.IS_CLAIMED.is_not(True) & ((STOCK.c.free == 1) | ~availability.IS_AVAILABLE),
+    )
 
 
 # -- capabilities ------------------------------------------------------------------------------------------------------

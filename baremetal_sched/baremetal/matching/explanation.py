@@ -14,7 +14,9 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching import sentences
 from baremetal_sched.baremetal.matching.conditions import (
+    AVAILABILITY,
     CLASS,
+    LOCK,
     Condition,
     Kind,
     of_capability,
@@ -22,7 +24,7 @@ from baremetal_sched.baremetal.matching.conditions import (
     wanted_capabilities,
 )
 from baremetal_sched.baremetal.matching.masks import Analysis, Bucket, Verdict, analyse, beside
-from baremetal_sched.baremetal.matching.question import AVAILABILITY, LOCK, Question
+from baremetal_sched.baremetal.matching.question import Question
 from baremetal_sched.baremetal.matching.scan import Scan, Unknown, scan, unknown_names
 from baremetal_sched.baremetal.provider.availability import (
     HAS_STARTED,
@@ -162,7 +164,7 @@ def explain(
     if machine is not None:
         question = question.about(machine)
     found = scan(session, question, named, most)
-    conditions = [check.condition for check in question.checks]
+    conditions = [*question.conditions]
     looked_at = found.question or question
     conditions, masks = _with_capabilities(session, looked_at, conditions, found.masks, alone=alone)
     # A request without any class asks for nothing.
@@ -189,7 +191,7 @@ def why_none(session: Session, settings: Settings, question: Question) -> Explan
 
     Returns None like ``within_time``, and if there are very many conditions.
     """
-    if len(question.checks) > _MOST_CONDITIONS:
+    if len(question.conditions) > _MOST_CONDITIONS:
         return None
     most = settings.scheduling.explain_max_nodes
     return within_time(session, settings, lambda _: explain(session, question, EVERYTHING, most))
@@ -201,13 +203,13 @@ def _with_capabilities(
     """The conditions and masks with those of capabilities, which databases cannot compare. Of all machines only those
     that meet all else are looked at for them; one machine is, whatever else it fails."""
     asked = wanted_capabilities(question.capabilities)
-    counting = 0 if alone else sum(check.condition.counts << place for place, check in enumerate(question.checks))
+    counting = 0 if alone else sum(each.counts << place for place, each in enumerate(question.conditions))
     if not asked or not any(not mask & counting for mask in masks):
         return conditions, masks
     names = list(asked)
     more = [of_capability(name, asked[name]) for name in names]
     found: Counter[int] = Counter()
-    counted = [] if alone else [check.holds for check in question.checks if check.condition.counts]
+    counted = [] if alone else [each.holds for each in question.conditions if each.counts]
     before = next(iter(masks)) if alone else 0
     rows = session.scalars(select(Node.properties).select_from(question.source).where(*question.where, *counted))
     for properties in rows:
@@ -224,18 +226,16 @@ def _waiting_groups(
 
     Locks do not count, as they pass.
     """
-    counted = [(place, check) for place, check in enumerate(question.checks) if check.condition.counts]
-    service = sum(1 << place for place, check in enumerate(question.checks) if check.condition.kind is Kind.SERVICE)
-    others = sum(1 << place for place, check in counted if check.condition.kind is not Kind.SERVICE)
+    counted = [(place, each) for place, each in enumerate(question.conditions) if each.counts]
+    service = sum(1 << place for place, each in enumerate(question.conditions) if each.kind is Kind.SERVICE)
+    others = sum(1 << place for place, each in counted if each.kind is not Kind.SERVICE)
     if not any(mask & service and not mask & others for mask in masks):
         return []
     alive: dict[str, set[str]] = {}
     for (group, _), hosts in members.members.items():
         alive.setdefault(group, set()).update(hosts)
     holds = [
-        ~check.holds if check.condition.kind is Kind.SERVICE else check.holds
-        for check in question.checks
-        if check.condition.id != LOCK
+        ~each.holds if each.kind is Kind.SERVICE else each.holds for each in question.conditions if each.id != LOCK
     ]
     rows = session.execute(
         select(Node.conductor_group, func.count())
@@ -250,11 +250,11 @@ def _waiting_groups(
 
 def _held(session: Session, question: Question, masks: Mapping[int, Bucket]) -> list[Held]:
     """Return which holds machines have that fit but for these. The database is asked only if there are any."""
-    held = sum(1 << place for place, check in enumerate(question.checks) if check.condition.id in _OF_HOLDS)
-    others = sum(check.condition.counts << place for place, check in enumerate(question.checks)) & ~held
+    held = sum(1 << place for place, each in enumerate(question.conditions) if each.id in _OF_HOLDS)
+    others = sum(each.counts << place for place, each in enumerate(question.conditions)) & ~held
     if not any(mask & held and not mask & others for mask in masks):
         return []
-    met = [check.holds for check in question.checks if check.condition.counts and check.condition.id not in _OF_HOLDS]
+    met = [each.holds for each in question.conditions if each.counts and each.id not in _OF_HOLDS]
     holds = (
         select(*HELD_COLUMNS)
         .select_from(question.source.join(table_of(Hold), Hold.node_id == Node.id))

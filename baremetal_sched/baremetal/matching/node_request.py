@@ -3,28 +3,30 @@
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, not_, or_, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.baremetal.conductors.ownership import Membership
-from baremetal_sched.baremetal.matching.conditions import CLASS, Condition, of_forbidden, of_traits
-from baremetal_sched.baremetal.matching.free_machine import FreeMachine
-from baremetal_sched.baremetal.matching.question import (
-    Check,
-    Names,
-    Question,
-    Scope,
-    availability_checks,
-    claim_check,
-    conductor_check,
-    lock_check,
-    nodes_source,
+from baremetal_sched.baremetal.matching.conditions import (
+    CLASS,
+    Condition,
+    availability_conditions,
+    of_candidates,
+    of_claim,
+    of_conductor,
+    of_forbidden,
+    of_lock,
+    of_node_class,
+    of_owner,
+    of_traits,
 )
+from baremetal_sched.baremetal.matching.free_machine import FreeMachine
+from baremetal_sched.baremetal.matching.question import Names, Question, Scope, nodes_source
 from baremetal_sched.baremetal.matching.request import Host, MachineContext
-from baremetal_sched.baremetal.nodes.traits import has_all, has_any
+from baremetal_sched.baremetal.nodes.traits import has_any
 from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.baremetal.schemas.allocations import TraitEntry
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
@@ -33,9 +35,8 @@ from baremetal_sched.db.models import Node, ResourceClass, ResourceProvider
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.baremetal import SuitableNodesLocked
 from baremetal_sched.placement import names
-from baremetal_sched.placement.candidates.sql.conditions import FEW, by_index, unjoined
+from baremetal_sched.placement.candidates.sql.conditions import by_index, unjoined
 from baremetal_sched.placement.tables import INVENTORIES
-from baremetal_sched.placement.traits import is_scheduler_trait
 
 #: How many suitable nodes are read at a time; one of them is then taken.
 _BATCH = 20
@@ -118,7 +119,7 @@ class NodeRequest:
         if class_id is None:
             return None
         fitting = _fitting(class_id, self)
-        unlocked = fitting.where(lock_check(counts=True).holds)
+        unlocked = fitting.where(of_lock(counts=True).holds)
         for node_ids in _batches(session, unlocked, class_id, self):
             node = _lock_one(session, unlocked, node_ids)
             if node is not None:
@@ -132,23 +133,24 @@ class NodeRequest:
         class_id = names.ids_of(context.session, ResourceClass, [class_name]).get(class_name)
         if class_id is None:
             return False
-        unlocked = _fitting(class_id, self).where(lock_check(counts=True).holds)
+        unlocked = _fitting(class_id, self).where(of_lock(counts=True).holds)
         return context.session.execute(unlocked.limit(1)).first() is not None
 
     def other_providers(self, context: MachineContext) -> None:
         """Only nodes are given to allocations."""
 
-    def question(self, membership: Membership | None) -> Question:
-        """Return the question which nodes an allocation can get. Locks count; conductors are only reported."""
-        served = [] if membership is None else [conductor_check(membership, counts=False)]
+    def question(self, context: MachineContext | None) -> Question:
+        """Return the question which nodes an allocation can get. Locks count; conductors are only reported, and only
+        with a context."""
+        served = [] if context is None else [of_conductor(context.membership, counts=False)]
         traits = {name for entry in self.traits for name in entry.names}
         return Question(
             [
-                *_asked(self),
-                *_traits(self),
-                *availability_checks(),
-                claim_check(),
-                lock_check(counts=True),
+                *self.places,
+                *self.of_traits,
+                *availability_conditions(),
+                of_claim(),
+                of_lock(counts=True),
                 *served,
             ],
             nodes_source(),
@@ -157,25 +159,33 @@ class NodeRequest:
             scope=_scope(self.resource_class),
         )
 
+    @cached_property
+    def places(self) -> list[Condition]:
+        """The conditions other than traits."""
+        return [
+            of_node_class(self.resource_class),
+            *([of_candidates(self.candidates)] if self.candidates else []),
+            *([] if self.owner is None else [of_owner(self.owner)]),
+        ]
+
+    @cached_property
+    def of_traits(self) -> list[Condition]:
+        """The conditions on traits. Those of a scheduler are none of the node's."""
+        return [
+            of_forbidden(entry.names[0], has=has_any, own=True)
+            if entry.forbidden
+            else of_traits(frozenset(entry.names), has=has_any)
+            for entry in self.traits
+        ]
+
     def may_fit(self, machine: FreeMachine) -> bool:
         """Return False if the machine certainly does not fit; True if the search has to tell."""
-        return (
-            self.resource_class == machine.resource_class
-            and machine.uuid in (self.candidates or (machine.uuid,))
-            and self.owner in (None, machine.owner, machine.lessee)
-            and self.eligible.covers(machine.owner, machine.lessee)
-            and not any(_misses(machine, entry) for entry in self.traits)
-        )
+        is_seen = self.eligible.covers(machine.owner, machine.lessee)
+        return is_seen and all(condition.met_by(machine) for condition in (*self.places, *self.of_traits))
 
     def is_decided(self) -> bool:
         """Return False: traits that only a scheduler has are not the node's."""
         return False
-
-
-def _misses(machine: FreeMachine, entry: TraitEntry) -> bool:
-    if entry.forbidden:  # a scheduler's trait is none of the node's
-        return any(name in machine.traits and not is_scheduler_trait(name) for name in entry.names)
-    return machine.traits.isdisjoint(entry.names)
 
 
 def _scope(resource_class: str) -> Scope:
@@ -202,8 +212,8 @@ def _fitting(class_id: int, wanted: NodeRequest) -> Query:
 
     The index over free capacity yields the free nodes one by one (the inventory of a node has a total of 1).
     """
-    traits = [each.holds for each in _traits(wanted)] if len(wanted.traits) <= FEW else _traits_together(wanted)
-    others = [each.holds for each in (*_asked(wanted), *availability_checks())]
+    traits = unjoined([each.holds for each in wanted.of_traits])
+    others = [each.holds for each in (*wanted.places, *availability_conditions())]
     return (
         select(Node.id, INVENTORIES.c.provider_id)
         .select_from(INVENTORIES)
@@ -262,47 +272,3 @@ def _lock_one(session: Session, fitting: Query, node_ids: Sequence[int]) -> Node
         .with_for_update(of=(Node, INVENTORIES), skip_locked=True)
     ).first()
     return node
-
-
-def _asked(wanted: NodeRequest) -> list[Check]:
-    """Yield the conditions other than traits."""
-    named = wanted.resource_class
-    asked = [Check(Condition(f"{CLASS}{named}", f"is of resource class {named}"), Node.resource_class == named)]
-    if wanted.candidates:
-        condition = Condition("candidate_nodes", "is one of the candidate nodes", failure=_NO_CANDIDATE)
-        asked.append(Check(condition, Node.uuid.in_(wanted.candidates)))
-    if wanted.owner is not None:
-        condition = Condition("owner", "has the owner that was asked for", failure=_NOT_OWNED)
-        asked.append(Check(condition, or_(Node.owner == wanted.owner, Node.lessee == wanted.owner)))
-    return asked
-
-
-_NO_CANDIDATE = ("is not one of the candidate nodes", "are not among the candidate nodes")
-_NOT_OWNED = ("belongs to another project or to no project", "belong to other projects or to no project")
-
-
-def _traits(wanted: NodeRequest) -> list[Check]:
-    return [Check(_described(entry), _condition(entry)) for entry in wanted.traits]
-
-
-def _condition(entry: TraitEntry) -> ColumnElement[bool]:
-    found = has_any(entry.names)
-    return not_(found) if entry.forbidden else found
-
-
-def _described(entry: TraitEntry) -> Condition:
-    """Return the entry as a condition that can be explained."""
-    if entry.forbidden:
-        return of_forbidden(entry.names[0])
-    return of_traits(frozenset(entry.names))
-
-
-def _traits_together(wanted: NodeRequest) -> Iterator[ColumnElement[bool]]:
-    """The same as ``_traits`` for more than a few traits: one condition for all required traits, one for all forbidden
-    ones."""
-    required = [entry.names[0] for entry in wanted.traits if len(entry.names) == 1 and not entry.forbidden]
-    forbidden = [entry.names[0] for entry in wanted.traits if entry.forbidden]
-    yield from has_all(required)
-    if forbidden:
-        yield not_(has_any(forbidden))
-    yield from unjoined([_condition(entry) for entry in wanted.traits if len(entry.names) > 1])

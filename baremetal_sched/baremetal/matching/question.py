@@ -1,33 +1,16 @@
-"""What an explanation is about: the machines that are looked at, and the conditions on each."""
+"""The question which machines can be chosen: the rows that are looked at, and the conditions on each."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Select, and_, false
+from sqlalchemy import Column, ColumnElement, Select, and_, true
 from sqlalchemy.sql.visitors import iterate
 
-from baremetal_sched.baremetal.conductors.ownership import Membership
-from baremetal_sched.baremetal.matching.conditions import Condition, Kind
-from baremetal_sched.baremetal.provider import availability
-from baremetal_sched.baremetal.provider.availability import PROVIDER, STOCK, with_provider, with_stock
+from baremetal_sched.baremetal.matching.conditions import PROJECT, Condition, Kind
+from baremetal_sched.baremetal.provider.availability import PROVIDER, with_provider, with_stock
 from baremetal_sched.db.models import Node, table_of
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
-
-#: Ids of conditions that are the same whatever is asked for.
-AVAILABILITY = "availability:"
-LOCK = f"{AVAILABILITY}lock"
-CONDUCTOR = f"{AVAILABILITY}conductor"
-CLAIM = f"{AVAILABILITY}allocation in placement"
-PROJECT = f"{AVAILABILITY}project"
-
-
-@dataclass(frozen=True)
-class Check:
-    """A condition, and the same in SQL: ``holds`` for a row of the question's ``source``."""
-
-    condition: Condition
-    holds: ColumnElement[bool]
 
 
 @dataclass(frozen=True)
@@ -71,14 +54,14 @@ class Scope:
 
 @dataclass(frozen=True)
 class Question:
-    """``checks`` of every row of ``source``, which joins nodes, providers and inventories, if it meets ``where``.
+    """``conditions`` of every row of ``source``, which joins nodes, providers and inventories, if it meets ``where``.
 
     ``of_providers``: a row is a provider, which need not be a node. ``capabilities``: extra specs whose capabilities a
     node must have, which SQL cannot compare. ``told``: the machines whose classes and traits may be disclosed;
     None: the ones that meet ``where``.
     """
 
-    checks: list[Check]
+    conditions: list[Condition]
     source: Any
     where: tuple[ColumnElement[bool], ...]
     names: Names = field(default_factory=Names)
@@ -106,13 +89,11 @@ class Question:
         return PROVIDER.c.id if self.of_providers else Node.id
 
     def about(self, uuid: str) -> "Question":
-        """Return the same question about the one row with this UUID, whatever is asked about else.
-
-        Whether the question would have been about it is the first condition then.
-        """
-        condition = Condition(PROJECT, "may be used by the project", Kind.AVAILABILITY)
-        first = [Check(condition, and_(*self.where))] if self.where else []
-        return replace(self, checks=[*first, *self.checks], where=(self.uuid == uuid,), told=self.where)
+        """Return this question about a single row, ``uuid``. Being visible becomes its first condition."""
+        seen = and_(true(), *self.where)
+        visible = Condition(PROJECT, "may be used by the project", Kind.AVAILABILITY, holds=seen)
+        first = [visible] if self.where else []
+        return replace(self, conditions=[*first, *self.conditions], where=(self.uuid == uuid,), told=self.where)
 
 
 def nodes_source() -> Any:
@@ -124,52 +105,3 @@ def providers_source(*, nodes_only: bool) -> Any:
     """Return providers with the nodes that they mirror, if any; ``nodes_only``: only providers of nodes."""
     nodes = table_of(Node)
     return with_stock(PROVIDER.join(nodes, nodes.c.uuid == PROVIDER.c.uuid, isouter=not nodes_only))
-
-
-def availability_checks() -> list[Check]:
-    """Return a check for each condition of the rule of availability, and one for planned holds."""
-    # That a machine is in use says more than the state that it is in then.
-    ordered = sorted(availability.CONDITIONS, key=lambda each: each.label != "instance")
-    checks = [Check(_of_availability(each), each.clause) for each in ordered]
-    failure = ("is kept free for a planned hold", "are kept free for planned holds")
-    planned = Condition(
-        f"{AVAILABILITY}{availability.PLANNED}",
-        "is not kept free for a planned hold",
-        Kind.AVAILABILITY,
-        failure=failure,
-    )
-    return [*checks, Check(planned, availability.IS_OPEN)]
-
-
-def _of_availability(rule: availability.AvailabilityCondition) -> Condition:
-    """The condition that what the rule is about does not keep a machine from being given out."""
-    text = f"is not held back by its {rule.label}"
-    return Condition(f"{AVAILABILITY}{rule.label}", text, Kind.AVAILABILITY, failure=rule.failure)
-
-
-def lock_check(*, counts: bool) -> Check:
-    """Return the check that no conductor is working on the node. A provider that is no node has none."""
-    failure = ("is being worked on by a conductor", "are being worked on by conductors")
-    condition = Condition(LOCK, "no conductor is working on it", Kind.AVAILABILITY, counts=counts, failure=failure)
-    return Check(condition, Node.reservation.is_(None))
-
-
-def conductor_check(membership: Membership, *, counts: bool) -> Check:
-    """Return the check that a live conductor serves the node. A provider that is no node needs none."""
-    failure = ("has no live conductor", "have no live conductor")
-    condition = Condition(CONDUCTOR, "a live conductor serves it", Kind.SERVICE, counts=counts, failure=failure)
-    return Check(condition, Node.id.is_(None) | membership.served())
-
-
-def claim_check() -> Check:
-    """Return the check that the node is not claimed in placement.
-
-    NOT claimed AND (i.free = 1 OR the node is held back by something else): each machine fails for its own reason.
-    """
-    failure = ("is claimed through placement", "are claimed through placement")
-    condition = Condition(CLAIM, "is not claimed in placement", Kind.AVAILABILITY, failure=failure)
-    return Check(condition, availability.IS_CLAIMED.is_not(True) & ((STOCK.c.free == 1) | ~availability.IS_AVAILABLE))
-
-
-#: What nothing fulfils.
-NEVER: ColumnElement[bool] = false()

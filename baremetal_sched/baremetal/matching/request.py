@@ -112,9 +112,8 @@ class MachineRequest(Protocol):
         """Return whether ``choose`` would find a machine. Nothing is locked. Raises like ``choose``, except for
         StaleDataError."""
 
-    def question(self, membership: Membership | None) -> Question:
-        """Return the question which machines can be chosen, for explanations. Conductors are part of it only with a
-        ``membership``. Raises BadQuery."""
+    def question(self, context: MachineContext) -> Question:
+        """Return the question which machines can be chosen, for explanations. Raises BadQuery."""
 
     def may_fit(self, machine: FreeMachine) -> bool:
         """Return False if the machine certainly does not fit; True if the search has to tell."""

@@ -23,9 +23,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.matching.conditions import Kind
+from baremetal_sched.baremetal.matching.conditions import Condition, Kind
 from baremetal_sched.baremetal.matching.masks import Bucket, Masks
-from baremetal_sched.baremetal.matching.question import Check, Question, Scope, nodes_source
+from baremetal_sched.baremetal.matching.question import Question, Scope, nodes_source
 from baremetal_sched.baremetal.provider.availability import PROVIDER, reason
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Node
@@ -71,8 +71,8 @@ def scan(session: Session, question: Question, named: Visibility, most: int) -> 
     """
     total, part, question = _chosen(session, question, most)
     words = [
-        _word(question.checks[start : start + _WORD]).label(f"word_{number}")
-        for number, start in enumerate(range(0, len(question.checks), _WORD))
+        _word(question.conditions[start : start + _WORD]).label(f"word_{number}")
+        for number, start in enumerate(range(0, len(question.conditions), _WORD))
     ]
     shown = and_(true(), *named.conditions())
     # Who sees everything is shown providers that are no nodes, too.
@@ -133,10 +133,10 @@ def _sampled(question: Question, row_id: Any, part: float) -> Question:
     return replace(question, where=(*question.where, chosen == literal_column("1")))
 
 
-def _word(checks: Sequence[Check]) -> ColumnElement[Any]:
+def _word(conditions: Sequence[Condition]) -> ColumnElement[Any]:
     bits = [
-        case((check.holds.is_not(true()), literal_column(str(1 << place))), else_=literal_column("0"))
-        for place, check in enumerate(checks)
+        case((each.holds.is_not(true()), literal_column(str(1 << place))), else_=literal_column("0"))
+        for place, each in enumerate(conditions)
     ]
     total: ColumnElement[Any] = bits[0]
     for bit in bits[1:]:
@@ -153,9 +153,9 @@ def _why(question: Question) -> ColumnElement[Any]:
 
 def _collected(question: Question, rows: Sequence[Any]) -> tuple[dict[int, Bucket], Counter[str]]:
     asked = held = 0
-    for place, check in enumerate(question.checks):
-        asked |= (check.condition.kind is Kind.REQUEST) << place
-        held |= (check.condition.kind is Kind.AVAILABILITY) << place
+    for place, each in enumerate(question.conditions):
+        asked |= (each.kind is Kind.REQUEST) << place
+        held |= (each.kind is Kind.AVAILABILITY) << place
     masks, busy = Masks(), Counter[str]()
     for why, machines, example, *words in rows:
         mask = sum(int(word) << (_WORD * number) for number, word in enumerate(words))
@@ -171,7 +171,7 @@ def _of_machines(session: Session, question: Question, providers: int) -> Counte
     SELECT coalesce(<why it is not free>, 'too little is free'), count(*) FROM nodes … JOIN (
       SELECT p.root_id FROM … WHERE <what is asked for> AND NOT (<it is free>) AND n.id IS NULL) ON p.id = root_id …
     """
-    of_kind = {kind: [check.holds for check in question.checks if check.condition.kind is kind] for kind in Kind}
+    of_kind = {kind: [each.holds for each in question.conditions if each.kind is kind] for kind in Kind}
     held = or_(*(holds.is_not(true()) for holds in of_kind[Kind.AVAILABILITY]))
     below = (
         select(PROVIDER.c.root_id)

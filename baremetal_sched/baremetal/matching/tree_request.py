@@ -6,64 +6,54 @@ that no other transaction is about to take is locked.
 """
 
 import random
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any
 from urllib.parse import parse_qsl
 
-from sqlalchemy import ColumnElement, and_, exists, false, or_, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.baremetal.conductors.ownership import Membership
-from baremetal_sched.baremetal.matching import free_machine
+from baremetal_sched.baremetal.matching import free_machine, tree_shapes
 from baremetal_sched.baremetal.matching.conditions import (
-    CLASS,
     Condition,
-    of_class,
-    of_forbidden,
-    of_traits,
+    availability_conditions,
+    of_capability,
+    of_claim,
+    of_conductor,
+    of_lock,
+    of_node,
+    of_project,
+    of_untried,
+    of_zone,
     unmet_capabilities,
     wanted_capabilities,
 )
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
-from baremetal_sched.baremetal.matching.question import (
-    Check,
-    Question,
-    availability_checks,
-    claim_check,
-    conductor_check,
-    lock_check,
-    names_of,
-    nodes_source,
-)
+from baremetal_sched.baremetal.matching.group_conditions import of_group, without
+from baremetal_sched.baremetal.matching.question import Question, names_of, nodes_source
 from baremetal_sched.baremetal.matching.request import Amounts, Host, MachineContext, MachineRequest
 from baremetal_sched.baremetal.provider import projection
-from baremetal_sched.baremetal.visibility import usable_by
-from baremetal_sched.db.models import Inventory, Node, ProviderTrait, ResourceClass, ResourceProvider, Trait
+from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import selecting
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 from baremetal_sched.errors.scheduling import CannotWait
 from baremetal_sched.placement.candidates import search
 from baremetal_sched.placement.candidates.request import query
-from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
+from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.candidates.request.resolve import names_places
 from baremetal_sched.placement.candidates.sql.conditions import one_of
 from baremetal_sched.placement.candidates.trees.candidate import Found
 from baremetal_sched.placement.names import is_custom
-from baremetal_sched.placement.schemas.common import INT32
 from baremetal_sched.placement.tables import PROVIDERS
-from baremetal_sched.placement.traits import SHARING_TRAIT
 
 #: The microversions of placement that the queries of servers, and of claims and explanations, are written for.
 VERSION = 36
 QUERY_VERSION = 39
-
-#: Classes that a flavor asks for unless it says otherwise, and that machines do not have.
-BASE_CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB")
 
 #: How many candidates are read, if none of fewer can be taken.
 _LIMITS = (64, 2_000, 100_000)
@@ -101,7 +91,7 @@ class TreeRequest:
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON: equal documents ask for the same."""
-        values = {name: value for name, value in vars(self).items() if name not in _PASSING}
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _PASSING}
         return values | {"extra_specs": dict(self.extra_specs), "excluded": sorted(self.excluded)}
 
     def machine_class(self) -> str:
@@ -142,28 +132,22 @@ class TreeRequest:
         """Return the query, for at most ``limit`` candidates. Raises BadQuery."""
         return replace(self.changed or _parsed(self.query, self.version), limit=limit, anchor=self.anchor)
 
-    def places(self) -> list[Check]:
-        """Return the checks of the zone, of the named node and of nodes that were tried before."""
-        found = []
-        if self.group is not None:
-            found.append(Check(_ZONE, Node.conductor_group == self.group))
-        if self.node is not None:
-            found.append(Check(_NODE, Node.uuid == self.node))
-        if self.excluded:
-            found.append(Check(_TRIED, Node.uuid.not_in(self.excluded)))
-        return found
+    def places(self) -> list[Condition]:
+        """Return the conditions on the zone, on the named node, and on nodes that were tried before."""
+        return [
+            *([] if self.group is None else [of_zone(self.group)]),
+            *([] if self.node is None else [of_node(self.node)]),
+            *([of_untried(self.excluded)] if self.excluded else []),
+        ]
 
     def usable(self) -> tuple[ColumnElement[bool], ...]:
         """Return the condition on Node that the project may use it."""
-        return () if self.project is None else (usable_by(self.project),)
+        return () if self.project is None else (of_project(self.project).holds,)
 
     def clauses(self, context: MachineContext) -> list[ColumnElement[bool]]:
         """Return the conditions on a node besides the query."""
-        return [
-            *((context.membership.served(),) if self.served else ()),
-            *(check.holds for check in self.places()),
-            *self.usable(),
-        ]
+        served = (context.membership.served(),) if self.served else ()
+        return [*served, *(each.holds for each in self.places()), *self.usable()]
 
     def choose(self, context: MachineContext) -> Host | None:
         """Return a machine, locked, and the amounts to claim; None if there is none, or a name does not exist.
@@ -242,21 +226,20 @@ class TreeRequest:
             if len(candidates) < limit:
                 return
 
-    def question(self, membership: Membership | None) -> Question:
+    def question(self, context: MachineContext) -> Question:
         """Return the question which nodes can be the host. Amounts and traits are those of the node's whole tree.
 
-        Nodes that the project may not use are excluded. Conductors count.
+        Nodes that the project may not use are excluded. Conductors count. Raises BadQuery.
         """
         request = self.parsed()
-        served = [] if membership is None else [conductor_check(membership, counts=True)]
         return Question(
             [
                 *self.places(),
-                *_asked(request),
-                *availability_checks(),
-                claim_check(),
-                lock_check(counts=True),
-                *served,
+                *tree_shapes.conditions_on_trees(selecting(context.session), request),
+                *availability_conditions(),
+                of_claim(),
+                of_lock(counts=True),
+                of_conductor(context.membership, counts=True),
             ],
             nodes_source(),
             self.usable(),
@@ -264,41 +247,32 @@ class TreeRequest:
             capabilities=self.extra_specs,
         )
 
+    def without(self, drop: Collection[str]) -> "TreeRequest | None":
+        """Return the request without the conditions of its question that have these ids; None if nothing is left."""
+        request = self.parsed()
+        # A condition on the whole tree is that of every group.
+        changed = without(request, {_of_group(name, suffix) for name in drop for suffix in request.groups})
+        if changed is None:
+            return None
+        wanted = wanted_capabilities(self.extra_specs).items()
+        stays = {f"capabilities:{name}": value for name, value in wanted if of_capability(name, value).id not in drop}
+        return replace(self, extra_specs=stays, changed=changed)
+
     def may_fit(self, machine: FreeMachine) -> bool:
         """Return False if the machine certainly does not fit; True if the search has to tell."""
-        whose = machine.lessee or machine.owner
-        return (
-            (self.project is None or whose in (None, self.project))
-            and self.node in (None, machine.uuid)
-            and self.group in (None, machine.conductor_group)
-            and machine.uuid not in self.excluded
-            and self._is_right(machine)
-        )
+        return all(condition.met_by(machine) for condition in self._of_machine)
 
-    def _is_right(self, machine: FreeMachine) -> bool:
-        """Return whether it has the traits and is in the aggregates that are asked for."""
-        group = _own_group(self.query, self.version)
-        return group is None or (
-            _meets(machine.traits, group.traits.required, group.traits.forbidden)
-            and _meets(machine.aggregates, group.aggregates.member_of, group.aggregates.forbidden)
-        )
+    @cached_property
+    def _of_machine(self) -> list[Condition]:
+        """The conditions that can be read of a free machine: those of the query if they are all about one provider."""
+        group = self.parsed().groups.get("")
+        is_alone = group is not None and len(self.parsed().groups) == len(group.resources) == 1
+        of_query = [condition for condition, _ in of_group(group)] if is_alone and group is not None else []
+        return [*self.places(), *([] if self.project is None else [of_project(self.project)]), *of_query]
 
     def is_decided(self) -> bool:
         """Return whether ``may_fit`` is the whole answer about a machine of the class that the request waits for."""
         return not (self.served or self.extra_specs) and _asks_for_traits_only(self.query, self.version)
-
-
-_ZONE = Condition(
-    "zone",
-    "is in the availability zone",
-    failure=("is in another availability zone", "are in other availability zones"),
-)
-_NODE = Condition(
-    "node",
-    "is the requested node",
-    failure=("is not the requested node", "are not the requested node"),
-)
-_TRIED = Condition("tried", "did not fail to deploy this server")
 
 
 def as_tree(request: MachineRequest) -> TreeRequest | None:
@@ -361,91 +335,6 @@ def _asks_for_traits_only(query: str, version: int) -> bool:
     return [*request.groups] == [""] and amounts == [1] and not elsewhere
 
 
-@lru_cache(10_000)
-def _own_group(query: str, version: int) -> RequestGroup | None:
-    """Return what is asked of the node's own provider: if a request is for nothing but its class, all of it is. None:
-    only the search can tell."""
-    groups = _parsed(query, version).groups
-    group = groups.get("")
-    return group if group is not None and len(groups) == len(group.resources) == 1 else None
-
-
-def _meets(present: Set[str], required: Iterable[Set[str]], forbidden: Set[str]) -> bool:
-    return present.isdisjoint(forbidden) and not any(present.isdisjoint(one_of) for one_of in required)
-
-
-# -- the question ----------------------------------------------------------------------------------------------------
-
-_provider = aliased(ResourceProvider)
-_member = aliased(ResourceProvider)
-
-
-def _asked(request: CandidateRequest) -> list[Check]:
-    """Return the checks of the groups, each on the tree as a whole: custom classes first, then others, then traits."""
-    groups = request.groups.values()
-    amounts: dict[str, int] = {}
-    for group in groups:
-        for name, amount in group.resources.items():
-            amounts[name] = max(amount, amounts.get(name, 0))
-    ordered = sorted(amounts, key=lambda name: (not is_custom(name), name not in BASE_CLASSES, _place(name), name))
-    required = {name for group in groups for names in group.traits.required if len(names) == 1 for name in names}
-    forbidden = {name for group in groups if not group.suffix for name in group.traits.forbidden}
-    return [
-        *(Check(_class(name, amounts[name]), _offers(name, amounts[name])) for name in ordered),
-        *(Check(of_traits(frozenset([name])), _has_trait(name)) for name in sorted(required)),
-        *(Check(of_forbidden(name), ~_has_trait(name, root=True)) for name in sorted(forbidden)),
-    ]
-
-
-def _class(name: str, amount: int) -> Condition:
-    return Condition(f"{CLASS}{name}", f"offers {name}") if amount == 1 else of_class(name, amount)
-
-
-def _place(resource_class: str) -> int:
-    """Return the position of a base class among the base classes; 0 for other classes."""
-    return BASE_CLASSES.index(resource_class) if resource_class in BASE_CLASSES else 0
-
-
-def _offers(name: str, amount: int) -> ColumnElement[bool]:
-    """Return the condition that the node's tree has the amount of the class, in use or not; shared resources count for
-    every node.
-
-    EXISTS (SELECT … FROM resource_providers m WHERE m.root_id = <the node's root> AND EXISTS ( SELECT … FROM
-    inventories i JOIN resource_classes c … WHERE i.provider_id = m.id AND c.name = :name AND i.total - i.reserved >=
-    :amount)) OR EXISTS (the same of an m that shares)
-
-    Nested, so that a database looks at the tree of each node, and not at all providers of the class.
-    """
-    if amount > INT32:
-        return false()  # more than any column holds: databases refuse to compare it
-    shares = exists().where(
-        ProviderTrait.provider_id == _member.id, Trait.id == ProviderTrait.trait_id, Trait.name == SHARING_TRAIT
-    )
-    total = Inventory.total - Inventory.reserved
-    of_class = (
-        ResourceClass.name == name,
-        Inventory.resource_class_id == ResourceClass.id,
-        Inventory.provider_id == _member.id,
-    )
-    own = or_(total >= amount, and_(_member.uuid == Node.uuid, Inventory.total >= amount))
-    stock = exists().where(*of_class, own).correlate_except(Inventory, ResourceClass)
-    local = exists().where(_in_tree(), stock).correlate_except(_member, _provider)
-    shared = exists().where(*of_class, total >= amount, shares)
-    return or_(local, shared)
-
-
-def _has_trait(name: str, *, root: bool = False) -> ColumnElement[bool]:
-    """Return the condition that a provider of the node's tree, or its root, has the trait."""
-    of_tree = _member.uuid == Node.uuid if root else _in_tree()
-    has = exists().where(
-        Trait.name == name, ProviderTrait.trait_id == Trait.id, ProviderTrait.provider_id == _member.id
-    )
-    found: ColumnElement[bool] = (
-        exists().where(of_tree, has.correlate_except(Trait, ProviderTrait)).correlate_except(_member, _provider)
-    )
-    return found
-
-
-def _in_tree() -> ColumnElement[bool]:
-    """A member of the node's tree. (PostgreSQL takes ten times as long if the root is a subquery.)"""
-    return and_(_provider.uuid == Node.uuid, _member.root_id == _provider.root_id)
+def _of_group(name: str, suffix: str) -> str:
+    kind, colon, rest = name.partition(":")
+    return f"{kind}{suffix}{colon}{rest}"

@@ -2,22 +2,34 @@
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from sqlalchemy import ColumnElement, Integer, case, func, literal, select
+from sqlalchemy import ColumnElement, Connection, Integer, and_, case, exists, false, func, literal, or_, select
 from sqlalchemy.orm import aliased
 
+from baremetal_sched.baremetal.matching.conditions import CLASS, Condition, of_class, of_forbidden, of_traits
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.db.models import Node
 from baremetal_sched.placement import trait_ids
+from baremetal_sched.placement.candidates.request.query import CandidateRequest
+from baremetal_sched.placement.candidates.request.resolve import look_up, with_unknown
 from baremetal_sched.placement.candidates.request.resolved_request import FrozenDict, ResolvedRequest
-from baremetal_sched.placement.candidates.sql import provider_rows
+from baremetal_sched.placement.candidates.sql import conditions, provider_rows
 from baremetal_sched.placement.candidates.sql.conditions import one_of
 from baremetal_sched.placement.candidates.sql.provider_rows import ByText
 from baremetal_sched.placement.candidates.trees.candidate import TimeLimit
 from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider, ProviderRow, TreeInventory
+from baremetal_sched.placement.names import is_custom
 from baremetal_sched.placement.schemas.common import INT32
-from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS, TRAITS
+from baremetal_sched.placement.tables import (
+    CLASSES,
+    INVENTORIES,
+    PROVIDER_AGGREGATES,
+    PROVIDER_TRAITS,
+    PROVIDERS,
+    TRAITS,
+)
 from baremetal_sched.placement.traits import SHARING_TRAIT
 
 _STOCK = INVENTORIES.c
@@ -198,9 +210,7 @@ def _usable(context: MachineContext) -> list[ColumnElement[bool]]:
 
 def _guests(context: MachineContext) -> list[ColumnElement[bool]]:
     """The sharing providers that are not in trees of nodes that may not be used."""
-    shares = PROVIDERS.c.id.in_(
-        select(_SHARING.c.provider_id).where(_SHARING.c.trait_id == TRAITS.c.id, TRAITS.c.name == SHARING_TRAIT)
-    )
+    shares = _shares(PROVIDERS.c.id)
     if context.project is None:
         return [shares]
     root = aliased(PROVIDERS)
@@ -220,3 +230,90 @@ def _stock(classes: frozenset[int], text: str) -> Both:
             whole = min(total * ratio, float(INT32))
             free[name] = TreeInventory(int(whole), least, unit, step)
     return FrozenDict(sorted(now.items())), FrozenDict(sorted(free.items()))
+
+
+# -- conditions on the trees of nodes ----------------------------------------------------------------------------------
+
+#: Classes that a flavor asks for unless it says otherwise, and that machines do not have.
+BASE_CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB")
+
+_OF_NODE = PROVIDERS.alias("of_node")
+_MEMBER = PROVIDERS.alias("member")
+_OWN = INVENTORIES.alias("own")
+
+#: A member of the node's tree. (PostgreSQL takes ten times as long if the root is a subquery.)
+_IN_TREE = and_(_OF_NODE.c.uuid == Node.uuid, _MEMBER.c.root_id == _OF_NODE.c.root_id)
+
+
+def conditions_on_trees(connection: Connection, request: CandidateRequest) -> list[Condition]:
+    """Return the conditions of the groups, each on a node's tree as a whole: custom classes first, then others, then
+    traits. A node whose tree meets them all may still have no candidate."""
+    groups = request.groups.values()
+    traits = with_unknown(request, look_up(connection, request)).traits
+    amounts: dict[str, int] = {}
+    for group in groups:
+        for name, amount in group.resources.items():
+            amounts[name] = max(amount, amounts.get(name, 0))
+    ordered = sorted(amounts, key=lambda name: (not is_custom(name), name not in BASE_CLASSES, _place(name), name))
+    required = {names for group in groups for names in group.traits.required if len(names) == 1}
+    forbidden = {name for group in groups if not group.suffix for name in group.traits.forbidden}
+
+    def in_tree(names: frozenset[str]) -> ColumnElement[bool]:
+        return _has_member(_IN_TREE, conditions.has_trait(_MEMBER.c.id, frozenset(traits[name] for name in names)))
+
+    def in_root(names: frozenset[str]) -> ColumnElement[bool]:
+        is_root = _MEMBER.c.uuid == Node.uuid
+        return _has_member(is_root, conditions.has_trait(_MEMBER.c.id, frozenset(traits[name] for name in names)))
+
+    return [
+        *(_class(name, amounts[name]) for name in ordered),
+        *(of_traits(names, has=in_tree) for names in sorted(required, key=min)),
+        *(of_forbidden(name, has=in_root) for name in sorted(forbidden)),
+    ]
+
+
+def _class(name: str, amount: int) -> Condition:
+    condition = Condition(f"{CLASS}{name}", f"offers {name}") if amount == 1 else of_class(name, amount)
+    return replace(condition, holds=_offers(name, amount))
+
+
+def _place(resource_class: str) -> int:
+    """Return the position of a base class among the base classes; 0 for other classes."""
+    return BASE_CLASSES.index(resource_class) if resource_class in BASE_CLASSES else 0
+
+
+def _offers(name: str, amount: int) -> ColumnElement[bool]:
+    """Return the condition that the node's tree has the amount of the class, in use or not; shared resources count for
+    every node.
+
+    EXISTS (SELECT … FROM resource_providers m WHERE m.root_id = <the node's root> AND EXISTS ( SELECT … FROM
+    inventories i JOIN resource_classes c … WHERE i.provider_id = m.id AND c.name = :name AND i.total - i.reserved >=
+    :amount)) OR EXISTS (the same of an m that shares)
+
+    Nested, so that a database looks at the tree of each node, and not at all providers of the class.
+    """
+    if amount > INT32:
+        return false()  # more than any column holds: databases refuse to compare it
+    total = _OWN.c.total - _OWN.c.reserved
+    of_class = (
+        CLASSES.c.name == name,
+        _OWN.c.resource_class_id == CLASSES.c.id,
+        _OWN.c.provider_id == _MEMBER.c.id,
+    )
+    own = or_(total >= amount, and_(_MEMBER.c.uuid == Node.uuid, _OWN.c.total >= amount))
+    stock = exists().where(*of_class, own).correlate_except(_OWN, CLASSES)
+    shared = exists().where(*of_class, total >= amount, _shares(_MEMBER.c.id)).correlate_except(_OWN, CLASSES, _MEMBER)
+    return or_(_has_member(_IN_TREE, stock), shared)
+
+
+def _has_member(*of_member: ColumnElement[bool]) -> ColumnElement[bool]:
+    found: ColumnElement[bool] = exists().where(*of_member).correlate_except(_MEMBER, _OF_NODE)
+    return found
+
+
+def _shares(provider_id: Any) -> ColumnElement[bool]:
+    """Return the condition that the provider shares what it has with the aggregates that it is in."""
+    found: ColumnElement[bool] = provider_id.in_(
+        select(_SHARING.c.provider_id).where(_SHARING.c.trait_id == TRAITS.c.id, TRAITS.c.name == SHARING_TRAIT)
+    )
+    return found

@@ -9,7 +9,7 @@ from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.compute.server_history import Reason
 from baremetal_sched.errors import SchedulerError
-from baremetal_sched.explain.whole_trees import fits_if_free, hint
+from baremetal_sched.explain.request_conditions import fits_if_free, hint
 
 _BEGIN = "No valid host was found."
 
@@ -20,7 +20,7 @@ def explain(context: MachineContext, request: TreeRequest, *, waits: bool = Fals
     ``waits``: the server can wait, so say whether any machine could fit later, as far as the time allows.
     """
     try:
-        question = request.question(context.membership)
+        question = request.question(context)
     except SchedulerError as error:
         return Reason(because(error))
     found = why_none(context.session, context.settings, question)

@@ -6,12 +6,12 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.matching.group_conditions import without
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.matching.tree_request import as_tree
 from baremetal_sched.errors import InvalidError, NotFoundError
 from baremetal_sched.explain import explanations
 from baremetal_sched.explain.explanations import FittingMachine
-from baremetal_sched.explain.request_conditions import without
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.scheduling.api.explanations import context_of, document, request_of
 from baremetal_sched.ui.call import UiCall
