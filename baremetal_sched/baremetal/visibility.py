@@ -20,7 +20,8 @@ Conditions = tuple[ColumnElement[bool], ...]
 
 
 class is_exactly(FunctionElement[bool]):  # noqa: N801 - used like a function of SQL
-    """A text is the same as another, also in blanks at the end, which MariaDB and MySQL pass over; not true of NULL."""
+    """A text equals another, also in blanks at the end, which MariaDB ignores (seen on 10.11) and so does MySQL; not
+    true of NULL."""
 
     type = Boolean()
     inherit_cache = True

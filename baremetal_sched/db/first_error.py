@@ -1,8 +1,8 @@
 """The first error of a transaction decides what becomes of it.
 
 A server that aborts a transaction (a deadlock, or a failed certification on Galera) ends its savepoints, too. Later
-statements fail in another way or, on MariaDB, begin another transaction. So after one of these errors no savepoint is
-rolled back, nothing is committed, and the first error counts.
+statements fail in another way or, on MariaDB (seen on 10.11), begin another transaction. So after one of these errors
+no savepoint is rolled back, nothing is committed, and the first error counts.
 """
 
 from collections.abc import Iterator

@@ -50,8 +50,8 @@ def members(named: Iterable[tuple[str, ColumnElement[Any]]]) -> ColumnElement[An
 def arrays(*columns: ColumnElement[Any]) -> ColumnElement[str]:
     """Return the rows of a group as a JSON array of arrays, in no particular order; NULL for an empty group.
 
-    Columns are numbers or JSON texts; a row with NULL is left out. MariaDB makes a table on disk for what may have more
-    than 512 characters in a row, and takes for all of them what ``quoted`` may need.
+    Columns are numbers or JSON texts; a row with NULL is left out. MariaDB makes a table on disk for texts that may
+    have more than 512 characters in a row (seen on 10.11), and counts for each the length that ``quoted`` may need.
 
     CONCAT('[', GROUP_CONCAT(CONCAT('[', '"', name, '"', ',', total, ']')), ']')
     """

@@ -6,7 +6,8 @@ statements by themselves; PyMySQL and mysqlclient cannot, so it is done in SQL:
 PREPARE often_1 FROM 'SELECT … WHERE uuid = ?'
 EXECUTE often_1 USING '…'
 
-MySQL accepts only variables after USING, so there statements are sent unchanged.
+MariaDB accepts values after USING (seen on 10.11). MySQL accepts only variables, so there statements are sent
+unchanged.
 """
 
 import re

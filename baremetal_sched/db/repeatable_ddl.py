@@ -1,7 +1,8 @@
 """Repeatable migrations on MariaDB and MySQL, after an interruption at any point.
 
-There each change of the schema is committed by itself, so an interrupted migration is partly done. Existing objects are
-not created again, and missing ones are not dropped. Alembic uses these classes once they are imported.
+There each change of the schema is committed by itself (seen on MariaDB 10.11), so an interrupted migration is partly
+done. Existing objects are not created again, and missing ones are not dropped. Alembic uses these classes once they are
+imported.
 """
 
 from typing import Any

@@ -311,7 +311,8 @@ class _Patience:
         """Return the maximum pause before the next attempt; or raise the error to report instead of ``error``."""
         now = time.monotonic()
         if fault is Fault.AWAY and self._idle_limit is not None and now - self._began >= self._idle_limit:
-            # MariaDB closes the connection silently; a server that was not reached at all is a different case.
+            # MariaDB closes the connection silently (seen on 10.11); a server that was not reached at all is another
+            # case.
             fault = Fault.IDLE if getattr(error, "connection_invalidated", False) else fault
         # If the database is unavailable, the caller logs it.
         level = logging.DEBUG if fault in TRANSIENT else logging.INFO

@@ -1,8 +1,8 @@
 """Taking what may close while a statement waits for it.
 
 PostgreSQL checks the condition of an UPDATE before it waits for the lock of a row, and again only if the row has
-changed meanwhile. So the UPDATE says in the end whether the row is still open. MariaDB checks under the lock, and
-SQLite has one writer at a time.
+changed meanwhile (seen on 15). So the UPDATE says in the end whether the row is still open. MariaDB checks under the
+lock (seen on 10.11), and SQLite has one writer at a time.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ def take(connection: Connection, statement: Update, table: FromClause, given: Ma
 
 
 def take_any(connection: Connection, statement: Update, table: FromClause, given: Mapping[str, Any]) -> bool | None:
-    """Run an UPDATE of a row in ``table``; return whether it is still open, None if no row was changed. Other databases
+    """Run an UPDATE of a row in ``table``; return whether it is still open, None if no row was changed. Databases other
     than PostgreSQL answer True: they have checked it."""
     if connection.dialect.name != "postgresql":
         return True if rows_changed(_run(connection, statement, given)) else None

@@ -56,7 +56,7 @@ IS_RESERVED = and_(CONSUMERS.c.generation == RESERVED, CONSUMERS.c.request_kind.
 _WHOSE = select(CONSUMERS.c.generation, CONSUMERS.c.request_kind).where(_HAS_UUID)
 _TAKE = update(CONSUMERS).where(_HAS_UUID, IS_RESERVED).values(generation=FIRST)
 _TAKE_AND_RETURN = _TAKE.returning(CONSUMERS.c.id)
-# MariaDB has no UPDATE … RETURNING.
+# MariaDB has no UPDATE … RETURNING (seen on 10.11).
 _TAKE_AND_REMEMBER = _TAKE.values(id=func.last_insert_id(CONSUMERS.c.id))
 
 

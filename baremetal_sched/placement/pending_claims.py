@@ -230,7 +230,7 @@ def take_first(session: Session, entry: QueueEntry, failed: Collection[int]) -> 
     """Return the first claim of the entry that waits, its row locked; None if there is none.
 
     ``failed`` are ids of claims that have been tried. Claims that others are deciding are skipped. Only this row is
-    locked: MariaDB locks all rows that it sorts.
+    locked: MariaDB locks all rows that it sorts (seen on 10.11).
     """
     passed = list(failed)
     while True:

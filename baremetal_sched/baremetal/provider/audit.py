@@ -95,7 +95,7 @@ def _providers(session: Session) -> Iterator[str]:
         )
     }
     copies = _copies(session)
-    # Not in portions: that takes a cursor, which PostgreSQL has in transactions only, and reads have none.
+    # Not in portions: that takes a cursor, which PostgreSQL has only in transactions (seen on 15), and reads have none.
     for node in session.scalars(select(Node).options(load_only(Node.uuid, *projection.PROJECTED))):
         found_copies = copies.pop(node.uuid, [])
         if node.uuid not in marks:

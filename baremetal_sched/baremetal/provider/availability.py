@@ -242,7 +242,7 @@ def reason_of_stock(stock: Any, holder: ColumnElement[Any]) -> ColumnElement[Any
 
 
 def _text(text: str) -> ColumnElement[str]:
-    # Part of the statement: PostgreSQL takes parameters of a GROUP BY for different expressions.
+    # Part of the statement: PostgreSQL takes parameters of a GROUP BY for different expressions (seen on 15).
     return literal(text, literal_execute=True)
 
 

@@ -128,7 +128,7 @@ def _compiled(
     ]
 
 
-#: The greatest one is the last entry of an index, which MariaDB looks up while it plans.
+#: The greatest one is the last entry of an index, which MariaDB looks up while it plans (seen on 10.11).
 _NO_PROVIDER_HAS_A_PARENT = select(func.max(PROVIDERS.c.parent_id)).scalar_subquery().is_(None)
 
 _COLUMNS = {traits: columns_of(single_provider.PROVIDER, traits=traits) for traits in (False, True)}
