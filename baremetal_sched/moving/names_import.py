@@ -6,13 +6,13 @@ from typing import Any
 
 from sqlalchemy import Table, select
 
-from baremetal_sched.baremetal.provider.projection import resource_class_of
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, NodeTrait
 from baremetal_sched.moving.ironic_rows import BEGIN, time_of
 from baremetal_sched.moving.row_sync import Row, RowSync
 from baremetal_sched.moving.run import ImportRun
 from baremetal_sched.placement import names
+from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.placement.tables import (
     AGGREGATES,
     CLASSES,

@@ -7,7 +7,6 @@ from typing import Any
 
 from sqlalchemy import and_, func, or_, select
 
-from baremetal_sched.baremetal.provider.projection import resource_class_of
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES
 from baremetal_sched.moving import in_flight
 from baremetal_sched.moving.decisions import Choices, ImportDecisions
@@ -20,6 +19,7 @@ from baremetal_sched.moving.replacements import (
     interface_remedy,
 )
 from baremetal_sched.moving.source_databases import SourceDatabase, SourceRow
+from baremetal_sched.placement.names import resource_class_of
 
 _NODE_COLUMNS = (
     *("id", "uuid", "driver", "resource_class", "instance_uuid", "provision_state", "target_power_state"),

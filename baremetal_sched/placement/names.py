@@ -20,6 +20,7 @@ from baremetal_sched.placement.name_memory import Named
 NAME_LENGTH = 255
 
 _CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]+")
+_NOT_ALPHANUMERIC = re.compile(r"[^0-9A-Za-z]+")
 
 STANDARD_CLASSES = tuple(os_resource_classes.STANDARDS)
 
@@ -41,6 +42,15 @@ def sync_standard_names(session: Session) -> None:
     """Insert the standard traits and resource classes of the installed libraries that the database lacks."""
     _insert(session, ResourceClass, STANDARD_CLASSES, ids_of(session, ResourceClass, STANDARD_CLASSES))
     _insert(session, Trait, sorted(standard_traits()), ids_of(session, Trait, standard_traits()))
+
+
+def resource_class_of(name: str) -> str:
+    """The resource class in placement that a node's ``resource_class`` becomes: ``gold.v1`` is ``CUSTOM_GOLD_V1``.
+
+    As Nova has it: each run of characters outside ``0-9 A-Z a-z`` becomes one ``_``; nothing is stripped, and a
+    ``CUSTOM_`` in front stays and gets another.
+    """
+    return "CUSTOM_" + _NOT_ALPHANUMERIC.sub("_", name).upper()
 
 
 def ids_of(reader: Reader, model: Named, names: Collection[str]) -> dict[str, int]:

@@ -11,13 +11,13 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.matching.request import Host, MachineContext, MachineRequest
-from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Allocation, Consumer, Node, PendingClaim
 from baremetal_sched.errors.placement import TAKEN_MEANWHILE, ConsumerConflict, ConsumerWaits, NoAllocations
 from baremetal_sched.errors.scheduling import ClaimDiffers, ClaimElsewhere, ClaimNotFound, ConsumerInUse, UuidTaken
 from baremetal_sched.placement import allocations, pending_claims
 from baremetal_sched.placement.consumers import RESERVED, ConsumerWrite, amounts_held_by, belongs_to_kind
+from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.placement.pending_claims import CLAIM, CLAIMED, FAILED, TIMED_OUT, WAITING, NewPendingClaim
 from baremetal_sched.scheduling.queue import request_of
 from baremetal_sched.settings import Settings
@@ -87,7 +87,7 @@ def claim_now(session: Session, asked: NewClaim, settings: Settings) -> "ShownCl
 
 
 def _class_of(host: Host) -> str:
-    return projection.resource_class_of(host.node.resource_class or "")
+    return resource_class_of(host.node.resource_class or "")
 
 
 def wait(session: Session, asked: NewClaim, seconds: float, reason: str, settings: Settings) -> PendingClaim:

@@ -10,7 +10,6 @@ from baremetal_sched.baremetal.matching.request import Amounts, MachineContext
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.compute.flavors import extra_specs, flavors
 from baremetal_sched.compute.hosts import no_valid_host, own_copies
-from baremetal_sched.compute.servers import servers
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.image import images
 from baremetal_sched.image.access import EVERYTHING, ImageRequester
@@ -81,7 +80,7 @@ def machine_request(session: Session, asked: DryRunRequest) -> TreeRequest:
     flavor = find_flavor(session, asked.flavor, asked.project)
     image = find_image(session, asked.image, asked.project)
     # What boots from a volume needs no disk of the machine.
-    servers.require_room({**flavor, "disk": 0} if asked.boot_from_volume else flavor, image)
+    own_copies.require_room({**flavor, "disk": 0} if asked.boot_from_volume else flavor, image)
     request = extra_specs.build_checked(
         own_copies.flavor_spec(flavor),
         own_copies.properties_of(image),

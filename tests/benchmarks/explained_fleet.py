@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from sqlalchemy import update
 
 from baremetal_sched.baremetal.conductors import conductors
-from baremetal_sched.baremetal.provider.projection import resource_class_of
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Conductor
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.placement import names
 from baremetal_sched.placement import trait_ids as id_texts
+from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.settings import load
 from tests.benchmarks.baremetal.seeding import DRIVER, NOW, SERVED
 from tests.benchmarks.stores import Store, random_uuid

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import click
 
-from baremetal_sched.baremetal.provider.projection import resource_class_of
+from baremetal_sched.placement.names import resource_class_of
 from tests.benchmarks import servers
 from tests.benchmarks.explained_fleet import CLASSES, GROUPS, TRAITS, Fleet, seed
 from tests.benchmarks.servers import Client, Failed

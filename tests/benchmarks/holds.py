@@ -13,7 +13,7 @@ from statistics import median
 
 import click
 
-from baremetal_sched.baremetal.provider.projection import resource_class_of
+from baremetal_sched.placement.names import resource_class_of
 from tests.benchmarks.explained_fleet import CLASSES, TRAITS, Fleet, seed
 from tests.benchmarks.explanations import Request, asking, served
 from tests.benchmarks.servers import Client, make_schema_of_ours

@@ -16,7 +16,6 @@ from baremetal_sched.baremetal.conductors.ownership import Membership, live_memb
 from baremetal_sched.baremetal.holds import holds
 from baremetal_sched.baremetal.nodes import nodes, traits
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters, select_nodes
-from baremetal_sched.baremetal.provider.projection import resource_class_of
 from baremetal_sched.db.models import Node, ResourceProvider
 from baremetal_sched.db.paging import Page, SortKey
 from baremetal_sched.db.transaction import Database
@@ -25,7 +24,7 @@ from baremetal_sched.placement import allocations
 from baremetal_sched.placement.candidates import search
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.consumers import ConsumerWrite
-from baremetal_sched.placement.names import ensure_class, ensure_traits
+from baremetal_sched.placement.names import ensure_class, ensure_traits, resource_class_of
 from baremetal_sched.placement.query_values import TraitConditions
 from baremetal_sched.settings import load
 from tests.examples import examples

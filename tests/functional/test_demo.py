@@ -12,12 +12,12 @@ from ironicclient.v1.create_resources import load_from_file
 from ironicclient.v1.node import NodeManager
 from rich.console import Console
 
-from baremetal_sched.baremetal.provider.projection import resource_class_of
 from baremetal_sched.cli.demo import client, steps
 from baremetal_sched.cli.demo.client import DemoAnswer, DemoClient
 from baremetal_sched.cli.demo.service import CONDUCTORS
 from baremetal_sched.cli.demo.show import Show
 from baremetal_sched.cli.demo.steps import Story
+from baremetal_sched.placement.names import resource_class_of
 from tests.service import Service
 
 MACHINES = client.load()

@@ -6,12 +6,12 @@ from pathlib import Path
 import click
 import pytest
 
-from baremetal_sched.baremetal.provider.projection import resource_class_of
 from baremetal_sched.cli import cli
 from baremetal_sched.cli.compute import BAD_ARGUMENTS, FAILED, NOTHING_FOUND, SEVERAL_SERVERS, migrate_flavors
 from baremetal_sched.compute.flavors import extra_specs
 from baremetal_sched.compute.migration.upgrade_checks import Result
 from baremetal_sched.image import properties as image_properties
+from baremetal_sched.placement.names import resource_class_of
 
 API_REF = Path(__file__).parents[2] / "api-ref"
 GUIDES = {path.stem: path.read_text() for path in sorted((API_REF / "guides").glob("*.rst"))}

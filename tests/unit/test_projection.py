@@ -5,8 +5,9 @@ import json
 from pathlib import Path
 
 from baremetal_sched.baremetal.provider.availability import is_available
-from baremetal_sched.baremetal.provider.projection import inventory_of, resource_class_of
+from baremetal_sched.baremetal.provider.projection import inventory_of
 from baremetal_sched.db.models import Node
+from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.placement.projected import Copies, SingleUnit
 
 DATA = Path(__file__).parents[1] / "data"

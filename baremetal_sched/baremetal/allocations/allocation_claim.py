@@ -19,6 +19,7 @@ from baremetal_sched.machines import states
 from baremetal_sched.placement import allocations as claims
 from baremetal_sched.placement import consumers, projected
 from baremetal_sched.placement.consumers import RESERVED, ConsumerWrite
+from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.placement.pending_claims import ALLOCATION, CLAIM, SERVER
 from baremetal_sched.settings import Settings
 
@@ -119,7 +120,7 @@ def _claim(
     """Claim the node in placement, which must offer it now."""
     request = ConsumerWrite(
         uuid=allocation.uuid,
-        allocations={node.uuid: {projection.resource_class_of(node.resource_class or ""): 1}},
+        allocations={node.uuid: {resource_class_of(node.resource_class or ""): 1}},
         project_id=allocation.owner or settings.placement.incomplete_consumer_project_id,
         user_id=settings.placement.incomplete_consumer_user_id,
         generation=generation,

@@ -5,7 +5,7 @@ active, has failed for good, or waits until a node is free.
 """
 
 import uuid as uuid_module
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -18,6 +18,7 @@ from baremetal_sched.baremetal.allocations import allocation_claim, placing
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.holds import guards
 from baremetal_sched.baremetal.identifiers import is_logical_name
+from baremetal_sched.baremetal.matching.node_request import uuids_of
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_UPDATE
 from baremetal_sched.baremetal.visibility import EVERYTHING, Access, Visibility
@@ -25,7 +26,6 @@ from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, NodeAllocation
 from baremetal_sched.documents import patch
 from baremetal_sched.documents.fields import COMMON, Field, FieldKind, Fields
-from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import (
     AllocationInUse,
@@ -140,24 +140,6 @@ def create(
     session.add(allocation)
     session.flush()
     return allocation
-
-
-def uuids_of(session: Session, idents: Sequence[str], visible: Visibility) -> list[str]:
-    """Return the UUIDs of the visible nodes that are named by UUID or name, in this order. Raises InvalidValue for
-    nodes that do not exist."""
-    canonical = {ident: canonical_uuid(ident) for ident in idents}
-    rows = session.execute(
-        select(Node.uuid, Node.name).where(
-            Node.uuid.in_([uuid for uuid in canonical.values() if uuid])
-            | Node.name.in_([ident for ident, uuid in canonical.items() if not uuid]),
-            *visible.conditions(),
-        )
-    ).all()
-    known = {uuid: uuid for uuid, _ in rows} | {name: uuid for uuid, name in rows if name is not None}
-    missing = [ident for ident in idents if (canonical[ident] or ident) not in known]
-    if missing:
-        raise InvalidValue(message=f"Nodes cannot be found: {', '.join(missing)}")
-    return list(dict.fromkeys(known[canonical[ident] or ident] for ident in idents))
 
 
 def update(session: Session, ident: str, operations: patch.Patch) -> NodeAllocation:

@@ -11,11 +11,11 @@ from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.holds import guards, holds, rules
 from baremetal_sched.baremetal.nodes import shared_machines
 from baremetal_sched.baremetal.provider import advice, availability, reconciliation
-from baremetal_sched.baremetal.provider.projection import resource_class_of
 from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.models import Hold, Node
 from baremetal_sched.machines import states
 from baremetal_sched.placement import indivisible
+from baremetal_sched.placement.names import resource_class_of
 
 #: What a machine that is available is counted by. The other conditions say that it is in use, or on its way.
 _COUNTED = ("parent node", "maintenance", "power state")

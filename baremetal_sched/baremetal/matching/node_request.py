@@ -27,15 +27,17 @@ from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.question import Names, Question, Scope, nodes_source
 from baremetal_sched.baremetal.matching.request import Host, MachineContext
 from baremetal_sched.baremetal.nodes.traits import has_any
-from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.baremetal.schemas.allocations import TraitEntry
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.models import Node, ResourceClass, ResourceProvider
 from baremetal_sched.db.types import Query
+from baremetal_sched.documents.schema import canonical_uuid
+from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import SuitableNodesLocked
 from baremetal_sched.placement import names
 from baremetal_sched.placement.candidates.sql.conditions import by_index, unjoined
+from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.placement.tables import INVENTORIES
 
 #: How many suitable nodes are read at a time; one of them is then taken.
@@ -93,7 +95,7 @@ class NodeRequest:
 
     def machine_class(self) -> str:
         """Return the class of the node in placement, which may not exist yet."""
-        return projection.resource_class_of(self.resource_class)
+        return resource_class_of(self.resource_class)
 
     def on(self, node: str) -> "NodeRequest | None":
         """Return the request for this node (UUID) only; None if it is not among the candidates."""
@@ -186,6 +188,24 @@ class NodeRequest:
     def is_decided(self) -> bool:
         """Return False: traits that only a scheduler has are not the node's."""
         return False
+
+
+def uuids_of(session: Session, idents: Sequence[str], visible: Visibility) -> list[str]:
+    """Return the UUIDs of the visible nodes that are named by UUID or name, in this order. Raises InvalidValue for
+    nodes that do not exist."""
+    canonical = {ident: canonical_uuid(ident) for ident in idents}
+    rows = session.execute(
+        select(Node.uuid, Node.name).where(
+            Node.uuid.in_([uuid for uuid in canonical.values() if uuid])
+            | Node.name.in_([ident for ident, uuid in canonical.items() if not uuid]),
+            *visible.conditions(),
+        )
+    ).all()
+    known = {uuid: uuid for uuid, _ in rows} | {name: uuid for uuid, name in rows if name is not None}
+    missing = [ident for ident in idents if (canonical[ident] or ident) not in known]
+    if missing:
+        raise InvalidValue(message=f"Nodes cannot be found: {', '.join(missing)}")
+    return list(dict.fromkeys(known[canonical[ident] or ident] for ident in idents))
 
 
 def _scope(resource_class: str) -> Scope:

@@ -37,7 +37,6 @@ from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.group_conditions import of_group, without
 from baremetal_sched.baremetal.matching.question import Question, names_of, nodes_source
 from baremetal_sched.baremetal.matching.request import Amounts, Host, MachineContext, MachineRequest
-from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import selecting
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
@@ -48,7 +47,7 @@ from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.candidates.request.resolve import names_places
 from baremetal_sched.placement.candidates.sql.conditions import one_of
 from baremetal_sched.placement.candidates.trees.candidate import Found
-from baremetal_sched.placement.names import is_custom
+from baremetal_sched.placement.names import is_custom, resource_class_of
 from baremetal_sched.placement.tables import PROVIDERS
 
 #: The microversions of placement that the queries of servers, and of claims and explanations, are written for.
@@ -312,7 +311,7 @@ def _capable(session: Session, roots: Iterable[int], extra_specs: Mapping[str, s
 def _claim(session: Session, node: Node, root: int, candidate: Found) -> Amounts:
     """Return the amounts of the candidate, completed by 1 of the machine's own class."""
     claim = _amounts(session, candidate, {root: node.uuid})
-    claim.setdefault(node.uuid, {}).setdefault(projection.resource_class_of(node.resource_class or ""), 1)
+    claim.setdefault(node.uuid, {}).setdefault(resource_class_of(node.resource_class or ""), 1)
     return claim
 
 

@@ -4,7 +4,6 @@ It happens in the node's own transaction, whenever a session flushes a new or ch
 forgotten, and node and provider cannot differ.
 """
 
-import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -19,6 +18,7 @@ from baremetal_sched.db.results import history_of
 from baremetal_sched.errors.baremetal import NodeAllocated
 from baremetal_sched.errors.placement import InventoryInUse
 from baremetal_sched.placement import projected
+from baremetal_sched.placement.names import resource_class_of
 
 log = structlog.get_logger(__name__)
 
@@ -33,17 +33,6 @@ _FITTING = (*PROJECTED, Node.reservation, Node.owner, Node.lessee, Node.properti
 
 #: In ``Session.info``: traits of nodes before and after a change that is not flushed yet, by id of the node.
 _TRAITS = "traits_of_nodes"
-
-_NOT_ALPHANUMERIC = re.compile(r"[^0-9A-Za-z]+")
-
-
-def resource_class_of(name: str) -> str:
-    """The resource class in placement that a node's ``resource_class`` becomes: ``gold.v1`` is ``CUSTOM_GOLD_V1``.
-
-    As Nova has it: each run of characters outside ``0-9 A-Z a-z`` becomes one ``_``; nothing is stripped, and a
-    ``CUSTOM_`` in front stays and gets another.
-    """
-    return "CUSTOM_" + _NOT_ALPHANUMERIC.sub("_", name).upper()
 
 
 def inventory_of(node: Node) -> projected.SingleUnit | None:

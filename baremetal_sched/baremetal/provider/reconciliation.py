@@ -18,6 +18,7 @@ from baremetal_sched.db.models import (
     Trait,
 )
 from baremetal_sched.placement import names
+from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.placement.traits import scheduler_clause
 
 #: The type of the events that say what was undone.
@@ -80,7 +81,7 @@ def _used_classes(session: Session) -> Sequence[str | None]:
 def _wanted_class(session: Session, used: Sequence[str | None]) -> ColumnElement[int]:
     """The id of the resource class that the provider of a node with one of these classes should have: 0 for none, -1 if
     it does not exist."""
-    wanted = {name: projection.resource_class_of(name) for name in used if name}
+    wanted = {name: resource_class_of(name) for name in used if name}
     ids = names.ids_of(session, ResourceClass, sorted(set(wanted.values())))
     whens = {name: ids.get(standard, -1) for name, standard in wanted.items()}
     return case(whens, value=Node.resource_class, else_=0) if whens else func.abs(0)

@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlsplit
 
 import yaml
 
-from baremetal_sched.baremetal.provider.projection import resource_class_of
+from baremetal_sched.placement.names import resource_class_of
 
 BAREMETAL_VERSION = "1.115"
 PLACEMENT_VERSION = "1.39"

@@ -8,11 +8,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.db.models import Allocation, Consumer, Node, ResourceClass, ResourceProvider, Server
 from baremetal_sched.errors.placement import NoAllocations
 from baremetal_sched.machines import states
 from baremetal_sched.placement import allocations as claims
+from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.settings import Settings
 
 #: The type of their consumers in placement. Claims of other services, such as Nova, have other types and are kept.
@@ -113,7 +113,7 @@ def _occupancy(row: Any) -> Occupancy:
         node_id=row.id,
         node=row.uuid,
         instance=row.instance_uuid,
-        resource_class=projection.resource_class_of(row.resource_class) if row.resource_class else None,
+        resource_class=resource_class_of(row.resource_class) if row.resource_class else None,
         extra_specs=None if row.server_id is None else row.flavor["extra_specs"],
         conductor_group=row.conductor_group,
         driver=row.driver,

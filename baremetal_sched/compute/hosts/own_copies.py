@@ -46,6 +46,17 @@ def properties_of(image: Document | None) -> dict[str, str]:
     return dict(image["properties"]) if image else {}
 
 
+def require_room(flavor: Mapping[str, Any], image: Mapping[str, Any]) -> None:
+    """Raise InvalidValue if the flavor has less memory or disk than the image needs. A disk of 0 has any size."""
+    if flavor["ram"] < (image.get("min_ram") or 0):
+        raise InvalidValue(message="Flavor's memory is too small for requested image.")
+    if 0 < flavor["disk"] < (image.get("min_disk") or 0):
+        raise InvalidValue(
+            message=f"Flavor's disk is smaller than the minimum size specified in image metadata. Flavor disk is "
+            f"{flavor['disk']} GiB, minimum size is {image['min_disk']} GiB."
+        )
+
+
 def machine_request(server: Server, settings: Settings) -> TreeRequest:
     """Return the server's request for a machine. Its project may use its own nodes, and nodes without a project.
 

@@ -35,6 +35,7 @@ from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.placement import allocations as claims
 from baremetal_sched.placement import consumers, projected
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
+from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.settings import Settings
 
 #: How many nodes are read at a time.
@@ -180,7 +181,7 @@ def judge(occupied: Occupancy, required_class: str | None = None) -> MigrationFi
 
 def _spellings(required_class: str) -> tuple[str, ...]:
     """Names in placement that ``required_class`` may stand for: of a node's class, or as it is."""
-    return (projection.resource_class_of(required_class), required_class)
+    return (resource_class_of(required_class), required_class)
 
 
 def _missing(occupied: Occupancy) -> list[str]:

@@ -15,9 +15,8 @@ from baremetal_sched.baremetal.provisioning.provision import Order
 from baremetal_sched.compute import availability_zones, server_history, server_states
 from baremetal_sched.compute.flavors import extra_specs
 from baremetal_sched.compute.flavors.resource_request import required_by_image
-from baremetal_sched.compute.hosts import booting, instance_info
+from baremetal_sched.compute.hosts import booting, instance_info, own_copies
 from baremetal_sched.compute.server_history import ServerRequester
-from baremetal_sched.compute.servers import servers
 from baremetal_sched.compute.servers.servers import Locked
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Server
@@ -154,7 +153,7 @@ def rebuild(context: MachineContext, locked: Locked, asked: Rebuild, requester: 
 
 
 def _require_fit(context: MachineContext, server: Server, image: Mapping[str, Any]) -> None:
-    servers.require_room(server.flavor, image)
+    own_copies.require_room(server.flavor, image)
     properties_of_images.check_bootable(image["properties"])
     required = required_by_image(image["properties"])
     forbidden = required & extra_specs.forbidden_anywhere(server.flavor["extra_specs"])

@@ -94,20 +94,9 @@ def create(context: MachineContext, asked: NewServers, requester: ServerRequeste
 def _check(asked: NewServers) -> None:
     flavor, image = asked.flavor, asked.image
     extra_specs.build_checked(own_copies.flavor_spec(flavor), own_copies.properties_of(image))
-    require_room(flavor, image)
+    own_copies.require_room(flavor, image)
     if asked.user_data is not None:
         instance_info.decoded_config_drive(asked.user_data)
-
-
-def require_room(flavor: Mapping[str, Any], image: Mapping[str, Any]) -> None:
-    """Raise InvalidValue if the flavor has less memory or disk than the image needs. A disk of 0 has any size."""
-    if flavor["ram"] < (image.get("min_ram") or 0):
-        raise InvalidValue(message="Flavor's memory is too small for requested image.")
-    if 0 < flavor["disk"] < (image.get("min_disk") or 0):
-        raise InvalidValue(
-            message=f"Flavor's disk is smaller than the minimum size specified in image metadata. Flavor disk is "
-            f"{flavor['disk']} GiB, minimum size is {image['min_disk']} GiB."
-        )
 
 
 def _node(session: Session, ident: str | None) -> str | None:

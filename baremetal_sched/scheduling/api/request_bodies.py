@@ -12,8 +12,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.allocations import allocations
-from baremetal_sched.baremetal.matching.node_request import NodeRequest
+from baremetal_sched.baremetal.matching.node_request import NodeRequest, uuids_of
 from baremetal_sched.baremetal.matching.request import MachineRequest
 from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION, TreeRequest
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE, TraitEntry
@@ -102,18 +101,23 @@ Resolve = Callable[[Session], MachineRequest]
 
 @dataclass(frozen=True)
 class RequestForms:
-    """The forms of bodies that ask for a machine. ``besides``: members that do not belong to the request."""
+    """The forms of bodies that ask for a machine.
+
+    ``besides``: members that do not belong to the request. ``whole``: whether ``like_allocation`` is the form of a
+    whole body, and not only of these.
+    """
 
     by_query: Form
     by_flavor: Form
     like_allocation: Form
     besides: tuple[str, ...]
+    whole: bool
 
 
 CLAIMS = RequestForms(
-    CLAIM_BY_QUERY, CLAIM_BY_FLAVOR, CLAIM_LIKE_ALLOCATION, ("consumer", "wait", "even_if_impossible")
+    CLAIM_BY_QUERY, CLAIM_BY_FLAVOR, CLAIM_LIKE_ALLOCATION, ("consumer", "wait", "even_if_impossible"), whole=True
 )
-EXPLANATIONS = RequestForms(QUERY, SERVER, WANTED, ("wanted",))
+EXPLANATIONS = RequestForms(QUERY, SERVER, WANTED, ("wanted",), whole=False)
 
 
 def read_request(
@@ -134,8 +138,8 @@ def read_request(
         flavor = dry_run.DryRunRequest(document["flavor"], document.get("image"), volume, limit=1, project=project)
         return lambda session: dry_run.machine_request(session, flavor)
     own = {name: value for name, value in document.items() if name not in forms.besides}
-    whole = forms.like_allocation is CLAIM_LIKE_ALLOCATION
-    forms.like_allocation.check(document if whole else {name: document[name] for name in document.keys() - own.keys()})
+    others = {name: document[name] for name in document.keys() - own.keys()}
+    forms.like_allocation.check(document if forms.whole else others)
     values = _allocation_values(own)
     return lambda session: _allocation_request(session, values, project, unrestricted=unrestricted)
 
@@ -164,7 +168,7 @@ def _allocation_request(
         named = eligible = Visibility(project)
         if owner not in (None, project):
             raise InvalidValue(message="The owner has to be your own project.")
-    nodes = allocations.uuids_of(session, values.get("candidate_nodes", ()), named)
+    nodes = uuids_of(session, values.get("candidate_nodes", ()), named)
     entries = [TraitEntry(text) for text in values.get("traits", ())]
     return NodeRequest(values["resource_class"], entries, nodes, owner, values.get("name"), eligible=eligible)
 

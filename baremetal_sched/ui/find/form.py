@@ -9,7 +9,6 @@ from os_resource_classes import STANDARDS
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.provider.projection import resource_class_of
 from baremetal_sched.baremetal.schemas.traits import complaint, is_trait
 from baremetal_sched.compute.flavors import flavors
 from baremetal_sched.db.models import Flavor, Image
@@ -17,6 +16,7 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.image import access
 from baremetal_sched.image.access import EVERYTHING, ImageRequester
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
+from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.placement.query_values import TraitConditions
 
 

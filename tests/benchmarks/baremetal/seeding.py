@@ -6,7 +6,6 @@ from typing import Any
 from sqlalchemy import update
 
 from baremetal_sched.baremetal.conductors import conductors
-from baremetal_sched.baremetal.provider.projection import resource_class_of
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Conductor
 from baremetal_sched.db.transaction import Database
@@ -14,6 +13,7 @@ from baremetal_sched.drivers import registry
 from baremetal_sched.drivers.enabled import EnabledDrivers, served_types
 from baremetal_sched.placement import names
 from baremetal_sched.placement import trait_ids as id_texts
+from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.settings import load
 from tests.benchmarks.baremetal.fleet import Fleet, Machine
 from tests.benchmarks.stores import Store

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from baremetal_sched.baremetal.provider.projection import resource_class_of
+from baremetal_sched.placement.names import resource_class_of
 from tests.benchmarks.baremetal.fleet import Fleet
 from tests.benchmarks.placement.seeding import PROJECT, USER
 from tests.benchmarks.servers import Client, Failed

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from baremetal_sched.baremetal.provider.projection import resource_class_of
+from baremetal_sched.placement.names import resource_class_of
 from tests.benchmarks.baremetal.fleet import Fleet
 from tests.benchmarks.placement.worlds import AggregateRow, InventoryRow, ProviderRow, TraitRow
 

@@ -9,9 +9,9 @@ import pytest
 from osc_lib.exceptions import CommandError
 
 from baremetal_sched import osc
-from baremetal_sched.baremetal.provider.projection import resource_class_of
 from baremetal_sched.osc.query import add_query_options, candidate_query, placement_class
 from baremetal_sched.osc.tables import plain
+from baremetal_sched.placement.names import resource_class_of
 
 
 def query(*words: str) -> str | None:
