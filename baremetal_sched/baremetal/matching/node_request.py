@@ -135,8 +135,8 @@ class NodeRequest:
         class_id = names.ids_of(context.session, ResourceClass, [class_name]).get(class_name)
         if class_id is None:
             return False
-        unlocked = _fitting(class_id, self).where(of_lock(counts=True).holds)
-        return context.session.execute(unlocked.limit(1)).first() is not None
+        free = _fitting(class_id, self).where(Node.reservation.is_(None))
+        return context.session.execute(free.limit(1)).first() is not None
 
     def other_providers(self, context: MachineContext) -> None:
         """Only nodes are given to allocations."""
