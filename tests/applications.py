@@ -86,7 +86,7 @@ class Application:
 
 
 def take(overrides: Mapping[str, Mapping[str, Any]]) -> Application:
-    """Return an application with these overrides that nobody uses."""
+    """Return an unused application with these overrides."""
     return _idle.pop(_key(overrides), None) or Application(overrides)
 
 

@@ -22,7 +22,7 @@ class Certificate:
     key: Path
 
     def trusting(self) -> ssl.SSLContext:
-        """What a client needs that trusts this certificate, and no other."""
+        """The settings of a client that trusts this certificate, and no other."""
         return ssl.create_default_context(cafile=str(self.certificate))
 
 

@@ -41,7 +41,7 @@ def shared() -> Iterator[None]:
 
 
 def _kind(dialect: Any) -> Any:
-    """What compiled statements depend on. Dialects that are not of our engines are like no other."""
+    """The dependencies of compiled statements. Dialects that are not of our engines are like no other."""
     keyring = getattr(dialect, "secrets_keyring", None)
     if keyring is None:
         return id(dialect)

@@ -1,4 +1,4 @@
-"""What all tests share: databases, and the service over them.
+"""Fixtures for all tests: databases, and the service over them.
 
 A test that asks for ``database_url`` (and so for ``service``) runs on SQLite, and on each server in TEST_DATABASE_URLS
 (URLs separated by blanks) if it is in ``databases.ON_SERVERS``: each worker makes a database of its own beside the one
@@ -64,7 +64,8 @@ _TOGETHER = ("tests/clients/nova/", "tests/clients/keystone/", "tests/clients/br
 
 
 class _Together(LoadScopeScheduling):
-    """Any test in any process, but for those that share a fixture of their module, or what takes long to start."""
+    """Any test in any process, except tests that share a fixture of their module or something that takes long to
+    start."""
 
     def _split_scope(self, nodeid: str) -> str:
         for folder in _TOGETHER:
@@ -159,7 +160,7 @@ def certificates() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def conductor_rows(worker_databases: databases.WorkerDatabases) -> databases.ConductorRows:
-    """What a conductor c1 in the default group enters when it registers."""
+    """The entry of a conductor c1 in the default group."""
     database = worker_databases("sqlite")
     database.make_empty()
     with Service(database.url) as service:
@@ -187,20 +188,20 @@ def watched() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def counted() -> Iterator[None]:
-    """What tests take is counted."""
+    """The cost of tests is counted."""
     yield from slowness.counting()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_statements() -> Iterator[None]:
-    """What is compiled for one test is there for the others."""
+    """Statements that are compiled for one test are there for the others."""
     with compiled.shared():
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
 def worlds_built_once() -> Iterator[None]:
-    """What ``built_once`` keeps, it keeps until the end."""
+    """Keep the worlds of ``built_once`` until the end."""
     yield
     built_once.forget()
 
@@ -237,7 +238,7 @@ def no_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def lines() -> Iterator[io.StringIO]:
-    """What is logged meanwhile, as JSON lines. Applications are new ones, which log their start."""
+    """The log lines meanwhile, as JSON. Applications are new ones, which log their start."""
     applications.forget()
     root = logging.getLogger()
     before, level, config = root.handlers[:], root.level, structlog.get_config()

@@ -104,7 +104,7 @@ class Definitions:
         return [place for place in found if place is not None and place in self.at and place != owner]
 
     def bodies(self, place: Place) -> list[Place]:
-        """Return the method, or those that take its place if it has no body."""
+        """Return the method, or its implementations if it has no body."""
         if not _is_empty(self.at[place]):
             return [place]
         owner, _, name = place[1].rpartition(".")

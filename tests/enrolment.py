@@ -28,7 +28,7 @@ def enrol(
 ) -> str:
     """Enter an available node; return its UUID. With ``power`` its power is on.
 
-    Raises what the domain does, such as NoValidHost if no conductor serves it.
+    Raises the errors of the domain: NoValidHost if no conductor serves it.
     """
     node = nodes.create(
         session,
@@ -44,7 +44,7 @@ def enrol(
 
 
 def _switched_on() -> dict[str, Any]:
-    """What a conductor writes down when it has switched a node on."""
+    """The record of a conductor that has switched a node on."""
     changed_at = utcnow().isoformat(timespec="microseconds")
     return {"power_state": states.POWER_ON, "driver_internal_info": {"last_power_state_change": changed_at}}
 

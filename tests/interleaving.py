@@ -1,4 +1,4 @@
-"""What another transaction does between two statements of this one, without luck."""
+"""Changes of another transaction between two statements of this one, without luck."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from baremetal_sched.db.transaction import Database
 
 @contextmanager
 def just_before(database: Database, beginning: str, change: str) -> Iterator[list[str]]:
-    """Run ``change`` before each statement that begins with ``beginning``; yields those that it was run before.
+    """Run ``change`` before each statement that begins with ``beginning``; yields these statements.
 
     It is run in the same transaction, which sees it as what another has just committed. (With SQLite no other could.)
     """

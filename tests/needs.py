@@ -1,4 +1,4 @@
-"""What a change needs: the folders and files of tests for each part of the project (``pytest --for PATHS``).
+"""The tests that a change needs: the folders and files of tests for each part of the project (``pytest --for PATHS``).
 
 Tests of the first two tiers only. The longest prefix of a path counts; a path without one needs everything.
 """

@@ -26,14 +26,14 @@ ERROR = {"$ref": "#/components/schemas/Error"}
 
 
 def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Every method and path of the document, with what is said of it."""
+    """Every method and path of the document, with its description."""
     for path, methods in DOCUMENT["paths"].items():
         for method, operation in methods.items():
             yield method.upper(), path, operation
 
 
 def operation_of(method: str, path: str) -> dict[str, Any] | None:
-    """Return what the document says of a request; None if it has no such path or method."""
+    """Return the description of a request; None if the document lacks the path or the method."""
     found = (operation for each, template, operation in operations() if each == method and _fits(template, path))
     return next(found, None)
 
@@ -72,7 +72,7 @@ def _validator(schema: str) -> Any:
 
 
 def complaints(value: Any, schema: dict[str, Any]) -> list[str]:
-    """Return what is wrong with ``value``."""
+    """Return the errors of ``value``."""
     found = _validator(json.dumps(schema)).iter_errors(value)
     return [f"{'/'.join(map(str, error.instance_path))}: {error.message[:500]}" for error in found]
 

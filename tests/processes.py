@@ -63,12 +63,12 @@ class Program:
 
     @property
     def output(self) -> str:
-        """What it has printed so far."""
+        """Its output so far."""
         return self._out.read_text()
 
     @property
     def log(self) -> str:
-        """What it has logged so far."""
+        """Its log so far."""
         return self._log.read_text()
 
     def wait_for(self, text: str, read: Callable[[], str], seconds: float = START) -> None:
@@ -181,7 +181,7 @@ def environment(settings: Values | None = None) -> dict[str, str]:
 
 @contextmanager
 def program(command: tuple[str, ...], folder: Path, name: str, settings: Values | None = None) -> Iterator[Program]:
-    """Any command, in ``folder``. Nobody waits until it is ready."""
+    """Any command, in ``folder``. This does not wait until it is ready."""
     running = Program(command, folder, name, settings)
     try:
         yield running
@@ -216,7 +216,7 @@ def run(folder: Path, *arguments: str, settings: Values | None = None) -> subpro
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
+    """A free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

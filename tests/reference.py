@@ -31,7 +31,7 @@ Entries = dict[str, Mapping[str, Any]]
 
 @dataclass
 class Method:
-    """What one section of the reference says: parameters and fields by name, by where they are; and the statuses."""
+    """One section of the reference: parameters and fields by name, by where they are; and the statuses."""
 
     since: int | None
     header: Entries = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Page:
             self.methods[start[1], shape(start[2])] = section
 
     def section(self, route: Route) -> Method | None:
-        """What it says of a route; None if that has no section of its own."""
+        """The section of a route; None if it has none of its own."""
         return self.methods.get((route.method, shape(route.path)))
 
     def mentions(self, route: Route) -> bool:

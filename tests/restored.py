@@ -52,7 +52,7 @@ class Rows:
 
 
 class _Copy:
-    """What the database had at a moment."""
+    """The contents of the database at a moment."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine, self._made_at = engine, time.monotonic()

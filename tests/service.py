@@ -37,7 +37,7 @@ _RUNNING: list["Service"] = []
 
 
 def end_polling() -> None:
-    """End such threads of all services that run."""
+    """End these threads of all services that run."""
     for service in _RUNNING:
         service.end_polling()
 
@@ -51,7 +51,7 @@ class Service:
             "database": {"connection": database_url, "max_pool_size": 5},
             "conductor": {
                 "heartbeat_interval": 0.2,
-                "heartbeat_timeout": 3600,  # those that are only registered send none
+                "heartbeat_timeout": 3600,  # conductors that are only registered send none
                 "node_locked_retry_attempts": 2,
                 "node_locked_retry_interval": 0.01,
             },
@@ -235,11 +235,11 @@ class Service:
         return document
 
     def patch(self, ident: str, *operations: tuple[Any, ...], version: str = LATEST, **expected: Any) -> TestResponse:
-        """PATCH a node with operations such as ``("add", "/extra/a", 1)``."""
+        """PATCH a node with operations: ``("add", "/extra/a", 1)``."""
         return self.patch_at(f"/nodes/{ident}", *operations, version=version, **expected)
 
     def patch_at(self, path: str, *operations: tuple[Any, ...], version: str = LATEST, **expected: Any) -> TestResponse:
-        """PATCH whatever is at ``path`` with such operations."""
+        """PATCH the resource at ``path`` with operations of this form."""
         body = [
             {"op": kind, "path": place, **({"value": value[0]} if value else {})} for kind, place, *value in operations
         ]

@@ -1,4 +1,4 @@
-"""What tests cost, and what a test may take that does not depend on the machine.
+"""The cost of tests, and limits for a test that do not depend on the machine.
 
 Seconds of a processor are shown, and nothing fails for them. What is counted has limits, for each test or, where it has
 subtests, for each row: sleeps that the test itself asks for, applications that it makes, requests, SQL statements.
@@ -37,7 +37,7 @@ _PROCESSOR = "seconds of a processor"
 
 
 class Meter:
-    """What this process has taken so far."""
+    """The processor time of this process so far."""
 
     counted: dict[str, float] = dict.fromkeys(LIMITS, 0)
 

@@ -24,7 +24,7 @@ def uuid_of(name: str) -> str:
 
 @dataclass(frozen=True)
 class Stock:
-    """What a provider has of a class."""
+    """The inventory of a provider of a class."""
 
     total: int
     used: int = 0

@@ -1,4 +1,4 @@
-"""Which releases can serve the schema, for those that are older than it."""
+"""Which releases can serve the schema, recorded for releases that are older than it."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -15,7 +15,7 @@ _PARTX = "/usr/bin/partx"
 
 
 def refresh(disk: Path) -> None:
-    """Make the partitions of a loop device, and their device files, those that its table says."""
+    """Make the partitions of a loop device that its table names, and their device files."""
     if not disk.name.startswith("loop"):
         raise SystemExit(f"{disk} is not a disk of the test")
     updated = subprocess.run([_PARTX, "--update", disk], capture_output=True)

@@ -50,12 +50,12 @@ class Machine:
 
     @property
     def log(self) -> str:
-        """What its agents have said."""
+        """The output of its agents."""
         return "".join(agent.output + agent.log for agent in self.agents)
 
     @property
     def commands(self) -> list[str]:
-        """The commands that its agents were sent, in order, without those that only read."""
+        """The commands that its agents were sent, in order, without commands that only read."""
         begun = [first or second for first, second in _BEGUN.findall(self.log)]
         return [name for name in begun if not name.startswith("get_") and name != _OWN]
 
@@ -89,7 +89,7 @@ class Machines:
         self._changes.put(system)
 
     def work(self) -> None:
-        """Do what systems were told, until no more is said."""
+        """Do what systems were told, until no more comes."""
         while (system := self._changes.get()) is not None:
             assert self._emulator is not None
             machine, pending = self._machines[system["uuid"]], system.get("pending_power")

@@ -1,4 +1,4 @@
-"""What a story in the sandbox drives: the service, machines with agents, images, and clients."""
+"""The site of a story in the sandbox: the service, machines with agents, images, and clients."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ _SECONDS = 180
 IMAGE_BYTES = 24 * 2**20
 #: Both copies of a GPT: the agent moves the second one to the end of the disk.
 _HEADERS = 34 * 512
-#: What is in config drives.
+#: The contents of config drives.
 SECRET = "config-drive-secret-7f1c"
 #: Agents log the URLs that they are asked for.
 _TOKEN = re.compile(r"agent_token=([\w-]+)")
@@ -160,7 +160,8 @@ def site(folder: Path, settings: Values | None = None) -> Iterator[Site]:
 
 
 def assert_kept_secret(service: Program, machines: Iterable[Machine]) -> None:
-    """The service has logged neither the tokens of agents, each of which had its own, nor what is in config drives."""
+    """The service has logged neither the tokens of agents, each of which had its own, nor the contents of config
+    drives."""
     used = [set(_TOKEN.findall(agent.output)) for machine in machines for agent in machine.agents]
     tokens = set().union(*used)
     assert len(tokens) == sum(map(len, used))

@@ -1,4 +1,4 @@
-"""What happens in the sandbox. ``test_real_agents.py`` runs these, each in a sandbox of its own."""
+"""Stories in the sandbox. ``test_real_agents.py`` runs these, each in a sandbox of its own."""
 
 import json
 import subprocess

@@ -30,7 +30,7 @@ def test_story(pytestconfig: pytest.Config, tmp_path: Path, story: str, machines
 
 
 def test_a_machine_is_no_sandbox(tmp_path: Path) -> None:
-    """What must be missing before an agent is started is found where it is there."""
+    """The check finds everything that must be missing before an agent is started, where it is present."""
     (tmp_path / "reboot").write_text("")
     (tmp_path / "reboot").chmod(0o755)
     found = isolation.flaws(isolation.namespaces(), ["/dev/nosuch"], tmp_path)

@@ -1,4 +1,4 @@
-"""What heartbeats of agents take while their commands run: ``python -m tests.benchmarks.agents``.
+"""The time of agents' heartbeats while their commands run: ``python -m tests.benchmarks.agents``.
 
 A served process and a conductor of its own, on each database in turn. All machines are being deployed, and each has an
 agent that executes a command for as long as this takes: each of its heartbeats makes the conductor ask it. Meanwhile

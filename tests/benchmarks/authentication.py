@@ -1,4 +1,4 @@
-"""What authentication costs: ``python -m tests.benchmarks.authentication``.
+"""The cost of authentication: ``python -m tests.benchmarks.authentication``.
 
 The service in process, over SQLite, with strategy ``none`` and with ``keystone``, in turn. Tokens are cached: in the
 process, and with ``--memcached HOST:PORT`` in memcached too. Times are medians in milliseconds of wall time.
@@ -54,7 +54,7 @@ def prepared(service: Service, method: str, path: str, headers: dict[str, str], 
 
 
 def cases(service: Service, service_token: str, reader_token: str) -> dict[str, Ask]:
-    """What is measured, by its title."""
+    """The measured requests, by title."""
     ours, theirs = {"X-Auth-Token": service_token}, {"X-Auth-Token": reader_token}
     node = service.database.read(lambda session: session.scalar(select(Node.uuid).limit(1)))
     claim = {
@@ -96,7 +96,7 @@ def template(folder: Path) -> Path:
 
 @contextmanager
 def services(folder: Path, memcached: str | None) -> Iterator[dict[str, dict[str, Ask]]]:
-    """Yield what is measured, by strategy."""
+    """Yield the measured times, by strategy."""
     content = template(folder).read_bytes()
     with ExitStack() as stack:
         keystone = stack.enter_context(fake_keystone())

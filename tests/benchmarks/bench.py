@@ -1,4 +1,4 @@
-"""A run of a benchmark: worlds come and go, what is measured stays."""
+"""A run of a benchmark: worlds come and go, measurements stay."""
 
 import argparse
 import json

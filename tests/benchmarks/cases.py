@@ -1,4 +1,4 @@
-"""What a case is: something to ask, and how fast the answer should be."""
+"""A case: a request, and how fast its answer should be."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -28,7 +28,7 @@ _YEAR = 365 * 24 * 3600
 
 
 class Condition(NamedTuple):
-    """What a part of the nodes is like. ``claimed``: in placement; ``instance``: by the instance on it."""
+    """The properties of a part of the nodes. ``claimed``: in placement; ``instance``: by the instance on it."""
 
     share: float
     provision_state: str = "available"

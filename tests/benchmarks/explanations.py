@@ -1,4 +1,4 @@
-"""What explanations, capacity and candidates beside them take: ``python -m tests.benchmarks.explanations``.
+"""The time of explanations, capacity, and candidates beside them: ``python -m tests.benchmarks.explanations``.
 
 A fleet in a database of its own (``bench_explanations``, dropped afterwards), and one worker of gunicorn for candidates
 beside two for explanations. Times are those of the client, in milliseconds; on a busy machine the best says most.
@@ -26,7 +26,7 @@ _CLASS = CLASSES[3]
 _CUSTOM = resource_class_of(_CLASS)
 _ZEROS = {f"resources:{name}": "0" for name in ("VCPU", "MEMORY_MB", "DISK_GB")}
 
-#: What is sent, by title: method, path and body.
+#: The requests, by title: method, path and body.
 Request = tuple[str, str, object]
 
 CANDIDATES: Request = (

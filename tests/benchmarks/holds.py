@@ -1,4 +1,4 @@
-"""What planned holds cost the search for candidates: ``python -m tests.benchmarks.holds``.
+"""The cost of planned holds for the search of candidates: ``python -m tests.benchmarks.holds``.
 
 Two databases on one server (``bench_holds_none`` and ``bench_holds_many``, dropped afterwards) with the same fleet: one
 without holds; in the other one a tenth of the nodes have one, a tenth of which begin within a minute. No conductor

@@ -92,7 +92,7 @@ def measure(world: str, case: Case, clients: Mapping[str, Client], *, quick: boo
 def _seconds(
     case: Case, clients: Mapping[str, Client], counts: Mapping[str, int], notes: list[str]
 ) -> dict[str, list[list[float]]]:
-    """What the repetitions take, by side. Who fails is not among them, but in the notes."""
+    """The times of the repetitions, by side. Failures are not among them, but in the notes."""
     seconds: dict[str, list[list[float]]] = {side: [] for side in counts}
     for number, side in turns(counts):
         if side in seconds:
@@ -117,7 +117,7 @@ def turns(counts: Mapping[str, int]) -> Iterator[tuple[int, str]]:
 
 
 def _differences(case: Case, clients: Mapping[str, Client]) -> list[str]:
-    """What the two sides do not agree on."""
+    """The disagreements of the two sides."""
     assert case.check is not None
     try:
         us, original = (case.check(client) for client in clients.values())

@@ -1,10 +1,9 @@
-"""What handing a machine over takes: ``python -m tests.benchmarks.pending_claims``.
+"""The time of handing a machine over: ``python -m tests.benchmarks.pending_claims``.
 
 On each database in turn: what 8 clients do in a second over HTTP, and when a client knows that it was given a machine.
-Then, in this process and without HTTP: a release that hands the machine over beside a release and a
-claim one after the other; and a release of a machine that 1,000 claims wait for and that it fits not, beside one that
-nobody waits for. The two sides take turns; a figure is the median of the medians of five rounds. The databases are
-emptied.
+Then, in this process and without HTTP: a release that hands the machine over beside a release and a claim one after the
+other; and a release of a machine that 1,000 claims wait for and that it fits not, beside one that no claim waits for.
+The two sides take turns; a figure is the median of the medians of five rounds. The databases are emptied.
 """
 
 import logging
@@ -44,7 +43,7 @@ URLS = (
 )
 
 GOLD = TreeRequest("resources=CUSTOM_GOLD:1", served=False, version=39)
-#: Of a class that nobody waits for.
+#: Of a class for which no claim waits.
 SILVER = replace(GOLD, query="resources=CUSTOM_SILVER:1")
 ROUNDS = 5
 #: Claims that wait for the class, and that the machine does not fit.
@@ -120,7 +119,7 @@ class Bench:
         return taken
 
     def release_silver(self) -> float:
-        """Return the seconds of a release of the machine that nobody waits for."""
+        """Return the seconds of a release of the machine for which no claim waits."""
         uuid = self.claim(SILVER)
         return timed(lambda: self.database.change(lambda connection: allocations.release(connection, uuid)))
 

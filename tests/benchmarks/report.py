@@ -1,4 +1,4 @@
-"""What was measured, as a table for people."""
+"""The measurements, as a table for people."""
 
 from rich.console import Group
 from rich.table import Table

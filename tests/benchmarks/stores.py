@@ -75,7 +75,7 @@ class Store:
             connection.execute(text(statement))
 
     def version(self) -> str:
-        """What the server calls itself."""
+        """The server's own name for itself."""
         call = "sqlite_version()" if self.kind == "sqlite" else "version()"
         return " ".join(str(self.rows(f"SELECT {call}")[0][0]).split()[:2])
 

@@ -1,4 +1,4 @@
-"""What changing a node takes, and what others notice of requests that wait: ``python -m tests.benchmarks.waiting``.
+"""The time of changing a node, and of other requests while some wait: ``python -m tests.benchmarks.waiting``.
 
 A served process with its conductor, on each database in turn. Power and provision changes are asked for one at a time,
 each of a node of its own. Lists of nodes are asked for one at a time too: while nothing else is asked for, and while

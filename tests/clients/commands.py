@@ -48,7 +48,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a line."""
+    """The result of a line."""
 
     line: Line
     status: int

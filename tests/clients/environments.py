@@ -1,5 +1,5 @@
-"""What takes long to make is made once, and kept in pytest's cache: virtual environments, above all, for packages that
-do not get along with ours."""
+"""Things that take long to make are made once, and kept in pytest's cache: above all, virtual environments for packages
+that conflict with ours."""
 
 import fcntl
 import shutil

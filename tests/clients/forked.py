@@ -33,7 +33,7 @@ class ForkedOpenStack(OpenStack):
         return json.loads(done.stdout) if "-f json" in command else None
 
     def batch(self, *commands: str) -> list[Any]:
-        """Run commands; returns the values of those that print JSON."""
+        """Run commands; returns the values of commands that print JSON."""
         values = [self(command) for command in commands]
         return [value for command, value in zip(commands, values, strict=True) if "-f json" in command]
 

@@ -45,7 +45,7 @@ class OpenStack:
         return done.stderr
 
     def batch(self, *commands: str) -> list[Any]:
-        """Run commands in one process, which spares its start; returns the values of those that print JSON."""
+        """Run commands in one process, which spares its start; returns the values of commands that print JSON."""
         done = self.run([], "\n".join(commands))
         assert not done.stderr, done.stderr
         values = list(_json_values(done.stdout))

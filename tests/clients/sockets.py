@@ -109,7 +109,7 @@ def wires(url: str, count: int, data: bytes | str = b"", tls: ssl.SSLContext | N
 
 
 def exchange(url: str, data: bytes | str, *, head: bool = False, tls: ssl.SSLContext | None = None) -> Received:
-    """What is answered to ``data``; says whether the connection is closed then."""
+    """The answer to ``data``; says whether the connection is closed then."""
     with wire(url, tls=tls) as one:
         one.send(data)
         received = one.response(head=head)

@@ -40,7 +40,7 @@ def installed(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def enabled(tmp_path: Path) -> tuple[str, ...]:
-    """What enables the hardware type."""
+    """The settings that enable the hardware type."""
     file = tmp_path / "strip.ini"
     file.write_text(BLOCKS["ini"])
     return ("--config-file", str(file))
@@ -90,6 +90,6 @@ def test_a_package_that_is_enabled_and_not_installed(tmp_path: Path, enabled: tu
 
 
 def states(client: Client) -> dict[str, Any]:
-    """What the node and its machine are in."""
+    """The states of the node and its machine."""
     found: dict[str, Any] = client.baremetal("GET", "/nodes/s1/states").json()
     return found

@@ -1,4 +1,4 @@
-"""What a conductor costs that has nothing to do."""
+"""The cost of an idle conductor."""
 
 import os
 import time
@@ -11,7 +11,7 @@ START, SECONDS = 8, 10
 
 
 def cpu_seconds(pid: int) -> float:
-    """What the process has used."""
+    """The processor time of the process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -23,7 +23,7 @@ URI = "https://images.example.org/ubuntu.raw"
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """What ``serve`` printed, and where it is."""
+    """The output of ``serve``, and its address."""
     with serve(tmp_path_factory.mktemp("service")) as (program, url):
         yield program.output, url
 

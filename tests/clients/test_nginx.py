@@ -195,7 +195,7 @@ class Caller:
 
 
 def under_load(proxied: Site, do: Callable[[], None]) -> tuple[list[Caller], list[Caller]]:
-    """Call ``do`` while clients read and write, and go on a while; returns those that read, and those that write."""
+    """Call ``do`` while clients read and write, and go on a while; returns the readers and the writers."""
     stop = threading.Event()
     readers, writers = ([Caller(proxied, stop) for _ in range(2)] for _ in range(2))
     with ThreadPoolExecutor(4) as pool:

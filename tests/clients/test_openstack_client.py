@@ -36,7 +36,7 @@ nodes:
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """What ``serve`` printed. It runs in an empty folder, with a second conductor for the group rack1."""
+    """The output of ``serve``. It runs in an empty folder, with a second conductor for the group rack1."""
     folder = tmp_path_factory.mktemp("service")
     with serve(folder) as (program, _), conductor(folder, "rack1-host", "--group", "rack1"):
         yield program.output

@@ -82,7 +82,7 @@ def asked(address: str, query: str) -> Any:
 
 
 def value(address: str, query: str) -> Any:
-    """What a query finds."""
+    """The result of a query."""
     return asked(address, query).get("data", {}).get("result")
 
 

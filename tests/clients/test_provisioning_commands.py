@@ -191,7 +191,7 @@ REFUSALS = {
 
 
 def test_refusals(site: Site) -> None:
-    """What the API refuses the command says in the API's words, and fails."""
+    """The command repeats the API's refusal in its words, and fails."""
     site.create("refuses")
     site.provision("refuses", "manage", "manageable")
     commands = [f"baremetal node {command}" for command in REFUSALS]

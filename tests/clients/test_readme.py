@@ -43,7 +43,7 @@ def test_the_readme_does_the_same() -> None:
 
 
 def follow(openstack: OpenStack) -> Iterator[tuple[str, Any]]:
-    """Do what the lines say; yields those that are commands of the client, and the values that they print."""
+    """Do what the lines say; yields the commands of the client, and the values that they print."""
     variables = {"consumer": str(uuid4())}
     for line in tour():
         assigned = re.fullmatch(r"(\w+)=\$\((openstack .*)\)", line)

@@ -111,7 +111,7 @@ def test_second_start_is_quick(tmp_path: Path, database_url: str) -> None:
 
 
 def processor_time() -> float:
-    """Seconds that processes which ended have taken, those that we waited for and those that they waited for."""
+    """Seconds that ended processes have taken: our children, and the children that they waited for."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -153,7 +153,7 @@ def test_newer_schema_is_refused(tmp_path: Path, database_url: str) -> None:
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_refused(tmp_path: Path, options: tuple[str, ...], words: str) -> None:
-    """What cannot work is refused at the start, in a line or two of words and without a traceback."""
+    """Impossible settings are refused at the start, in a line or two of words and without a traceback."""
     done = run(tmp_path, "serve", "--port", "0", *options)
     assert_refused(done, words)
 
@@ -227,7 +227,7 @@ def children(pid: int) -> list[int]:
 
 
 def sockets(pid: int) -> set[str]:
-    """What the open files of a process are."""
+    """The kinds of a process's open files."""
     return {str(file.readlink()) for file in Path(f"/proc/{pid}/fd").iterdir()}
 
 

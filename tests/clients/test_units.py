@@ -39,7 +39,7 @@ def section(unit: str, name: str = "Service") -> dict[str, list[str]]:
 
 @pytest.fixture
 def units(tmp_path: Path) -> Path:
-    """A folder of the units, which start our commands instead of those that would be installed."""
+    """A folder of the units, which start our commands instead of the installed ones."""
     for name in (API, SOCKET, CONDUCTOR, TEMPLATE):
         text = (SAMPLES / name).read_text().replace(INSTALLED, f"{Path(sys.executable).parent}/")
         for path in (tmp_path / name, tmp_path / name.replace("@", "@rack1")):
@@ -48,7 +48,7 @@ def units(tmp_path: Path) -> Path:
 
 
 def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """What ``systemd-analyze`` says."""
+    """The output of ``systemd-analyze``."""
     return subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True, timeout=120)
 
 
@@ -101,7 +101,7 @@ def test_units_take_only_so_much_of_a_host(unit: str, gibibytes: int) -> None:
 
 
 def test_units_start_what_there_is() -> None:
-    """The commands are those that the tests start."""
+    """The units start the same commands as the tests."""
     assert section(API)["ExecStart"] == [
         f"{INSTALLED}gunicorn {' '.join(GUNICORN[3:5])} --workers 4 {GUNICORN[5]}",
     ]

@@ -28,14 +28,14 @@ def local(url: str) -> str:
 
 
 def status(url: str, *login: str) -> int:
-    """What a list of nodes is answered with."""
+    """The answer to a list of nodes."""
     answer = requests.get(f"{local(url)}/baremetal/v1/nodes", auth=login or None, timeout=30)  # type: ignore[arg-type]
     return answer.status_code
 
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """What ``serve`` printed off loopback, with its addresses replaced by those of loopback; and the log."""
+    """The output of ``serve`` off loopback, with its addresses replaced by those of loopback; and the log."""
     folder = tmp_path_factory.mktemp("service")
     with serve(folder, *ANYWHERE) as (running, url):
         yield running.output.replace(url, local(url)), running.log
@@ -75,7 +75,7 @@ def test_the_openstack_command(printed: tuple[str, str], tmp_path: Path) -> None
 
 
 def names(rows: list[dict[str, str]]) -> list[str]:
-    """What is called Name, or name, in a list."""
+    """The column Name, or name, of a list."""
     return [row.get("Name") or row["name"] for row in rows]
 
 
@@ -264,7 +264,7 @@ def test_gunicorn_wants_a_strategy(tmp_path: Path) -> None:
 
 
 def test_gunicorn_off_loopback(tmp_path: Path) -> None:
-    """What arrives there is refused without authentication, from this machine too."""
+    """A request that arrives there is refused without authentication, from this machine too."""
     with serve(tmp_path):
         pass
     port = free_port()

@@ -26,7 +26,7 @@ from tests.relay import Relay
 from tests.service import Service, fault
 from tests.waiting import wait_until
 
-#: Seconds that requests have, more than any takes; those that a hurried one has left; and those of a lock.
+#: Seconds that requests have, more than any takes; that a hurried one has left; and that a lock may take.
 TIMEOUT = 60
 HURRY = 2
 SHORT = 0.2
@@ -39,7 +39,7 @@ LOCKED = "Another database session held a lock"
 
 @contextmanager
 def at_least(seconds: float) -> Iterator[None]:
-    """What is done here takes that long: it waits for its deadline. What it waits for would take a minute."""
+    """These tests take that long: each waits for its deadline. The event that it waits for would take a minute."""
     began = time.monotonic()
     yield
     assert time.monotonic() - began >= seconds
@@ -130,7 +130,7 @@ def test_a_silent_database_frees_every_thread_in_time(database_url: str) -> None
 
 
 def test_more_requests_than_connections_wait_no_longer(database_url: str) -> None:
-    """Those that wait for a connection of the pool, too."""
+    """Requests that wait for a connection of the pool have deadlines, too."""
     with relayed(database_url, max_pool_size=1, max_overflow=0, pool_timeout=3600) as (service, relay):
         service.baremetal("GET", "/nodes", status=200)
         relay.silence()

@@ -40,7 +40,7 @@ def cursors(database: Database) -> Any:
 
 
 def error(database: Database, code: int, words: str) -> Exception:
-    """What the driver raises."""
+    """The driver's error."""
     raised: Exception = database.engine.dialect.loaded_dbapi.OperationalError(code, words)
     return raised
 

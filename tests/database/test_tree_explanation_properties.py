@@ -89,7 +89,7 @@ class Trees(Plain):
         return {each for each in failed if each.replace("availability", "class") not in failed - {each}}
 
     def nearest(self, group: RequestGroup, anchor: str) -> set[str]:
-        """What the provider fails that fails least."""
+        """The conditions that the best provider fails."""
         return min((self.fails(group, anchor, name) for name in self.reach(anchor)), key=len)
 
     def rank(self, anchor: str) -> tuple[int, int]:

@@ -61,7 +61,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a claim asks for: like a query of placement, or like an allocation (``owner``, ``candidates``)."""
+    """The request of a claim: like a query of placement, or like an allocation (``owner``, ``candidates``)."""
 
     resource_class: str
     required: frozenset[str] = frozenset()

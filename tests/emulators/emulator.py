@@ -42,7 +42,7 @@ class Emulator:
         return f"/redfish/v1/Systems/{self.systems[system] if isinstance(system, int) else system}"
 
     def driver_info(self, system: int | str = 0, **otherwise: Any) -> dict[str, Any]:
-        """What a node's ``driver_info`` says of a system; a value that is None is left out."""
+        """A node's ``driver_info`` about a system; a value that is None is left out."""
         told = {
             "redfish_address": self.url,
             "redfish_system_id": self.path(system),
@@ -54,7 +54,7 @@ class Emulator:
         return {name: value for name, value in told.items() if value is not None}
 
     def get(self, path: str) -> dict[str, Any]:
-        """What is at a path, such as ``emulator.path() + "/BIOS"``."""
+        """The resource at a path: ``emulator.path() + "/BIOS"``."""
         document: dict[str, Any] = self.request("GET", path).json()
         return document
 
@@ -72,7 +72,7 @@ class Emulator:
         return response
 
     def asked(self) -> list[str]:
-        """The requests that it has had, such as ``GET /redfish/v1/ 200``, the oldest first."""
+        """The requests that it has had (``GET /redfish/v1/ 200``), the oldest first."""
         # Colours surround the lines of refused requests, in a terminal or not.
         plain = re.sub(r"\x1b\[\d*m", "", self.program.log)
         return [" ".join(found) for found in re.findall(r'"([A-Z]+ \S+) HTTP/1\.\d" (\d+)', plain)]

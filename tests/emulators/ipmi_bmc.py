@@ -33,7 +33,7 @@ class IpmiBmc:
     process: "subprocess.Popen[bytes]"
 
     def driver_info(self, **otherwise: Any) -> dict[str, Any]:
-        """What a node's ``driver_info`` says of the controller; a value that is None is left out."""
+        """A node's ``driver_info`` about the controller; a value that is None is left out."""
         told = {
             "ipmi_address": "127.0.0.1",
             "ipmi_port": self.port,
@@ -59,7 +59,7 @@ class IpmiBmc:
 
     @property
     def journal(self) -> list[str]:
-        """What was asked of the controller, other than questions."""
+        """Requests to the controller, other than reads."""
         return (self.folder / "journal").read_text().splitlines()
 
     def let_switching_take(self, seconds: float) -> None:

@@ -55,7 +55,7 @@ class StubAgent:
 
     @property
     def names(self) -> list[str]:
-        """Return the commands that were begun, without extension, and without those that only read."""
+        """Return the commands that were begun, without extension, and without commands that only read."""
         names = [name.rpartition(".")[2] for name, _ in self.executed]
         return [name for name in names if not name.startswith("get_")]
 

@@ -1,4 +1,4 @@
-"""What clients were told about machines, and when: to find out whether all of it can be true.
+"""The answers to clients about machines, and their times: to find out whether all of them can be true.
 
 Each client keeps a record of its own. A consumer belongs to one client, which writes it in one request at a time. So it
 certainly holds a machine from the answer that said so until the next request that takes it away is sent (and was not
@@ -39,7 +39,7 @@ class Grant:
 
 @dataclass
 class Record:
-    """What one client was told. ``machines`` is the machine of each provider that may be claimed as a part of one."""
+    """The answers to one client. ``machines`` is the machine of each provider that may be claimed as a part of one."""
 
     machines: Mapping[str, str]
     holds: list[Period] = field(default_factory=list)
@@ -130,7 +130,7 @@ class ClaimJournal:
         self.given_up = {consumer for record in self.records for consumer in record.given_up}
 
     def findings(self) -> list[str]:
-        """What cannot be: a machine held by two consumers at once; a machine given out in maintenance."""
+        """The contradictions: a machine held by two consumers at once; a machine given out in maintenance."""
         return [*self._doubles(), *self._given_in_maintenance()]
 
     def missing(self) -> list[str]:
@@ -143,7 +143,7 @@ class ClaimJournal:
         ]
 
     def certain(self) -> Iterator[tuple[str, Amounts]]:
-        """What each consumer must hold in the end, of which that is certain."""
+        """The allocations that each consumer must have in the end, as far as that is certain."""
         for record in self.records:
             for consumer, amounts in record.held.items():
                 if not self.removals.keys() & record.machines_of(amounts):

@@ -52,7 +52,7 @@ class Claimant(Caller):
         self._dice.choices([*operations], [*operations.values()])[0]()
 
     def check(self, client: Client) -> list[str]:
-        """What was confirmed and is not there, in the end."""
+        """Confirmed claims that are missing in the end."""
         lost = []
         for uuid, written in self.record.confirmed.items():
             node = client.baremetal("GET", f"/nodes/{uuid}")
@@ -91,7 +91,7 @@ class Claimant(Caller):
         self._put(amounts)
 
     def _claim_candidate(self) -> None:
-        """What is offered."""
+        """The offered machines."""
         query = self._dice.choice(_WANTED)
         found = self._call("search", self._client.placement, "GET", f"/allocation_candidates?limit=5&{query}")
         if found.is_done and found.body["allocation_requests"]:
@@ -140,7 +140,7 @@ class Claimant(Caller):
         self._settle(answer, {consumer: {}})
 
     def _move(self) -> None:
-        """What one consumer holds goes to another."""
+        """Move the allocations of one consumer to another."""
         source = self._holder()
         if source is None or source in self.record.allocations or not self._free:
             return
@@ -171,7 +171,7 @@ class Claimant(Caller):
         self._free += [each for each in changes if not self.record.held.get(each) and each not in self._free]
 
     def _clear(self) -> None:
-        """What may have been given to a consumer that was given up."""
+        """The machines that may have been given to a consumer that was given up."""
         if self.record.given_up:
             consumer = self._dice.choice(self.record.given_up)
             self._call("clear", self._client.placement, "DELETE", f"/allocations/{consumer}")
@@ -189,7 +189,7 @@ class Claimant(Caller):
             self.record.acknowledged += 1
 
     def _change(self) -> None:
-        """What the node is, and where it is served."""
+        """The node, and where it is served."""
         uuid = self._machine().uuid
         kind = self._dice.random()
         if kind < 0.4:
@@ -258,7 +258,7 @@ class Claimant(Caller):
 
 
 def holding(amounts: Amounts, generation: int | None) -> dict[str, Any]:
-    """What a consumer is to hold, as placement wants it; ``generation`` is None if it holds nothing yet."""
+    """The allocations of a consumer, as placement wants them; ``generation`` is None if it holds nothing yet."""
     return {
         "allocations": {uuid: {"resources": resources} for uuid, resources in amounts.items()},
         "consumer_generation": generation,

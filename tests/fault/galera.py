@@ -22,7 +22,7 @@ _DATABASE = "fault"
 
 
 def missing() -> str:
-    """What must be installed, or nothing."""
+    """The missing programs, or nothing."""
     lacks = [
         name for name, found in (("MariaDB", MariaDB.is_installed()), ("rsync", shutil.which("rsync"))) if not found
     ]
@@ -78,7 +78,7 @@ class Node(MariaDB):
         self.wait()
 
     def wait(self) -> None:
-        """Wait until it serves, as one of those that run."""
+        """Wait until it serves, together with the other running servers."""
         wait_until(self._is_member, f"node {self.number} to be synced", seconds=START)
 
     def _is_member(self) -> bool:

@@ -1,4 +1,4 @@
-"""What conductors really did, and when: the lines that each step leaves in their logs, with its fence.
+"""The real actions of conductors, and their times: the lines that each step leaves in their logs, with its fence.
 
 A line is written by the process that does the step, before the step and after it, whatever the database says. So two
 conductors at the same machine show here, even if only one of them could write that down.
@@ -27,7 +27,7 @@ class Life:
     suspended: list[list[float]] = field(default_factory=list)
 
     def lines(self) -> Iterable[dict[str, Any]]:
-        """What it logged, as far as that is ours (a process that was killed may leave half a line)."""
+        """Its log, as far as that is ours (a process that was killed may leave half a line)."""
         for text in self.log.read_text().splitlines():
             if text.startswith("{") and text.endswith("}"):
                 yield json.loads(text)
@@ -39,7 +39,7 @@ class Life:
 
 @dataclass
 class Span:
-    """What a process did on a node under one fence: when it began anything, and when it was at a step."""
+    """The actions of a process on a node under one fence: when it began anything, and when it was at a step."""
 
     life: Life
     begins: list[float] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Journal:
         return sum(len(spans) for spans in self.nodes.values())
 
     def findings(self) -> list[str]:
-        """What must not be: one fence in two processes; something begun under an older fence than what went before;
+        """The violations: one fence in two processes; something begun under an older fence than what went before;
         a step during another's, unless that one's process could do nothing any more; work taken from the living;
         errors that nobody expected."""
         found = list(self.wrong)

@@ -1,4 +1,5 @@
-"""What clients were told about things that they made and deleted: to find out whether what is left can follow from it.
+"""The answers to clients about things that they made and deleted: to find out whether the final state can follow from
+them.
 
 Nodes, images, and what holds a node: an allocation of the bare metal API, a claim in placement, a server. A request
 that was answered with success has happened, one that was refused has not, and any other may have or not, even after
@@ -25,7 +26,7 @@ Left = Mapping[Key, Mapping[str, str | None]]
 
 
 class Outcome(StrEnum):
-    """What a client knows about its request."""
+    """The client's knowledge about its request."""
 
     ACKNOWLEDGED = "acknowledged"
     REFUSED = "refused"
@@ -50,7 +51,7 @@ class Line:
 
     @property
     def outcome(self) -> Outcome:
-        """What is known."""
+        """The known facts."""
         if 200 <= self.status < 300:
             return Outcome.ACKNOWLEDGED
         return Outcome.REFUSED if 400 <= self.status < 500 else Outcome.UNKNOWN
@@ -128,7 +129,7 @@ class Lifetimes:
         return next((kind for kind in (ALLOCATION, CLAIM) if (kind, consumer) in self.things), SERVER)
 
     def findings(self, left: Left) -> list[str]:
-        """What cannot be, if this is all that is left."""
+        """The contradictions, if this is all that is left."""
         found = [
             *doubles(
                 Period(node, given.answered, thing.until, thing.key[1])

@@ -1,4 +1,4 @@
-"""What servers are booted on and from: nodes of one class, a flavor that asks for one of them, and an image."""
+"""The world of servers: nodes of one class, a flavor that asks for one of them, and an image."""
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -63,7 +63,7 @@ def flavor_and_image(client: Client) -> dict[str, str]:
 
 
 def flavor(client: Client) -> dict[str, str]:
-    """Make it; returns what a request for a server says, but for its image."""
+    """Make it; returns a request for a server, without its image."""
     made = client.compute("POST", "/flavors", {"flavor": _FLAVOR}).json()["flavor"]["id"]
     assert client.compute("POST", f"/flavors/{made}/os-extra_specs", {"extra_specs": _SPECS}).ok
     return {"flavorRef": made, "networks": "none"}

@@ -38,7 +38,7 @@ _PLACES = {
     CLAIM: ("placement", "/allocations"),
     SERVER: ("compute", "/servers"),
 }
-#: How many of each kind should exist at a time. Those that hold a node are about as many as the nodes.
+#: How many of each kind should exist at a time. There are about as many holders of nodes as nodes.
 _WANTED = {NODE: 10, IMAGE: 4, ALLOCATION: 3, CLAIM: 5, SERVER: 3}
 #: The share of deletions of nodes that are made in maintenance, which a claim does not prevent.
 _FORCED = 0.1
@@ -46,7 +46,7 @@ _RESOURCES = {f"CUSTOM_{RESOURCE_CLASS.upper()}": 1}
 
 
 class Yard:
-    """What all clients made, or may have made, and do not know to be gone: UUIDs by kind."""
+    """The things that all clients made, or may have made, and do not know to be gone: UUIDs by kind."""
 
     def __init__(self, flavor: Mapping[str, str]) -> None:
         #: What a request for a server says, but for its image.

@@ -77,7 +77,7 @@ class Tenant:
         self.failures += [f"node {uuid} is not available in the end: {self.seen.get(uuid)}" for uuid in left]
 
     def check_writes(self, url: str) -> None:
-        """What was confirmed is there, or what came after it."""
+        """Confirmed changes are there, or later ones."""
         with Client(url) as self._client:
             for uuid, confirmed in self.confirmed.items():
                 node = self._look(uuid)

@@ -63,7 +63,7 @@ def unseen(claimants: list[Claimant], kinds: tuple[str, ...]) -> list[str]:
 
 
 def lost(url: str, claimants: list[Claimant], journal: ClaimJournal) -> Iterator[str]:
-    """What was confirmed and is not there in the end."""
+    """Confirmed claims that are missing in the end."""
     with Client(url) as client:
         for claimant in claimants:
             claimant.removed_by_anyone = frozenset(journal.removals)

@@ -63,7 +63,7 @@ def site(request: pytest.FixtureRequest, sqlite_template: Path, tmp_path: Path) 
 
 
 def faults(site: Site) -> Iterator[tuple[str, Callable[[], None]]]:
-    """What happens, one after another: every fault to every conductor, and in each round to the database."""
+    """The sequence of events: every fault to every conductor, and in each round to the database."""
     kinds = [site.kill, site.suspend, site.stop]
     if site.is_embedded:  # who is suspended while he writes keeps the file locked
         kinds.remove(site.suspend)

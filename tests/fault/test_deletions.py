@@ -53,7 +53,7 @@ def test_what_was_deleted_stays_deleted_and_nothing_else_is(stage: Stage, tmp_pa
 
 
 def lines_of(makers: list[Maker]) -> list[Line]:
-    """What all were told so far."""
+    """The answers to all clients so far."""
     return [line for maker in makers for line in [*maker.lines]]
 
 

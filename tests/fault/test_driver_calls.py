@@ -53,7 +53,7 @@ class Site:
             return client.baremetal(method, path, body)
 
     def tell(self, **slow: object) -> None:
-        """What methods of the machine do from now on."""
+        """Set the behaviour of the machine's methods from now on."""
         patch = [{"op": "add", "path": "/driver_info/slow", "value": slow}]
         wait_until(lambda: self.ask("PATCH", "/nodes/n1", patch).status_code == 200, "the change")
 

@@ -79,8 +79,8 @@ def _latency(url: str) -> float:
 
 
 def test_controllers_that_hang_cost_their_own_machines_only(url: str, controllers: Fleet) -> None:
-    """The others are compared within two rounds, requests take no longer, and those that hang are in maintenance, until
-    they answer again."""
+    """The others are compared within two rounds, requests take no longer, and the hanging ones are in maintenance,
+    until they answer again."""
     before = _latency(url)
     hanging = {f"n{number}" for number in range(HANGING)}
     others = {f"n{number}" for number in range(HANGING, MACHINES)}
@@ -98,7 +98,7 @@ def test_controllers_that_hang_cost_their_own_machines_only(url: str, controller
     def faulty() -> set[str]:
         return {name for name, fault in _nodes(url, "fault").items() if fault == "power failure"}
 
-    wait_until(lambda: faulty() == hanging, "those that hang to be in maintenance")
+    wait_until(lambda: faulty() == hanging, "the hanging ones to be in maintenance")
     controllers.hanging = set()
     wait_until(lambda: not faulty(), "them to come back")
     assert set(_power(url).values()) == {"power off"}

@@ -1,4 +1,4 @@
-"""What is made and deleted: the journal finds what it is made to find, and nothing else."""
+"""Things are made and deleted: the journal finds the planted contradictions, and nothing else."""
 
 import pytest
 

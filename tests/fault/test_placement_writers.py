@@ -80,7 +80,7 @@ class Writer:
         return str(UUID(int=(owner + 1) << 64 | self._random.randint(1, 6)))
 
     def _held(self, consumer: str) -> dict[str, Any]:
-        """What the consumer holds, as it may be written again."""
+        """The allocations of the consumer, as they may be written again."""
         found = self._call("look", "GET", f"/allocations/{consumer}")
         return self._holding(
             {uuid: {"resources": part["resources"]} for uuid, part in found["allocations"].items()},
@@ -115,7 +115,7 @@ class Writer:
         self._call("claim", "PUT", f"/allocations/{consumer}", before | {"allocations": self._some()})
 
     def _move(self) -> None:
-        """What one consumer holds goes to another, and the first gets something else, or nothing."""
+        """Move the allocations of one consumer to another; the first gets something else, or nothing."""
         source, target = self._consumer(), self._consumer()
         if source == target:
             return

@@ -118,7 +118,7 @@ def db(folder: Path, *arguments: str) -> str:
 
 
 def scalar(database_url: str, query: str) -> Any:
-    """What a query returns."""
+    """The result of a query."""
     engine = create_engine(normal_url(database_url))
     with engine.connect() as connection:
         found = connection.scalar(text(query))

@@ -183,7 +183,7 @@ def patient(condition: Callable[[], bool]) -> Callable[[], bool]:
 
 
 def lost(client: Client, booters: list[Booter]) -> Iterator[str]:
-    """What was confirmed and is not there in the end, and the other way round."""
+    """Confirmed servers that are missing in the end, and the other way round."""
     servers = {server["id"]: server for server in listed(client)}
     for booter in booters:
         for server in booter.servers:
@@ -202,7 +202,7 @@ def lost(client: Client, booters: list[Booter]) -> Iterator[str]:
 
 
 def rows_left(url: str) -> dict[str, int]:
-    """What is left in the tables, where something is."""
+    """The rows that are left, by table, where there are any."""
     engine = create_engine(normal_url(url))
     with engine.connect() as connection:
         counts = {table: connection.scalar(text(f"SELECT COUNT(*) FROM {table}")) or 0 for table in TABLES}

@@ -1,4 +1,4 @@
-"""What happens to the service while clients use it: workers die, its database falls silent, others hold locks."""
+"""Troubles of the service while clients use it: workers die, its database falls silent, others hold locks."""
 
 import os
 import random
@@ -95,7 +95,7 @@ class Stage:
         return running
 
     def quick_troubles(self) -> list[Callable[[], None]]:
-        """What can happen here and takes no more than a moment."""
+        """The troubles that are possible here and take no more than a moment."""
         return [self.kill_worker, self.hold_lock] + ([self.silence] if self._relay is not None else [])
 
     def troubles(self) -> list[Callable[[], None]]:

@@ -1,4 +1,4 @@
-"""What clients were told about claims that wait: to find out whether all of it can be true.
+"""The answers to clients about claims that wait: to find out whether all of them can be true.
 
 Each claim belongs to one client. It certainly waits, or holds its machine, from the first answer that said so until
 the first request that ends it is sent. A request without an answer may have happened or not: what it asked for may be
@@ -34,7 +34,7 @@ class Waiter:
     gone: bool = False
 
     def told(self, state: str, machine: str, sent: float, answered: float) -> Iterator[str]:
-        """Note an answer; yield what is wrong with it."""
+        """Note an answer; yield its contradictions."""
         if self.ended < FOREVER:
             return
         self.known_since = min(self.known_since, answered)

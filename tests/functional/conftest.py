@@ -1,4 +1,4 @@
-"""What functional tests of all APIs share."""
+"""Fixtures for functional tests of all APIs."""
 
 import pytest
 

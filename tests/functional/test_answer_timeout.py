@@ -1,4 +1,5 @@
-"""What may have been done, and was not answered in time: 504 in the shape of each API, and no word of trying again."""
+"""A request that may have been done, but was not answered in time: 504 in the shape of each API, without a proposal to
+try again."""
 
 import pytest
 

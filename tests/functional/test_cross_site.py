@@ -1,4 +1,4 @@
-"""What pages of other sites, which a browser shows, may have it send: nothing that changes something."""
+"""Pages of other sites cannot have a browser send requests that change something."""
 
 import json
 

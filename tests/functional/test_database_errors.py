@@ -55,7 +55,7 @@ CASES: dict[str, dict[Any, str]] = {"mariadb": MARIADB, "postgresql": POSTGRESQL
 
 
 def error_of(service: Service, code: int | str) -> Exception:
-    """What the driver raises."""
+    """The driver's error."""
     if isinstance(code, int):
         raised: Exception = service.database.engine.dialect.loaded_dbapi.OperationalError(code, "planted")
         return raised

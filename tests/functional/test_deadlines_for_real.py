@@ -42,7 +42,7 @@ LATE = 10.0
 
 @contextmanager
 def ends_after(seconds: float) -> Iterator[None]:
-    """What is done here takes that long, and little more."""
+    """These tests take that long, and little more."""
     began = time.monotonic()
     yield
     took = time.monotonic() - began

@@ -1,4 +1,4 @@
-"""What a request says about where it was sent, and what a proxy says."""
+"""Host and proxy headers of a request."""
 
 import re
 from pathlib import Path

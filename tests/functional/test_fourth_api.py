@@ -1,4 +1,4 @@
-"""What it takes to mount another API on the edge that all share: a table of routes, a few views, and its error body."""
+"""Another API on the edge that all share: it needs a table of routes, a few views, and its error body."""
 
 from datetime import datetime
 from functools import partial

@@ -259,7 +259,7 @@ def test_roles_make_users_tenants(tenants: Service, tmp_path: Path) -> None:
 
 
 def test_callers(users: Path, tmp_path: Path) -> None:
-    """What the APIs are told of each."""
+    """Each caller as the APIs see it."""
 
     def caller(name: str, **options: str) -> Caller:
         strategy = HttpBasic(load(overrides={"DEFAULT": {"http_basic_auth_user_file": str(users), **options}}))

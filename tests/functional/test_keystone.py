@@ -29,10 +29,10 @@ PRIVATE = {
 }
 PUBLIC = ("/", "/healthcheck/live", "/baremetal/", "/baremetal/v1/", "/placement/", "/compute/", "/image/versions")
 
-#: The roles that an administrator has: Keystone adds those that they imply.
+#: The roles that an administrator has: Keystone adds the roles that they imply.
 ADMINISTRATOR = ("admin", "manager", "member", "reader")
 
-#: What clients might send to be somebody else.
+#: Headers that clients might send to impersonate others.
 FORGED = {
     **{f"X{kind}-Roles": "admin,service" for kind in ("", "-Service")},
     **{f"X{kind}-User-Id": "forged" for kind in ("", "-Service")},

@@ -97,7 +97,7 @@ def test_processes_remember_together(keystone: FakeKeystone, server: _Memcached)
 
 @pytest.mark.parametrize("strategy", ["MAC", "ENCRYPT"])
 def test_what_is_there_is_protected(keystone: FakeKeystone, server: _Memcached, strategy: str) -> None:
-    """What somebody else wrote there is not believed: Keystone is asked."""
+    """A forged entry is not believed: the service asks Keystone."""
     token = keystone.issue("alice", "member", project="red")
     secret = {"memcache_security_strategy": strategy, "memcache_secret_key": "planted"}
     with remembering(keystone, server.server_address[1], **secret) as own:

@@ -11,7 +11,7 @@ PATHS = ["/", "/healthcheck", "/baremetal/v1/nodes", "/placement/resource_provid
 
 
 def status(service: Service, path: str, name: str, port: str = "6385", **headers: str) -> int:
-    """What a request is answered that arrives at this listener."""
+    """The answer to a request that arrives at this listener."""
     listener = {"SERVER_NAME": name, "SERVER_PORT": port}
     return service.http.get(path, headers=headers, extra_environ=listener, expect_errors=True).status_int
 
@@ -83,7 +83,7 @@ FOREIGN = ["evil.example:6385", "evil.example", "localhost.evil.example", "127.0
 
 @pytest.mark.sqlite_only
 def test_names_that_others_let_lead_here_are_refused(database_url: str, subtests: pytest.Subtests) -> None:
-    """A page of such a name is, for its browser, a page of this service, whose answers it may read."""
+    """A page of that name is, for its browser, a page of this service, whose answers it may read."""
     for strategy in ["none", "noauth"]:
         with subtests.test(strategy=strategy), Service(database_url, api={"auth_strategy": strategy}) as service:
             everything = [*PATHS, "/healthcheck/live", "/metrics", "/ui/", "/image/v2/images", "/no/such/path"]

@@ -1,4 +1,5 @@
-"""What was read a moment ago may be old: a transaction that finds that out while it writes has lost, and starts again.
+"""A value that was read a moment ago may be old: a transaction that finds that out while it writes has lost, and starts
+again.
 
 Another transaction comes between each time here, so every attempt loses, and the client is told to try again.
 """

@@ -1,4 +1,4 @@
-"""What operators are told to do about a machine that is not offered is what the service then accepts."""
+"""The service accepts the remedies that it gives for a machine that is not offered."""
 
 import re
 from typing import Any

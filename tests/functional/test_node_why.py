@@ -1,4 +1,4 @@
-"""What an operator is told of a machine that is not offered: by ``node why``, in a metric, and in the log."""
+"""A machine that is not offered: ``node why``, a metric and the log say why."""
 
 import io
 import json

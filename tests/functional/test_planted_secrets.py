@@ -83,7 +83,7 @@ BODIES: tuple[Any, ...] = (
 
 
 class Ears:
-    """What the service has said, where a secret may be in it: answers, and lines of the log."""
+    """The output of the service that may contain a secret: answers, and lines of the log."""
 
     def __init__(self, lines: io.StringIO) -> None:
         self._lines = lines
@@ -113,7 +113,7 @@ def ears(lines: io.StringIO) -> Ears:
 
 
 def send_everywhere(service: Service, ears: Ears, bodies: tuple[Any, ...]) -> None:
-    """A request to every route with each of ``bodies``, and one without; those that a path names are secrets too."""
+    """A request to every route with each of ``bodies``, and one without; names in a path are secrets too."""
     for (api, route), planted in ((each, planted) for each in ROUTES for planted in ("n1", IN_PATH)):
         path = f"/{api}" + re.sub(r"<[^>]*>", planted, route.path)
         headers = {**HEADERS, **VERSIONS.get(api, {}), "Content-Type": "application/json"}

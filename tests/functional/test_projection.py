@@ -72,7 +72,8 @@ def test_the_resource_class_of_an_allocated_node_stays(service: Service) -> None
 
 
 def test_the_resource_class_of_nodes_keeps_its_name(service: Service, subtests: pytest.Subtests) -> None:
-    """It would be made anew with the next change of such a node, which a claim of the renamed one would refuse."""
+    """It would be made anew with the next change of a node of the class, which a claim of the renamed one would
+    refuse."""
     for claimed in [False, True]:
         with subtests.test(claimed=claimed), restored(service):
             uuid = service.add_node("n1")

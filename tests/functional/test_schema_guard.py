@@ -30,7 +30,7 @@ def changing(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serv
 
 
 def set_state(service: Service, revision: str, served_since: str, changing_to: str | None = None) -> None:
-    """What a newer release would write."""
+    """The row that a newer release would write."""
     statements = (
         "UPDATE alembic_version SET version_num = :revision",
         "UPDATE schema_state SET revision = :revision, served_since = :served_since, changing_to = :changing_to",
@@ -185,7 +185,7 @@ def test_one_thread_asks_and_the_others_go_on(service: Service, monkeypatch: pyt
         assert not first.done()
         guard._asked = -math.inf
         late = [pool.submit(guard.require) for _ in range(4)]
-        wait_until(lambda: turns.waiting == 4, "those that wait for the answer")
+        wait_until(lambda: turns.waiting == 4, "the requests that wait for the answer")
         assert not any(future.done() for future in late)
         goes_on.set()
         for future in (first, *late):

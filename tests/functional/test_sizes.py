@@ -1,4 +1,5 @@
-"""What was accepted can be read: rows stay below what MariaDB sends at once (max_allowed_packet), on every database."""
+"""Accepted documents can be read: rows stay below what MariaDB sends at once (max_allowed_packet), on every
+database."""
 
 import pytest
 

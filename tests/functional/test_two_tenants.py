@@ -223,7 +223,7 @@ def requests_of(api: str, route: Route, mine: Tenant, other: Tenant) -> Iterator
 
 
 def seen_by(service: Service, tenant: Tenant) -> list[str]:
-    """What the tenant sees of its own."""
+    """The tenant's own resources, as it sees them."""
     ids = tenant.ids
     paths = (
         f"/compute/v2.1/servers/{ids['server_id']}", f"/compute/v2.1/os-keypairs/{ids['name']}",

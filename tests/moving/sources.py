@@ -16,7 +16,7 @@ from tests.moving.moving_nodes import class_of, instance_of, name_of, traits_of
 NOW = datetime(2026, 5, 1, 12, 0, 0)
 _SCHEMAS = Path(__file__).with_name("schemas")
 _PLAIN = (int, float, str, type(None))
-#: Versions of rows in both releases, and those that differ.
+#: Versions of rows in both releases, and the ones that differ.
 _VERSIONS = {
     "allocations": "1.3",
     "bios_settings": "1.2",

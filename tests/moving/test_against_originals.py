@@ -73,11 +73,11 @@ class Originals:
         shutil.copy(cached, path)
 
     def ask_ironic(self, paths: list[str], version: str = "") -> dict[str, tuple[int, Any]]:
-        """What Ironic answers to GET."""
+        """Ironic's answers to GET."""
         return self._ask(self._of_ironic, paths, of_ironic(version or _VERSIONS[self.release]))
 
     def ask_placement(self, paths: list[str], version: str = "1.39") -> dict[str, tuple[int, Any]]:
-        """What Placement answers to GET."""
+        """Placement's answers to GET."""
         return self._ask(self._of_placement, paths, of_placement(version))
 
     @staticmethod
@@ -240,7 +240,7 @@ def imported(filled: Originals, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def ours(service: Service, path: str, headers: dict[str, str]) -> tuple[int, Any]:
-    """What we answer to GET."""
+    """Our answers to GET."""
     answer = service.http.get(path, headers=headers, expect_errors=True)
     return answer.status_int, json.loads(answer.body) if answer.body else None
 

@@ -1,4 +1,4 @@
-"""What contradicts is named with a remedy; nothing is written then, and what is adopted is taken as the line says."""
+"""A contradiction is named with a remedy, and nothing is written; an adopted one is resolved as the line says."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What an import takes, when it is repeated, interrupted, or the originals change."""
+"""The results of an import, also when it is repeated or interrupted, or the originals change."""
 
 import re
 from collections.abc import Callable
@@ -60,7 +60,7 @@ class Target:
         return self.database.snapshot(read)
 
     def audit(self) -> list[str]:
-        """What ``db check`` finds."""
+        """The findings of ``db check``."""
         return self.database.snapshot(audit)
 
     def close(self) -> None:

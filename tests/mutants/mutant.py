@@ -1,4 +1,4 @@
-"""What a mutant is."""
+"""A mutant."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 class Mutant:
     """A fence that is taken away: ``text``, which is in ``file`` (below the package) once, becomes ``replacement``.
 
-    ``tests`` are what is to notice: arguments of pytest, below tests/. ``server`` is the dialect of the database that
-    it takes, if SQLite does not do.
+    ``tests`` are the tests that must notice it: arguments of pytest, below tests/. ``server`` is the dialect of the
+    database that it takes, if SQLite does not do.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Applies mutants to a copy of the project, one at a time, and runs the tests that are to notice."""
+"""Applies mutants to a copy of the project, one at a time, and runs the tests that must notice."""
 
 import os
 import re
@@ -26,7 +26,7 @@ _FAILED = re.compile(r"^(?:FAILED|ERROR) tests/(\S+::.+?)(?: - .*)?$", re.MULTIL
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a mutant, in words, and the test that noticed it, if one did."""
+    """The result of a mutant, in words, and the test that noticed it, if one did."""
 
     mutant: Mutant
     words: str

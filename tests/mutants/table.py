@@ -1,7 +1,7 @@
 """All mutants, as the ``*.diff`` files beside this one have them.
 
 An entry is ``name: tests``, with the dialect of its server in brackets after the name if it needs one; then the file
-below the package; then, after ``-``, the lines of its text, and after ``+`` those that replace them.
+below the package; then, after ``-``, the lines of its text, and after ``+`` the lines that replace them.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Explorers of the databases on servers: SQLite has one writer at a time, and so no such races."""
+"""Explorers of the databases on servers: SQLite has one writer at a time, and so none of these races."""
 
 from collections.abc import Iterator
 

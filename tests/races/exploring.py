@@ -16,7 +16,7 @@ from tests.races.states import NAMES, STATES
 from tests.races.waiting import LockWaits
 from tests.service import Service
 
-#: Refused, and told to try again: such a request has done nothing.
+#: Refused, and told to try again: the request has done nothing.
 _REFUSED = (409, 503)
 
 #: Few attempts: with the first paused, the others may lose all of them.
@@ -130,7 +130,7 @@ class Explorer:
         return all(self.serial(state, [name]).contents == before for name in names)
 
     def _judge(self, state: str, names: Sequence[str], end: End) -> Sequence[str] | None:
-        """None if the end is that of an order, of all requests or without those that were refused; or how it differs
+        """None if the end is that of an order, of all requests or without the refused ones; or how it differs
         from the closest order."""
         if any(status >= 500 and status not in _REFUSED for status in end.statuses):
             return ["it failed"]
@@ -188,7 +188,7 @@ def _is_deleted_twice(names: Sequence[str], end: End, place: int) -> bool:
 
 
 def _facts_of(rows: Rows) -> Mapping[str, Any]:
-    """What operations name in a state: UUIDs, and generations of providers and consumers; 0 if there is none."""
+    """The names for operations in a state: UUIDs, and generations of providers and consumers; 0 if there is none."""
     facts: dict[str, Any] = {**NAMES, "server": NAMES["instance"], "key": _KEY}
     for server in rows.get("servers", ()):
         facts["server"] = str(server["uuid"])

@@ -57,7 +57,7 @@ class Party:
 
 @dataclass(frozen=True)
 class Run:
-    """What came of it: the statuses of all parties; where the first was paused (None: it has fewer points); and which
+    """The result: the statuses of all parties; where the first was paused (None: it has fewer points); and which
     of the others waited for a lock then."""
 
     statuses: tuple[int, ...]

@@ -18,7 +18,7 @@ _ENOUGH = 3
 
 @dataclass
 class Result:
-    """What was found on a database."""
+    """The findings on a database."""
 
     database: str
     meetings: int = 0

@@ -1,4 +1,4 @@
-"""What is read of a thing and of its parts for a decision is of one moment."""
+"""A decision reads a resource and its parts at one moment."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A machine that becomes free meets those who wait for it, who cancel, and whose time is over."""
+"""A machine that becomes free meets claims that wait for it, that are cancelled, and whose time is over."""
 
 import pytest
 
@@ -61,7 +61,7 @@ def test_a_uuid_belongs_to_the_first_that_takes_it(explorer: Explorer, one: str,
     ],
 )
 def test_newcomers_do_not_overtake(explorer: Explorer, state: str, first: str, door: str) -> None:
-    """What is free is given to who waits, whichever newcomer meets it."""
+    """A free machine goes to the waiting claim, whichever newcomer meets it."""
     explorer.points(state, door)
     holders = explorer.service.placement("GET", f"/resource_providers/{NAMES['node']}/allocations").json["allocations"]
     assert list(holders) == [NAMES[first]]

@@ -28,7 +28,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Change:
-    """What a page does to one file: None instead of ``old`` if it is new."""
+    """The change that a page makes to one file: None instead of ``old`` if it is new."""
 
     path: str
     old: str | None
@@ -53,7 +53,7 @@ def blocks(page: str) -> list[Block]:
 
 
 def pages_of(page: str) -> list[str]:
-    """Return the page after those that it begins where they end."""
+    """Return the page with the pages before it, at whose end it begins."""
     before = _BEGINS.search((PAGES / f"{page}.rst").read_text())
     return [*(pages_of(before[1]) if before else []), page]
 

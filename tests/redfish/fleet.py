@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Fleet(ThreadingHTTPServer):
-    """``power`` has the power states by number, ``hanging`` the numbers of those that never answer."""
+    """``power`` has the power states by number, ``hanging`` the numbers of the machines that never answer."""
 
     daemon_threads = False
     request_queue_size = 200

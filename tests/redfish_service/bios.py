@@ -1,4 +1,4 @@
-"""The BIOS of the machine: attributes, and those that wait for a reboot."""
+"""The BIOS of the machine: attributes, and changes that wait for a reboot."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -31,7 +31,7 @@ DESCRIBED: list[dict[str, Any]] = [
 class Bios:
     """``refuses`` is what the BIOS says, as it boots, of settings that it does not take; ``ignores``: it keeps what it
     has, and says nothing. ``says_when``: does it say in ``@Redfish.Settings`` when settings were applied, and what came
-    of that? ``pending_shows_all``: does the settings resource show all attributes, and not only those that were set?
+    of that? ``pending_shows_all``: does the settings resource show all attributes, and not only changed ones?
     ``version`` is the ETag that a change must name, None if it need not; ``tells_version``: does the settings
     resource have it? ``stale_version`` is what ``@Redfish.Settings`` says instead.
     """
@@ -58,7 +58,7 @@ class Bios:
         return 428 if version is None else 412
 
     def set(self, changes: dict[str, Any], apply_time: str | None) -> str | None:
-        """Take changes; returns what is wrong with them."""
+        """Take changes; returns their errors."""
         unknown = sorted(set(changes) - set(self.attributes))
         if unknown:
             return f"The property {unknown[0]} is not in the list of valid properties for the resource."

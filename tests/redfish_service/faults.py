@@ -1,4 +1,4 @@
-"""What can be wrong with the answers of a controller."""
+"""Faults in the answers of a controller."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What of the controller can be read, sessions, power, the boot source, and the BIOS."""
+"""The readable resources of the controller, sessions, power, the boot source, and the BIOS."""
 
 from typing import Any
 

@@ -59,7 +59,7 @@ class RedfishService:
         self._server.server_close()
 
     def driver_info(self, **more: Any) -> dict[str, Any]:
-        """What a node says of this controller."""
+        """The ``driver_info`` of a node with this controller."""
         return {
             "redfish_address": self.url,
             "redfish_system_id": "/redfish/v1/Systems/1",

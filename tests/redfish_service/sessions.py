@@ -16,7 +16,7 @@ class Sessions:
 
     @property
     def ids(self) -> list[str]:
-        """Those that are open."""
+        """The open sessions."""
         self._forget_old()
         return sorted(self._tokens.values())
 

@@ -29,7 +29,7 @@ TOKEN = "hKq9-agents-own-token_3Zx"
 LOCAL = AllowedHosts([], loopback=True)
 SETTINGS = load(overrides={"inspection_rules": {"allow_loopback": True}, "agent": {"command_timeout": 5}})
 
-#: What a server sends when it is asked anything.
+#: The answer of a server to any request.
 Said = Callable[[socket.socket], None]
 
 

@@ -417,7 +417,7 @@ def test_codes_of_the_placement_api() -> None:
 
 
 def test_bodies_of_the_compute_api(subtests: pytest.Subtests) -> None:
-    """What a body may have is described, with the first microversion that takes it."""
+    """Every member of a body is described, with the first microversion that takes it."""
     for resource, verb, path, member, form in (
         ("flavors", "POST", "/v2.1/flavors", "flavor", flavor_forms.create),
         ("flavors", "PUT", "/v2.1/flavors/{}", "flavor", lambda version: flavor_forms.UPDATE),
@@ -485,7 +485,7 @@ def test_what_a_dry_run_takes() -> None:
 
 
 def described_names(schema: Any) -> set[str]:
-    """The names of all properties in a schema, at any depth but for what components refer to."""
+    """The names of all properties in a schema, at any depth except within components."""
     if isinstance(schema, list):
         return {name for each in schema for name in described_names(each)}
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""What statements of the candidate search are made of, and what they are known by."""
+"""The parts of statements of the candidate search, and their keys."""
 
 from collections.abc import Iterator
 from random import Random

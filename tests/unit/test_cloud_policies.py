@@ -36,7 +36,7 @@ print(json.dumps([
 
 @dataclass(frozen=True)
 class Original:
-    """What an API follows: its package, our rules, and the names of those that it does not have."""
+    """The original of an API: its package, our rules, and the names of rules that it lacks."""
 
     package: str
     api: str

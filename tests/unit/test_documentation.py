@@ -1,4 +1,4 @@
-"""What the documentation says about options, commands and files is true, and complete."""
+"""The documentation of options, commands and files is true, and complete."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""What the guides say about our commands is true."""
+"""The guides are right about our commands."""
 
 import re
 from pathlib import Path

@@ -155,7 +155,7 @@ def test_redirects_that_are_not_followed(subtests: pytest.Subtests, listen: Call
 
 
 def test_a_name_is_resolved_once(listen: Callable[[Serve], int], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was checked is what is connected to, even if the name leads somewhere else a moment later."""
+    """The connection goes to the checked address, even if the name leads somewhere else a moment later."""
     port = listen(answer("HTTP/1.1 200 OK\r\n\r\n"))
     answers = [["127.0.0.1"], ["169.254.169.254"]]
 

@@ -1,4 +1,4 @@
-"""What is well formed: UUIDs, names, groups, traits, and what is proposed for a name that is not that of a trait."""
+"""Well-formed UUIDs, names, groups and traits, and proposals for a name that is not that of a trait."""
 
 import os_traits
 import pytest
@@ -36,7 +36,7 @@ def test_conductor_groups() -> None:
 
 
 def test_traits() -> None:
-    """Every standard one is one, and of others those that are well formed."""
+    """Every standard trait is one, and so is every well-formed custom name."""
     bad = ["", "CUSTOM", "CUSTOM_", "CUSTOM_a", "custom_A", "CUSTOM-A", "HW_NOSUCH", " CUSTOM_A", "CUSTOM_A\n"]
     bad += ["CUSTOM_É", "CUSTOM_" + "X" * 249]
     rows = dict.fromkeys(os_traits.get_traits(), True) | dict.fromkeys(bad, False)

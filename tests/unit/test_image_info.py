@@ -1,4 +1,4 @@
-"""What an agent is told of the image, and what is refused before it is booted."""
+"""The arguments of an agent about the image, and refusals before it is booted."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a process of the API has imported when it has answered a request of each API: nothing that these do not need."""
+"""The imports of an API process that has answered a request of each API: nothing that these do not need."""
 
 import subprocess
 import sys

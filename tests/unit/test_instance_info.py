@@ -1,4 +1,4 @@
-"""What Nova does not have in ``instance_info``: what is known of images without Glance."""
+"""Members of ``instance_info`` that Nova does not write: facts about images without Glance."""
 
 from baremetal_sched.compute.flavors.resource_request import FlavorSpec
 from baremetal_sched.compute.hosts.instance_info import ImageSpec, Owner, build, required_traits

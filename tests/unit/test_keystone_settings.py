@@ -23,7 +23,7 @@ project_domain_id = default
 
 
 def refused(text: str, tmp_path: Path) -> str:
-    """What is said about a file with these lines."""
+    """The complaint about a file with these lines."""
     file = tmp_path / "a.conf"
     file.write_text(text)
     with pytest.raises(cfg.Error) as info:

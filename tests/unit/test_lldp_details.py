@@ -1,4 +1,4 @@
-"""What switches say by LLDP, made readable."""
+"""LLDP data of switches, made readable."""
 
 from typing import Any
 
@@ -125,7 +125,7 @@ def test_what_is_said_twice() -> None:
 
 
 def test_interfaces() -> None:
-    """What an old agent put elsewhere comes first; interfaces at which nothing was heard are left out."""
+    """Data that an old agent put elsewhere comes first; interfaces without data are left out."""
     interfaces = [
         {"name": "eth0", "lldp": [[5, "61"]]},
         {"name": "eth1", "lldp": [[5, "62"]]},

@@ -144,7 +144,7 @@ def test_texts(subtests: pytest.Subtests) -> None:
 
 
 def test_other_containers() -> None:
-    """What a driver returns may have them, and goes out as JSON."""
+    """The result of a driver may have them, and goes out as JSON."""
     assert masking.mask(OrderedDict(a=({"password": "x"}, "y"))) == {"a": [{"password": MASK}, "y"]}
 
 

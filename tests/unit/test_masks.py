@@ -1,4 +1,4 @@
-"""What masks say of conditions, compared with looking at each machine and each set of conditions."""
+"""Results of masks, compared with looking at each machine and each set of conditions."""
 
 import random
 from itertools import combinations

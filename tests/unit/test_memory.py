@@ -40,7 +40,7 @@ def test_threads_share_few_arenas(tmp_path: Path, variables: dict[str, str], mos
     assert report.read_text().count("<heap nr=") == most
 
 
-#: Small blocks between those that are freed keep all of them in the process.
+#: Small blocks between the freed ones keep all of them in the process.
 _FRAGMENTS = """
 import time
 from baremetal_sched import memory

@@ -1,4 +1,4 @@
-"""What a process remembers of names, and for how long."""
+"""The memory of names in a process, and how long it lasts."""
 
 import pytest
 from sqlalchemy import create_engine

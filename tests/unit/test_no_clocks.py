@@ -84,7 +84,7 @@ def _assigned(node: ast.AST, times: "_Times") -> Iterator[str]:
 
 
 class _Times:
-    """What comes from a clock: calls of it, and of ``helpers``, and ``names``."""
+    """Expressions that come from a clock: calls of it, and of ``helpers``, and ``names``."""
 
     def __init__(self, helpers: set[str], names: set[str]) -> None:
         self._helpers = helpers

@@ -113,7 +113,7 @@ def test_no_password_and_no_plain_digest_is_remembered() -> None:
 
 
 def test_only_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch, work: Bcrypt) -> None:
-    """Those that were not used for longest are forgotten, and wrong ones never push right ones out."""
+    """The least recently used results are forgotten, and wrong ones never push right ones out."""
     monkeypatch.setattr(password_checks, "_REMEMBERED", 2)
     checks = PasswordChecks()
     assert checks.is_right(USERS, "ann", b"secret", "")

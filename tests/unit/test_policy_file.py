@@ -1,4 +1,4 @@
-"""What is wrong with a file of policies."""
+"""Errors in a file of policies."""
 
 import re
 

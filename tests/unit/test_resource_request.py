@@ -76,7 +76,7 @@ def naive(flavor: FlavorSpec, image: Mapping[str, str], *, volume: bool, tree: s
 
 
 def wishes(key: str, value: str) -> list[Line]:
-    """What an extra spec asks for, if anything."""
+    """The request of an extra spec, if any."""
     for word in ("resources", "trait"):
         if not key.startswith(word) or ":" not in key:
             continue

@@ -1,4 +1,4 @@
-"""What a route table says, and which route a request gets."""
+"""Route tables, and the route that a request gets."""
 
 from typing import Any
 

@@ -86,7 +86,7 @@ def objects(schema: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def texts(schema: dict[str, Any]) -> list[str]:
-    """Those that fit, and some that nearly do."""
+    """Documents that fit, and some that nearly do."""
     if "format" in schema:
         return [text for text in TEXTS if UUID[:8] in text.lower()]
     return [text for text in TEXTS if re.search(schema.get("pattern", ""), text)]

@@ -1,4 +1,4 @@
-"""What came of a request, in one sentence."""
+"""The result of a request, in one sentence."""
 
 import pytest
 
@@ -48,7 +48,8 @@ SENTENCES: list[tuple[list[str], int, str]] = [
      "CUSTOM_OLD were accepted."),
     ([f"{GOLD.id} {LACKS} {HAS_OLD}"], 1,
      "No node matches. Of 1 node, 1 is not of resource class gold; 1 would match without 3 of the conditions."),
-    # Of those that match otherwise it counts what holds them back. What does not count is not counted.
+    # Of the machines that match otherwise it counts the reasons that hold them back. Conditions that do not count are
+    # left out.
     ([IN_USE, f"{IN_USE} {MAINTAINED}", LACKS, f"{LACKS} {IN_USE}", f"{IN_USE} {LOCK}"], 1,
      "No node that matches is free. Of 3 nodes, 1 is in maintenance and 2 are in use by instances; 1 would match "
      "if nodes that lack CUSTOM_NVME were accepted."),

@@ -266,7 +266,7 @@ def test_responses_without_a_body_keep_the_connection() -> None:
 
 
 def test_bodies_of_any_size_that_is_allowed() -> None:
-    """Also those that go through a temporary file, that have no lines, and that come long after the headers."""
+    """Also bodies that go through a temporary file, that have no lines, and that come long after the headers."""
     body = "0123456789" * 50_000
     with serving(body_size=len(body), inbuf_overflow=10_000) as (url, _, _), wire(url) as one:
         for pause in (0.0, 0.1):
@@ -325,7 +325,7 @@ def begin_body(one: Wire, size: int, sent: int) -> None:
 
 
 def test_all_bodies_together_are_bounded() -> None:
-    """What clients begin to send and never end takes no more than so much; small requests go on."""
+    """Unfinished requests take bounded memory; small requests are still served."""
     limits = {"body_size": 1_000_000, "bodies_size": 1_000_000, "small_body_size": 20_000}
     with serving(**limits) as (url, application, server):
         with wires(url, 3) as ones:

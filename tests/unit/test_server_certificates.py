@@ -1,4 +1,4 @@
-"""Certificates that TLS can be done with, and those that it cannot."""
+"""Certificates that TLS can use, and others."""
 
 import ssl
 from datetime import UTC, datetime, timedelta

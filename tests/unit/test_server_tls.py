@@ -29,13 +29,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
 
 @pytest.fixture
 def context(files: Certificate) -> ssl.SSLContext:
-    """What the server needs."""
+    """The server's files."""
     return make_context(str(files.certificate), str(files.key))
 
 
 @pytest.fixture
 def trust(files: Certificate) -> ssl.SSLContext:
-    """What a client needs."""
+    """The client's settings."""
     return files.trusting()
 
 

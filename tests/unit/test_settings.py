@@ -44,7 +44,7 @@ def test_a_wrong_value_in_a_file_stops_the_start(tmp_path: Path) -> None:
 
 
 def refused(text: str, tmp_path: Path) -> str:
-    """What is said about a file with these lines."""
+    """The complaint about a file with these lines."""
     file = tmp_path / "a.conf"
     file.write_text(text)
     with pytest.raises(cfg.Error) as info:
@@ -106,7 +106,7 @@ def test_variables_of_clients_and_of_other_services_are_left_alone(monkeypatch: 
 
 
 def test_groups_of_other_services_are_left_alone(tmp_path: Path) -> None:
-    """Those that Ironic and Placement have, and those of oslo's libraries, are no slips."""
+    """Options of Ironic and Placement, and of oslo's libraries, are no slips."""
     others = """
         anaconda ansible api_database audit cifs cinder console dhcp disk_utils dnsmasq drac errors
         glance healthcheck inventory ironic_lib ironic_networking json_rpc keystone_authtoken mdns

@@ -138,7 +138,7 @@ def test_a_request_that_finds_no_slot_in_time_is_refused(start: Callable[..., Re
 
 
 def test_one_that_waited_too_long_goes_on_without_a_slot(start: Callable[..., Requests]) -> None:
-    """What it waited for may have been done, so it must be able to say so."""
+    """The work that it waited for may have been done, so it must be able to say so."""
     requests = start(request_timeout=1, max_requests_at_work=1)
     patient = requests.send("/wait", **{ACCEPTED_AT: time.monotonic() - 0.9})
     requests.count("/wait waits", 1)

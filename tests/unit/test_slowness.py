@@ -1,4 +1,4 @@
-"""What a test may take, whatever the machine is, and which tests are named."""
+"""The limits of a test, whatever the machine is, and which tests are named."""
 
 import time
 from types import SimpleNamespace

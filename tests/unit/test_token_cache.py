@@ -1,4 +1,4 @@
-"""What is kept of tokens: for a while, not more than so many, and not the tokens."""
+"""The cache of tokens: for a while, not more than so many, and not the tokens themselves."""
 
 import pytest
 

@@ -17,7 +17,7 @@ IMAGE = ImageUrl.parse("image", "http://ann:Img-Passw0rd@images.example.com/a.is
 
 
 class Answer:
-    """What a controller answers, for sushy's errors."""
+    """A controller's answers, for sushy's errors."""
 
     def __init__(self, status: int, message: str = "no") -> None:
         self.status_code = status

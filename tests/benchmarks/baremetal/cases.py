@@ -1,4 +1,4 @@
-"""What is asked, and how fast the answer should be."""
+"""The requests, and how fast each answer should be."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -21,7 +21,7 @@ _TRAIT = "CUSTOM_BENCHMARK"
 
 
 def of_fleet(fleet: Fleet) -> Iterator[Case]:
-    """The cases that both sides are asked."""
+    """The cases for both sides."""
     uuids = [machine.uuid for machine in fleet.machines()]
     for title, (path, target) in LISTS.items():
         wanted = f"{path}limit={PAGE}"

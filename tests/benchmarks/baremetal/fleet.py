@@ -10,7 +10,7 @@ from tests.benchmarks.stores import random_uuid
 
 @dataclass
 class Machine:
-    """One node. ``instance_uuid`` is that of whoever is on it."""
+    """One node. ``instance_uuid`` is that of its instance."""
 
     row_id: int
     uuid: str
@@ -69,7 +69,7 @@ class Machine:
 
 
 class Fleet:
-    """Nodes of one resource class out of eight, with ten traits each out of sixty; somebody is on 80 % of them."""
+    """Nodes of one resource class out of eight, with ten traits each out of sixty; 80 % of them have an instance."""
 
     classes = [f"metal-{number}" for number in range(8)]
     traits = [f"CUSTOM_QUALITY_{number:02}" for number in range(60)]

@@ -31,7 +31,7 @@ _TRAIT_VERSION = "1.1"
 
 
 def _node(machine: Machine) -> dict[str, Any]:
-    """What the tables of both sides have, under the same names."""
+    """The rows that the tables of both sides have, under the same names."""
     return {
         "id": machine.row_id,
         "uuid": machine.uuid,

@@ -81,7 +81,7 @@ class Ours:
         return 0
 
     def findings(self, client: Client, booted: int) -> Iterator[str]:
-        """What is wrong with the servers: not as many as were booted, without a machine, or two on one."""
+        """The errors of the servers: not as many as were booted, without a machine, or two on one."""
         servers = client.call("GET", "/compute/v2.1/servers/detail").json()["servers"]
         if len(servers) < min(booted, _CANDIDATES):
             yield f"{booted} servers were booted, {len(servers)} are there"

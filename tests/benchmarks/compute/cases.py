@@ -1,4 +1,4 @@
-"""What is asked of servers, beside the same question about nodes."""
+"""Requests about servers, beside the same requests about nodes."""
 
 from collections.abc import Iterator
 

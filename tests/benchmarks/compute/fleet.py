@@ -8,7 +8,7 @@ from tests.benchmarks.placement.worlds import AggregateRow, InventoryRow, Provid
 
 
 class Providers:
-    """The nodes of a fleet, as Nova reports them: those that are in use are claimed."""
+    """The nodes of a fleet, as Nova reports them: nodes in use are claimed."""
 
     def __init__(self, fleet: Fleet) -> None:
         self.classes = [resource_class_of(name) for name in fleet.classes]
@@ -33,7 +33,7 @@ class Providers:
 
 
 class FreeFleet(Fleet):
-    """A fleet of one class that nobody uses yet."""
+    """An unused fleet of one class."""
 
     classes = Fleet.classes[:1]
     taken = 0.0

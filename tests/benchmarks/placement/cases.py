@@ -1,4 +1,4 @@
-"""What is asked, and how fast the answer should be."""
+"""The requests, and how fast each answer should be."""
 
 import uuid
 from collections.abc import Iterator

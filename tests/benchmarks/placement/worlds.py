@@ -57,7 +57,7 @@ class Fleet:
             yield row_id, name, 1, int(place < self.taken)
 
     def taken_later(self, taken: float) -> Iterator[InventoryRow]:
-        """What else is taken when ``taken`` of all are."""
+        """The other amounts in use when ``taken`` of all are."""
         for row_id, name, place in self._places():
             if self.taken <= place < taken:
                 yield row_id, name, 1, 1

@@ -163,7 +163,7 @@
     return wrong;
   }
 
-  // What can be scrolled must be within reach of the keyboard, and the page itself is never scrolled sideways.
+  // All that can be scrolled must be within reach of the keyboard, and the page itself is never scrolled sideways.
   function width() {
     const wrong = [];
     const page = document.documentElement;

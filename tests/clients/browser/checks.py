@@ -1,4 +1,4 @@
-"""What holds on every page, whatever it shows; ``checks.js`` looks, in the page."""
+"""Checks for every page, whatever it shows; ``checks.js`` looks, in the page."""
 
 from pathlib import Path
 from typing import Any

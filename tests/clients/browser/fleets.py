@@ -114,7 +114,7 @@ def _remember(session: Session, uuid: str, words: str) -> None:
 
 
 def _let_live(session: Session) -> None:
-    """No conductor runs in these tests: those that are registered stay alive all the same."""
+    """No conductor runs in these tests: registered ones stay alive all the same."""
     session.execute(update(Conductor).values(heartbeat_at=epoch() + _YEAR))
 
 

@@ -1,4 +1,4 @@
-"""What a screen reader says of each page: landmarks, headings, labels, captions, names of pictures."""
+"""The words of a screen reader for each page: landmarks, headings, labels, captions, names of pictures."""
 
 import pytest
 from playwright.sync_api import Browser, expect

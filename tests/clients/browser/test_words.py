@@ -23,7 +23,7 @@ def test_words_of_a_node(browser: Browser, twenty: Served) -> None:
 
 
 def test_words_of_a_request(browser: Browser, twenty: Served) -> None:
-    """What the address says is shown, and stays in the form."""
+    """Values in the address are shown, and stay in the form."""
     with Visit(browser, twenty.url) as visit:
         page = visit.open("/ui/nodes")
         page.get_by_text("Filter", exact=True).first.click()

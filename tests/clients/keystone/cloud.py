@@ -66,7 +66,7 @@ class Keystone:
         return token
 
     def revoke(self, token: str) -> None:
-        """Nobody may use the token any more."""
+        """Revoke the token."""
         self.ask("DELETE", "/auth/tokens", **{"X-Subject-Token": token})
 
     def suspend(self) -> None:
@@ -78,7 +78,7 @@ class Keystone:
         self._process.send_signal(signal.SIGCONT)
 
     def offer(self, services: Mapping[str, str]) -> None:
-        """Put services into the catalogue: their URLs by type. Those that are there are replaced."""
+        """Put services into the catalogue: their URLs by type. Existing ones are replaced."""
         self.withdraw(*services)
         for kind, url in services.items():
             made = self.ask("POST", "/services", {"service": {"type": kind, "name": kind}})["service"]["id"]
@@ -93,7 +93,7 @@ class Keystone:
                 self.ask("DELETE", f"/services/{each['id']}")
 
     def settings(self, **options: Any) -> Values:
-        """What a service must be told to believe in tokens of this Keystone, with further options for it."""
+        """The settings of a service that accepts tokens of this Keystone, with further options for it."""
         person = PEOPLE["baremetal-sched"]
         domains = {"user_domain_id": "default", "project_domain_id": "default"}
         user = {"username": person.name, "password": person.password, "project_name": person.scope, **domains}

@@ -87,7 +87,7 @@ def log_in(url: str, person: Person, scope: dict[str, Any] | None) -> str:
 
 
 def scope_of(person: Person) -> dict[str, Any]:
-    """What the person has a role for, as a log-in asks for it."""
+    """The scope in which the person has a role, as a log-in asks for it."""
     match person.scope:
         case "system":
             return {"system": {"all": True}}

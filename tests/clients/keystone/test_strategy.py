@@ -14,7 +14,7 @@ from baremetal_sched.web.authentication import Strategy, make
 from tests.clients.keystone.cloud import Keystone
 from tests.clients.keystone.people import PEOPLE
 
-#: What a role of ``people.ROLES`` is, with those that it implies.
+#: The roles of a person of ``people.ROLES``, implied ones included.
 IMPLIED = {
     "admin": {"admin", "manager", "member", "reader"},
     "manager": {"manager", "member", "reader"},

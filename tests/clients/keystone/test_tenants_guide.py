@@ -113,7 +113,7 @@ def cloud(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory)
 
 
 def _furnish(cloud: Cloud) -> None:
-    """What the operator makes for both tenants, and a server of each of them."""
+    """The resources that the operator makes for both tenants, and a server of each of them."""
     system, operator = cloud.openstack("operator", None), cloud.openstack("operator", "service")
     zeros = " ".join(f"--property resources:{name}=0" for name in ("VCPU", "MEMORY_MB", "DISK_GB"))
     do(operator, f"flavor create --vcpus 1 --ram 1 --disk 1 --property resources:CUSTOM_GOLD=1 {zeros} f")

@@ -38,7 +38,7 @@ USER = PROJECT = "6b1c0f5ec0c94f5a8a4b6ab7bb7d1f3d"
 
 
 class Compute:
-    """What can be asked for. Servers and nodes are called by their UUIDs."""
+    """The possible requests. Servers and nodes are called by their UUIDs."""
 
     def __init__(self):
         self.context = nova_context.RequestContext(USER, PROJECT, is_admin=True)
@@ -89,7 +89,7 @@ class Compute:
         )
 
     def claim(self, node, resource_class, traits=()):
-        """What conductor and scheduler do for a new server that comes to be on ``node``; its UUID, null if refused."""
+        """Do the work of conductor and scheduler for a new server on ``node``; returns its UUID, null if refused."""
         instance = self._instance(resource_class, traits)
         spec = self._spec(resource_class, traits)
         found = [each for each in self._candidates(spec) if node in each["allocations"]]
@@ -102,7 +102,7 @@ class Compute:
         return instance.uuid
 
     def build(self, server, node):
-        """What nova-compute does with a server that was given ``node``; returns its state."""
+        """Have nova-compute build a server that was given ``node``; returns its state."""
         self.manager._build_and_run_instance(
             *(self.context, self._get(server), self.manager.image_api.get(), [], None),
             *(objects.NetworkRequestList(objects=[]), None, objects.BlockDeviceMappingList(), node, {}, {}),
@@ -149,7 +149,7 @@ class Compute:
         return self._get(server).vm_state
 
     def held(self, server):
-        """What the server holds in Placement: resources by node."""
+        """The server's allocations in Placement: resources by node."""
         held = self.placement.get_allocations_for_consumer(self.context, server)
         return {node: each["resources"] for node, each in held.items()}
 

@@ -1,4 +1,4 @@
-"""What happens to machines: each does something to one, and returns what undoes it, if it cannot stay."""
+"""Events of machines: each does something to one, and returns a function that undoes it, if it cannot stay."""
 
 from collections.abc import Callable
 from uuid import uuid4

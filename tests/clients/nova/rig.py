@@ -97,7 +97,7 @@ class Nova:
 
 
 def _is_absent(exchange: list[Any]) -> bool:
-    """What Nova removes may be gone already: nodes take their providers and allocations along."""
+    """A row that Nova removes may be gone already: nodes take their providers and allocations along."""
     method, path, _, status, _ = exchange
     if status != 404:
         return False
@@ -148,7 +148,7 @@ class Site:
 
     @property
     def log(self) -> str:
-        """What the service has logged, over all its starts."""
+        """The log of the service, over all its starts."""
         return self._log + self.service.log
 
     def _start(self, port: str) -> str:

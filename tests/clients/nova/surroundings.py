@@ -1,4 +1,4 @@
-"""What is around nova-compute when ``compute.py`` runs it: its configuration, its databases, and other services.
+"""The surroundings of nova-compute when ``compute.py`` runs it: its configuration, its databases, and other services.
 
 Runs where Nova is installed.
 """
@@ -73,7 +73,7 @@ class OneImage:
 
 
 class Errors(logging.Handler):
-    """What Nova logs as an error."""
+    """Nova's log lines of errors."""
 
     def __init__(self):
         super().__init__(logging.ERROR)
@@ -89,7 +89,7 @@ class Errors(logging.Handler):
 
 
 class Exchanges:
-    """What Nova sends over HTTP and what it gets, but for log-ins: requests is below all its clients."""
+    """Nova's HTTP requests and their answers, except log-ins: requests is below all its clients."""
 
     def __init__(self):
         self.seen = []

@@ -1,8 +1,8 @@
-"""What a Nova above the service, which has it for Ironic and for Placement, goes through with a machine.
+"""Sequences of a machine under a Nova that has the service for Ironic and for Placement.
 
 Each sequence is a phase of the machine's life, in which something happens, and the rest of that life. After each step
 Nova's periodic task must succeed, and has nothing to repeat; Placement and Nova have the machine once, with its
-class, its traits and those that Nova gave it; and the scheduler finds it if it can be had, and only then.
+class, its traits and the traits that Nova gave it; and the scheduler finds it if it can be had, and only then.
 
 A database other than SQLite's is tried by hand: NOVA_DATABASE_URL names one, and everything in it is deleted.
 """

@@ -111,7 +111,7 @@ def site(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sit
 
 
 def variables(url: str, auth_type: str = "http_basic") -> dict[str, str]:
-    """What the environment must say for the command, as little as that can be."""
+    """The smallest environment that the command needs."""
     login = {"OS_USERNAME": "admin", "OS_PASSWORD": PASSWORD} if auth_type == "http_basic" else {}
     return {"OS_AUTH_TYPE": auth_type, "OS_ENDPOINT": f"{url}/placement", **login}
 

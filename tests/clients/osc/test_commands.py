@@ -12,7 +12,7 @@ NOTHING_FITS = 3
 
 
 def names(rows: list[dict[str, Any]]) -> list[str]:
-    """What the machines of a list are called, sorted."""
+    """The names of the machines in a list, sorted."""
     return sorted(row["Name"] for row in rows)
 
 

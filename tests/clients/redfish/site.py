@@ -33,7 +33,7 @@ WAIT = "--wait 60"
 
 
 class Site:
-    """What a test drives: ``openstack`` is the command."""
+    """The site of a test: ``openstack`` is the command."""
 
     def __init__(self, openstack: OpenStack, api: Program, conductor: Program, home: Path) -> None:
         self.openstack = openstack

@@ -64,7 +64,7 @@ def test_power(here: Site, emulator: Emulator) -> None:
 
 
 def test_boot_device_boot_mode_and_secure_boot(here: Site, emulator: Emulator) -> None:
-    """What a machine boots from, and how."""
+    """The boot device of a machine, and its boot mode."""
     name, path = "booted", emulator.path(20)
     here.enrol(emulator, name, first=20)
     here.openstack(f"baremetal node manage {name} {WAIT}")

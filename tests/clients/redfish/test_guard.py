@@ -1,4 +1,4 @@
-"""What forbids connections in the API's processes does forbid them."""
+"""The guard against connections in the API's processes works."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What became of tests of other projects that were run against the service."""
+"""The outcomes of tests of other projects that were run against the service."""
 
 import json
 import subprocess
@@ -14,14 +14,14 @@ SECONDS = 1200
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What became of the tests, see ``run.py``."""
+    """The outcomes of the tests, see ``run.py``."""
 
     passed: list[str]
     failed: dict[str, str]
     skipped: dict[str, str]
 
     def check(self, number: int, may_fail: dict[str, str], skipped: int = 0) -> None:
-        """Assert that ``number`` tests were run, and all passed but those that may fail, which do.
+        """Assert that ``number`` tests were run, and that all passed except the tests that may fail, which do.
 
         These are named by the end of their names: the method, or the class and the method. ``skipped`` tests skip
         themselves wherever they are run.

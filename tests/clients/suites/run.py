@@ -39,7 +39,7 @@ class Outcomes(unittest.TestResult):
         self.passed.append(test.id())
 
     def document(self):
-        """What is to be written."""
+        """The document to be written."""
         failed = self.failures + self.errors + [(test, "passed unexpectedly") for test in self.unexpectedSuccesses]
         return {
             "passed": self.passed,
@@ -132,12 +132,12 @@ def load_openstack():
 
 
 def hurry():
-    """Let nobody in this process, and in those that it forks, sleep for long."""
+    """Shorten every sleep in this process, and in the processes that it forks."""
     time.sleep = lambda seconds: _sleep(min(seconds, LONGEST_SLEEP))
 
 
 def tests_of(name):
-    """Return the tests of a package, or those that a module, a class or a test of that name is."""
+    """Return the tests of a package, a module or a class of that name, or the test of that name."""
     loader = unittest.defaultTestLoader
     try:
         found = importlib.util.find_spec(name)

@@ -1,4 +1,4 @@
-"""What is done to a machine that boots agents. Each is told to a world of its own."""
+"""Operations on a machine that boots agents. Each story has a world of its own."""
 
 from collections.abc import Callable
 from typing import Any

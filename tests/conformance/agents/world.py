@@ -252,7 +252,7 @@ class World:
             self.note(name, value)
 
     def note(self, name: str, value: Any) -> None:
-        """What must be equal in both worlds."""
+        """The facts that must be equal in both worlds."""
         assert name not in self.seen, name
         self.seen[name] = self._plain(value)
 

@@ -1,4 +1,4 @@
-"""What Nova says of answers; run by a Python that has nova 34, with a list of answers as JSON on standard input.
+"""Nova's verdict on answers; run by a Python that has nova 34, with a list of answers as JSON on standard input.
 
 Each is an object with ``module`` and ``kind`` (``show_response`` of ``nova.api.openstack.compute.schemas.flavors``),
 ``version`` (the minor part of the microversion), ``document``, and perhaps ``sample`` (``flavors/flavor-get-resp``, one
@@ -32,7 +32,7 @@ def schema(module, kind, version):
 
 
 def complaint(answer):
-    """Return what is wrong with an answer."""
+    """Return the complaint about an answer."""
     wanted = schema(answer["module"], answer["kind"], answer["version"])
     checked = jsonschema.Draft202012Validator(wanted, format_checker=validators._FORMAT_CHECKER)
     error = jsonschema.exceptions.best_match(checked.iter_errors(answer["document"]))

@@ -10,7 +10,7 @@ from tests.service import Service
 
 pytestmark = pytest.mark.slow
 
-#: Those that clients send, and those at which something of these answers changes.
+#: Microversions that clients send, and microversions at which these answers change.
 VERSIONS = (1, 2, 6, 7, 10, 35, 36, 39, 54, 55, 57, 61, 75, 84, 92, 100)
 
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE5vHVSmuTxJ5ivDGgnJgnwnFhR9v4GSuIRFFbBVKqm9"

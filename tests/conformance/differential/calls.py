@@ -70,7 +70,7 @@ class Call:
 
 @dataclass
 class Answer:
-    """What came back; names of headers in lower case."""
+    """The answer; names of headers in lower case."""
 
     status: int
     headers: dict[str, str]

@@ -1,4 +1,4 @@
-"""What counts as the same answer, and where we differ on purpose."""
+"""Which answers count as equal, and where we differ on purpose."""
 
 import json
 import re
@@ -29,7 +29,7 @@ class Difference:
 
 
 def compare(call: Call, ours: Answer, original: Answer) -> list[Difference]:
-    """The differences that nobody wanted."""
+    """The unintended differences."""
     return [
         difference
         for difference in _differences(call, ours, original)
@@ -174,7 +174,7 @@ def _has_vague_group(call: Call) -> bool:
 
 
 def _frees_somebody(call: Call) -> bool:
-    """Is a consumer among those that are written to hold nothing any more?"""
+    """Does the write empty a consumer?"""
     body = call.body
     if isinstance(body, dict) and call.path.startswith("/reshaper"):
         body = body.get("allocations")

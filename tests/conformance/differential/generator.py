@@ -80,7 +80,7 @@ class Generator:
         self._first = [*writes.names(self._dice), *writes.providers(self._dice)]
 
     def next(self) -> list[Call]:
-        """The next call, perhaps after those that look at the generations that it needs."""
+        """The next call, perhaps after calls that read the generations that it needs."""
         if self._first:
             return [self._first.pop(0)]
         call = self._dice.weighted(self._kinds)(self._dice)

@@ -132,7 +132,7 @@ class Runner:
         return Finding(finding.episode, [*before, last], self._replay([*before, last]) or finding.differences)
 
     def _replay(self, calls: list[Call]) -> list[Difference]:
-        """What the last of ``calls`` shows; nothing if one before it differs."""
+        """The differences of the last of ``calls``; none if one before it differs."""
         self._reset()
         for call in calls:
             _, differences = self._make(call)

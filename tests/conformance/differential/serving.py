@@ -8,7 +8,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 class _Handler(WSGIRequestHandler):
     def get_environ(self) -> dict[str, Any]:
-        """What PEP 3333 says; wsgiref itself invents a content type and drops repeated blanks."""
+        """A server as in PEP 3333; wsgiref itself invents a content type and drops repeated blanks."""
         environ = super().get_environ()
         if self.headers.get("content-type") is None:
             environ.pop("CONTENT_TYPE", None)

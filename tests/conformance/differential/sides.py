@@ -81,7 +81,7 @@ def ours(folder: Path, url: str | None = None) -> Iterator[Side]:
 
 
 def _restoring(database: Database, path: Path) -> Callable[[], None]:
-    """What makes the SQLite file at ``path`` what it is at first: schema and standard names."""
+    """Fill the SQLite file at ``path`` with schema and standard names."""
     schema.upgrade(database.engine)
     database.write(sync_standard_names)
     with database.engine.connect() as connection:

@@ -32,7 +32,7 @@ def test_both_answer_the_same(tmp_path: Path) -> None:
 
 
 def test_calls_depend_on_the_seed_alone() -> None:
-    """What was found can be found again."""
+    """A difference that was found can be found again."""
     one, same, other = (Generator(seed) for seed in ("1.0", "1.0", "1.1"))
     calls = [[str(call) for _ in range(100) for call in generator.next()] for generator in (one, same, other)]
     assert calls[0] == calls[1] != calls[2]

@@ -1,4 +1,4 @@
-"""What is answered to the steps of a scenario, in a form that two services can be compared by."""
+"""The answers to the steps of a scenario, in a form in which two services can be compared."""
 
 import html
 import json

@@ -1,4 +1,4 @@
-"""What Glance 33 answered to a scenario, and what this service answers."""
+"""The answers of Glance 33 to a scenario, and the answers of this service."""
 
 import json
 from collections.abc import Mapping

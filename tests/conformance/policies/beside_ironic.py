@@ -63,7 +63,7 @@ def test_beside_ironic(keystone: Keystone, elevated: bool, sqlite_template: Path
 
 @dataclass
 class Comparison:
-    """What came of the requests: how many, which differ, and how often Ironic failed, by the name of the request."""
+    """The results of the requests: how many, which differ, and how often Ironic failed, by the name of the request."""
 
     answers: int = 0
     differences: list[str] = field(default_factory=list)

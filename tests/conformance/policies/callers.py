@@ -1,4 +1,4 @@
-"""Those who call, and what they call about."""
+"""The callers, and the kinds of resources that they call about."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 #: The project of the callers that have one, and another one.
 MINE, OTHERS = "red", "blue"
 SERVICE = "service"
-#: Roles with those that they imply, as a token has them.
+#: Roles with the roles that they imply, as a token has them.
 ADMIN = ("admin", "manager", "member", "reader")
 
 

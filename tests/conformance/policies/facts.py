@@ -1,4 +1,4 @@
-"""What Ironic's enforcer decides, as ``facts.json`` has it."""
+"""The decisions of Ironic's enforcer, from ``facts.json``."""
 
 import json
 import re

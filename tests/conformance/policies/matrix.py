@@ -51,7 +51,7 @@ def services(
 ) -> Iterator[Services]:
     """Our services over copies, in ``folder``, of a SQLite file that has the world.
 
-    ``headers``: those that say who a caller is. ``overrides``: settings of both, by group.
+    ``headers`` identify a caller. ``overrides``: settings of both, by group.
     """
     running = []
     for elevated in (False, True):

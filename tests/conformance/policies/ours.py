@@ -61,7 +61,7 @@ def _add_rows(session: Session) -> None:
 class Ours:
     """Our application over a copy of the world, which is put back after each request that changed something.
 
-    ``headers``: those that say who a caller is.
+    ``headers`` identify a caller.
     """
 
     def __init__(

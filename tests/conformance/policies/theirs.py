@@ -25,7 +25,7 @@ _VERSIONS = {"bios_settings": "1.1", "firmware_information": "1.0", "node_histor
 
 @dataclass
 class Answer:
-    """What was answered."""
+    """The answer."""
 
     status_code: int
     text: str
@@ -129,7 +129,7 @@ def served(
     keystone: Mapping[str, str] | None = None,
     projects: Mapping[str, str] | None = None,
 ) -> Iterator[Theirs]:
-    """Run Ironic with the world in it. ``headers``: those that say who a caller is.
+    """Run Ironic with the world in it. ``headers`` identify a caller.
 
     ``keystone``: options of ``[keystone_authtoken]``; without them headers of the strategy ``noauth2`` are believed.
     """

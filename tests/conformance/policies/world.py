@@ -1,4 +1,4 @@
-"""What the matrix finds: a node of each kind with all that a node can have, and what belongs to no node."""
+"""The world of the matrix: a node of each kind with all that a node can have, and resources that belong to no node."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

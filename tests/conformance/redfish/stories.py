@@ -1,4 +1,4 @@
-"""What is done to a machine, from enrolment to the end of an instance. Each is told to a world of its own."""
+"""Operations on a machine, from enrolment to the end of an instance. Each story has a world of its own."""
 
 from typing import Any
 

@@ -115,7 +115,7 @@ class World:
         return value.replace(self.emulator.systems[self.system], "SYSTEM") if isinstance(value, str) else value
 
     def note(self, name: str, value: Any) -> None:
-        """What must be equal in both worlds."""
+        """The facts that must be equal in both worlds."""
         assert name not in self.seen, name
         self.seen[name] = self._comparable(value)
 

@@ -1,4 +1,4 @@
-"""What agents on n1 ask for and report, as tests of agents use it."""
+"""Requests and reports of agents on n1, for tests of agents."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from tests.service import Service
 MAC = "52:54:00:00:00:01"
 URL = "http://192.0.2.1:9999"
 IMAGE = {"image_source": "http://images.example.org/x.raw", "image_checksum": "0" * 64}
-#: What is known of an agent's hardware managers afterwards.
+#: The recorded facts about an agent's hardware managers afterwards.
 VERSION = {"hardware_manager_version": {"generic_hardware_manager": "1.2"}}
 
 
@@ -21,7 +21,7 @@ def state(service: Service) -> str:
 
 
 def internal_info(service: Service) -> dict[str, Any]:
-    """What is known of the agent, and of its steps."""
+    """The recorded facts about the agent, and about its steps."""
     info: dict[str, Any] = service.node("n1")["driver_internal_info"]
     return {name: value for name, value in info.items() if name != "last_power_state_change"}
 

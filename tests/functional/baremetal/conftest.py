@@ -1,4 +1,4 @@
-"""What functional tests of the bare metal API share."""
+"""Fixtures for functional tests of the bare metal API."""
 
 from collections.abc import Iterator
 

@@ -49,7 +49,7 @@ class Fleet:
         return self.service.baremetal(method, path, body, headers=given, status=status)
 
     def listed(self, path: str, key: str = "name", **asked: Any) -> set[str]:
-        """What a list shows, by name."""
+        """The resources in a list, by name."""
         (rows,) = (value for value in self.ask("GET", path, **asked).json.values() if isinstance(value, list))
         return {row[key] for row in rows}
 

@@ -1,4 +1,4 @@
-"""Commands to agents: each is executed once, whatever is lost on the way."""
+"""Commands to agents: each is executed once, even if messages are lost."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -292,7 +292,7 @@ def test_autodetect(database_url: str, agent: StubAgent, row: Rows) -> None:
 
 
 def test_an_abort(service: Service, agent: StubAgent, token: str, row: Rows) -> None:
-    """What the agent does is nobody's concern any more."""
+    """The agent's actions do not matter any more."""
     for during in ["boot", "a command"]:
         with row(during):
             if during == "a command":

@@ -1,4 +1,4 @@
-"""What agents are told, and repeat: their tokens, passwords, and what is in a config drive are said nowhere else.
+"""Secrets of agents (their tokens, passwords, and the contents of a config drive) appear nowhere else.
 
 Searched are logs, answers, the history of nodes, the metrics, and what is written down of a command.
 """

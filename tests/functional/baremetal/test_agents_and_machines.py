@@ -1,4 +1,4 @@
-"""What becomes of machines with agents: when work is done, after inspections, and on fast track."""
+"""The power of machines with agents: when work is done, after inspections, and on fast track."""
 
 from typing import Any
 

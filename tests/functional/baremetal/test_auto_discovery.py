@@ -1,4 +1,4 @@
-"""Machines that nobody enrolled: what becomes of them when an agent on one reports what it found."""
+"""Unknown machines: an agent on one reports its findings, and the machine is enrolled."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What each provision state allows: changes, deletion, verbs."""
+"""The actions that each provision state allows: changes, deletion, verbs."""
 
 import pytest
 

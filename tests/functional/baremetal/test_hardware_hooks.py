@@ -1,4 +1,4 @@
-"""What inspection hooks make of disks, accelerators, and of other data about the hardware."""
+"""Inspection hooks for disks, accelerators, and other data about the hardware."""
 
 from pathlib import Path
 from typing import Any

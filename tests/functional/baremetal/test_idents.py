@@ -1,4 +1,4 @@
-"""What cannot name anything in a path is refused, in the shape in which Ironic does so there."""
+"""An impossible name in a path is refused, in the shape in which Ironic does so there."""
 
 import json
 

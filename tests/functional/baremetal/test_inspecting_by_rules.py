@@ -1,4 +1,4 @@
-"""What inspection rules make of inspections: attributes, calls, limits, and rules in files."""
+"""Inspection rules in inspections: attributes, calls, limits, and rules in files."""
 
 import socket
 import threading

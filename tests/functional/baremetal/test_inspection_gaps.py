@@ -1,4 +1,4 @@
-"""What agents, switches and operators leave out, or write in another form: the rest of an inspection is kept."""
+"""Agents, switches and operators leave out data, or write it in another form: the rest of an inspection is kept."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def test_capabilities_that_are_an_object_are_merged(service: Service) -> None:
     ],
 )
 def test_a_switch_that_says_little(database_url: str, said: list[Any], link: dict[str, str]) -> None:
-    """What it says is kept, as in Ironic; the port can still be changed."""
+    """Its data is kept, as in Ironic; the port can still be changed."""
     with inspecting(database_url, hooks="validate-interfaces,ports,local-link-connection") as service:
         report(service, lldp_raw={"eth0": said})
         port = ports(service)[BOOTED]

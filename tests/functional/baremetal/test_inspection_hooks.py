@@ -1,4 +1,4 @@
-"""What becomes of a node and its ports when an agent reports an inspection."""
+"""A node and its ports after an agent has reported an inspection."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

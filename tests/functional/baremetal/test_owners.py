@@ -1,4 +1,4 @@
-"""What tenants see of a fleet that they share: lists, names in bodies, filters and markers."""
+"""A shared fleet as tenants see it: lists, names in bodies, filters and markers."""
 
 import json
 from pathlib import Path

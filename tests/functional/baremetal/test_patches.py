@@ -1,4 +1,4 @@
-"""What PATCH has in common for all resources: limits, when it locks anything, and what its messages do not show."""
+"""PATCH of all resources: limits, when it locks anything, and what its messages do not show."""
 
 import json
 import logging

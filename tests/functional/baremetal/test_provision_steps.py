@@ -1,4 +1,4 @@
-"""Steps of cleaning, deploying and servicing: those that a client names, and whoever does them."""
+"""Steps of cleaning, deploying and servicing that a client names, and the interfaces that do them."""
 
 from typing import Any
 

@@ -40,7 +40,7 @@ def node(service: Service) -> str:
 
 @pytest.fixture
 def journal(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What boot and power interface are asked for, in order."""
+    """The calls of boot and power interface, in order."""
     calls: list[str] = []
 
     def noting(name: str) -> Callable[..., None]:

@@ -1,4 +1,4 @@
-"""What tenants own besides nodes, and how they come to lease one: allocations, runbooks, automatic lessees."""
+"""Resources of tenants besides nodes, and how they come to lease one: allocations, runbooks, automatic lessees."""
 
 from pathlib import Path
 from typing import Any

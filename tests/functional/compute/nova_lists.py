@@ -1,4 +1,4 @@
-"""What a Nova answers, as tests import it, and the commands that do it."""
+"""Answers of a Nova, as tests import them, and the commands that do it."""
 
 import sys
 from collections.abc import Callable

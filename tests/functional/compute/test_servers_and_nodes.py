@@ -1,4 +1,4 @@
-"""One truth: what becomes of a server when its node changes, whoever changes it; and deleting servers."""
+"""One truth: a server follows its node, whoever changes it; and deleting servers."""
 
 from collections.abc import Iterator
 
@@ -28,7 +28,7 @@ def active(service: Service, **asked: object) -> tuple[str, str]:
 
 
 def follow_up(service: Service) -> None:
-    """What conductors do again and again about servers."""
+    """The periodic task of conductors about servers."""
     settings = service.app.extensions["settings"]
     for name in service.conductors:
         conductor_servers.follow_up_all(ConductorHost(name, service.database, settings))

@@ -1,4 +1,4 @@
-"""What the rules let tenants do with servers, flavors, quotas and key pairs, and which machines their servers get."""
+"""The rules for tenants about servers, flavors, quotas and key pairs, and the machines that their servers get."""
 
 import base64
 from collections.abc import Iterator

@@ -35,7 +35,7 @@ def node(service: Service) -> str:
 
 
 def told(service: Service, node: str, server: str) -> tuple[str, str]:
-    """What the tenant and an administrator are told of a server and its actions: the tenant nothing of the node."""
+    """A server and its actions as the tenant and an administrator see them: the tenant sees nothing of the node."""
     texts = []
     for headers in (ANNA, ADMIN):
         answers = [service.compute("GET", f"/servers/{server}", headers=headers)]

@@ -37,7 +37,7 @@ def sweep(service: Service) -> None:
 
 
 def pending(service: Service) -> list[dict[str, Any]]:
-    """What waits, and its secret."""
+    """The waiting server's row, and its secret."""
     columns = (PendingClaim.uuid, PendingClaim.state, PendingClaim.secret, PendingClaim.asked_at, PendingClaim.deadline)
     query = select(*columns).order_by(PendingClaim.id)
     return service.database.read(lambda session: [dict(row._mapping) for row in session.execute(query)])
@@ -402,7 +402,7 @@ def test_no_more_machines_are_tried_than_the_setting_says(service: Service, brok
 
 @pytest.fixture
 def refusing(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Exception]]:
-    """What a request to deploy a node (UUID) is refused with."""
+    """The refusal of a request to deploy a node (UUID)."""
     refused: dict[str, Exception] = {}
     request = provision.request
 

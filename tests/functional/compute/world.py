@@ -66,7 +66,7 @@ def boot(service: Service, **asked: Any) -> dict[str, Any]:
 
 
 def show(service: Service, uuid: str) -> dict[str, Any]:
-    """What tests look at of a server; an empty dictionary if it is gone."""
+    """The parts of a server that tests check; an empty dictionary if it is gone."""
 
     def read(session: Session) -> dict[str, Any]:
         server = session.scalars(select(Server).where(Server.uuid == uuid)).first()
@@ -101,6 +101,6 @@ def delete(service: Service, uuid: str) -> None:
 
 
 def held(service: Service, uuid: str) -> dict[str, dict[str, int]]:
-    """What the server holds in placement, by provider."""
+    """The server's allocations in placement, by provider."""
     allocations = service.placement("GET", f"/allocations/{uuid}").json["allocations"]
     return {provider: amounts["resources"] for provider, amounts in allocations.items()}

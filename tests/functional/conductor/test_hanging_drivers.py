@@ -28,7 +28,7 @@ OPTIONS = {"workers_pool_size": 1, "driver_call_timeout": 600}
 
 
 class Hanging:
-    """Whatever is done to machines in ``uuids`` does not end until the test is over; ``ended`` counts what has.
+    """Calls of machines in ``uuids`` do not end until the test is over; ``ended`` counts ended calls.
 
     Who hangs does so for ``seconds`` at once, by the clock of the calls.
     """

@@ -33,7 +33,7 @@ def site(database_url: str) -> Iterator[Service]:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """What the newcomer waits by."""
+    """The clock by which the newcomer waits."""
     clock = StoppedClock()
     monkeypatch.setattr(host, "time", clock)
     return clock

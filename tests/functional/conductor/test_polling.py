@@ -21,7 +21,7 @@ LONG_WAIT = {**WAIT_STEP, "args": {"seconds": 45}}
 
 
 class Busy:
-    """What a machine's management controller says of the step ``log_passthrough``: ``asked`` is what it was asked."""
+    """A management controller's answers about the step ``log_passthrough``: ``asked`` are the questions."""
 
     def __init__(self) -> None:
         self.begun = 0

@@ -165,7 +165,7 @@ def test_fake_machines_are_not_asked(service: Service, monkeypatch: pytest.Monke
 def test_a_node_that_was_changed_while_its_machine_was_asked_is_left_alone(
     service: Service, uuid: str, machine: Real, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was found may be older than the change; the next time tells."""
+    """The reading may be older than the change; the next one decides."""
     machine.state = "power off"
     ask = machine.get_power_state
 
@@ -209,7 +209,7 @@ class Silent(Real):
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let those that never answer go on while there is a database."""
+        """End the calls that never answer, while there is a database."""
         self.over.set()
 
     def get_power_state(self, machine: Machine) -> str | None:

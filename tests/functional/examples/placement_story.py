@@ -87,7 +87,7 @@ def _clear(teller: Storyteller) -> None:
 
 
 def claim(wanted: dict[str, dict[str, int]], generation: int | None = None) -> dict[str, Any]:
-    """What a consumer is to hold, by provider and class."""
+    """The allocations of a consumer, by provider and class."""
     return {
         "allocations": {provider: {"resources": amounts} for provider, amounts in wanted.items()},
         "project_id": "demo",

@@ -90,7 +90,7 @@ class Storyteller:
 
 
 def _document(answer: Any) -> Any:
-    """What was answered: JSON, text of another kind, or nothing."""
+    """The answer: JSON, text of another kind, or nothing."""
     if not answer.body:
         return None
     return json.loads(answer.text) if "json" in answer.headers["Content-Type"] else answer.text

@@ -58,7 +58,7 @@ class _Ended(Exception):
 
 
 class Tally:
-    """What was sent, what came back, and what should not have."""
+    """The requests, their answers, and the wrong ones among these."""
 
     def __init__(self, folder: Path) -> None:
         self.statuses: Counter[int] = Counter()

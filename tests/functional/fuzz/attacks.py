@@ -1,4 +1,4 @@
-"""What attacks on a world have in common."""
+"""The base of attacks on a world."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

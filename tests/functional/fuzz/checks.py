@@ -1,4 +1,4 @@
-"""What must be true whatever was sent: every list answers, and the database is sound."""
+"""Checks that hold after any request: every list answers, and the database is sound."""
 
 from collections.abc import Iterable, Iterator
 
@@ -56,7 +56,7 @@ def _of_providers(providers: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _pages(call: Call, api: str, path: str) -> Iterator[str]:
-    """What is wrong with a list; what is not there any more is no list."""
+    """The errors of a list; a list that is gone has none."""
     is_paged = api == "baremetal" and path in _PAGED
     last = f"{path}?limit={_PAGE}" if is_paged else path
     while last:
@@ -76,5 +76,5 @@ _PAGED = {
 
 
 def damage(database: Database) -> list[str]:
-    """What ``db check`` finds."""
+    """The findings of ``db check``."""
     return database.snapshot(audit)

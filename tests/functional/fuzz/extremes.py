@@ -35,7 +35,7 @@ def nested(levels: int, kind: str, leaf: Any) -> Any:
 
 numbers = st.sampled_from(NUMBERS)
 texts = st.sampled_from(TEXTS)
-#: What a service may well accept; such things make it into the database, where the odd ones do not.
+#: Values that a service may well accept; they reach the database, where the odd ones do not.
 _ACCEPTABLE = st.sampled_from([0, 1, 2**63, -(2**64), 0.5, "text", "\u202eevil", "💥" * 300, "x" * 20_000, None, True])
 _leaves = mostly(_ACCEPTABLE, numbers | texts)
 _depths = mostly(st.sampled_from([1, 5, 24, 90, 95]), st.sampled_from(DEPTHS))

@@ -45,7 +45,7 @@ def _nodes(service: Service) -> list[str]:
 
 
 def _around(service: Service, node: str) -> dict[str, list[str]]:
-    """What belongs to ``node``, and what belongs to none."""
+    """The resources of ``node``, and resources of no node."""
 
     def add(path: str, **body: object) -> str:
         uuid: str = service.baremetal("POST", path, body).json["uuid"]

@@ -126,7 +126,7 @@ FRAMING: dict[str, tuple[str, ...]] = {
 
 @st.composite
 def hostile_headers(draw: st.DrawFn, *, framing: bool = False) -> tuple[tuple[str, str], ...]:
-    """Some headers; with ``framing`` also those that say where the body ends."""
+    """Some headers; with ``framing`` also the headers that say where the body ends."""
     values = _VALUES | FRAMING if framing and draw(st.integers(0, 3)) == 0 else _VALUES
     names = draw(st.lists(st.sampled_from(sorted(values)), min_size=1, max_size=4))
     return tuple((name, draw(st.sampled_from(values[name] if draw(st.booleans()) else _ODD))) for name in names)

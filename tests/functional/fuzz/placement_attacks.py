@@ -81,7 +81,7 @@ class PlacementAttacks(Attacks):
         return placement("PUT", f"/resource_providers/{provider}/traits", body)
 
     def node_provider_write(self, draw: st.DrawFn) -> Attack:
-        """What the node decides, and what is free: children, aggregates, the traits of the scheduler above."""
+        """Writes that the node decides, and free ones: children, aggregates, the traits of the scheduler above."""
         node = draw(self.node)
         generation = self._generation(draw, node)
         path = f"/resource_providers/{node}"

@@ -18,7 +18,7 @@ RAW_BODIES = (b"", b"{", b"\xff\xfe", b"[" * 500, b'{"a":1,"a":2}', b"NaN", b'"\
 
 @dataclass(frozen=True)
 class Request:
-    """What is sent. ``version`` is the minor part of the microversion; ``headers`` take the place of the usual ones."""
+    """A request. ``version`` is the minor part of the microversion; ``headers`` take the place of the usual ones."""
 
     method: str
     path: str

@@ -16,7 +16,7 @@ TIMEOUT = 60
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back: status 0 if the connection was closed instead."""
+    """The answer: status 0 if the connection was closed instead."""
 
     status: int
     text: str = ""

@@ -1,4 +1,4 @@
-"""Values for requests: such as a client means, such as it gets wrong, and such as nobody means."""
+"""Values for requests: intended ones, mistakes, and nonsense."""
 
 import re
 from collections.abc import Mapping

@@ -138,7 +138,7 @@ class World:
         call("placement", "POST", "/resource_providers", {"uuid": uuid, "name": name, "parent_provider_uuid": parent})
 
     def _restore_around(self, call: Call) -> None:
-        """What hangs on the first node, and what hangs on none."""
+        """The resources of the first node, and of none."""
         step = {"interface": "bios", "step": "factory_reset", "args": {"a": "x" * 5000}}
         node = self.nodes[0]
         for path, body in (
@@ -174,7 +174,7 @@ class World:
         return {row["uuid"]: row["generation"] for row in rows}
 
     def words(self, call: Call) -> Words:
-        """What requests name: all of the world, and what else there is now."""
+        """The names for requests: all of the world, and everything else that exists now."""
         found = {key: [*_uuids_in(call, path, key)] for key, path in _LISTS.items()}
         nodes = [*self.nodes, *self.names[:5]]
         providers = [*self.chain, *self.nodes, *self.children[1::2]]

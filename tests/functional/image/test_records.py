@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 def written(service: Service, work: Callable[..., T], *arguments: Any) -> T:
-    """What ``work`` returns, called with a session and ``arguments`` in a transaction that writes."""
+    """The result of ``work``, called with a session and ``arguments`` in a transaction that writes."""
     return service.database.write(lambda session: work(session, *arguments))
 
 

@@ -215,7 +215,7 @@ def test_a_consumer_may_hold_several_nodes(service: Service, node: str) -> None:
 
 
 def test_of_several_amounts_that_cannot_be_the_first_is_complained_of(service: Service) -> None:
-    """What consumers ask for adds up in the order of the request."""
+    """The amounts of consumers add up in the order of the request."""
     small, odd = service.add_node("small"), service.add_node("odd")
 
     def write(**amounts: int) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def test_numbers_are_finite(service: Service, provider: str, subtests: pytest.Su
 
 
 def test_of_what_is_missing_and_what_is_too_much_one_is_said(service: Service, subtests: pytest.Subtests) -> None:
-    """What is missing, where allocations are a list; since they are an object, what is too much."""
+    """The error names a missing member, where allocations are a list; since they are an object, a surplus one."""
     for version, named in [("1.0", "'allocations' is a required property"), ("1.12", "('extra' was unexpected)")]:
         with subtests.test(version=version):
             assert named in detail(send(service, "PUT", f"/allocations/{CONSUMER}", b'{"extra": 1}', version))

@@ -214,7 +214,7 @@ def test_mappings_and_summaries(hosts: Service) -> None:
     assert set(request["mappings"][""]) == {uuid_of("h1-a"), uuid_of("array")}
     assert request["mappings"]["_N"][0] in {uuid_of("h1-a-nic"), uuid_of("h1-b-nic")}
     summaries: dict[str, Any] = document["provider_summaries"]
-    # Whole trees of those that give something.
+    # Whole trees of the providers that give something.
     assert set(summaries) == {uuid_of(one.name) for one in [*HOSTS[:5], ARRAY]}
     assert summaries[uuid_of("h1-b")] == {
         "resources": {"MEMORY_MB": {"capacity": 8, "used": 0}, "VCPU": {"capacity": 4, "used": 2}},
@@ -274,7 +274,7 @@ WAYS = [
 def test_nothing_is_asked_while_trees_are_read(
     hosts: Service, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
-    """MariaDB still sends trees then: another statement would end that, and those that did not come be missing."""
+    """MariaDB still sends trees then: another statement would end that, and the rest would be missing."""
     reading_trees: list[int] = []
     statements: list[str] = []
     load_trees = provider_rows.load_trees
@@ -301,7 +301,8 @@ def test_nothing_is_asked_while_trees_are_read(
 def test_what_an_answer_was_made_of_is_not_kept(
     hosts: Service, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
-    """What refers to itself stays until the collector comes, which is seldom: tens of megabytes for each answer."""
+    """An object that refers to itself stays until the collector comes, which is seldom: tens of megabytes for each
+    answer."""
     made: list[Any] = []
 
     def watched(kind: type[Any]) -> Callable[..., Any]:
@@ -332,7 +333,7 @@ def test_what_an_answer_was_made_of_is_not_kept(
 
 
 def test_a_trait_that_was_made_anew_is_asked_for_in_trees(service: Service, subtests: pytest.Subtests) -> None:
-    """What is remembered of names must not hide who has the trait by now."""
+    """The memory of names must not hide the providers that have the trait by now."""
     for condition in ["CUSTOM_FRESH", "!CUSTOM_FRESH"]:
         with subtests.test(condition=condition), restored(service):
             path = f"resources1=VCPU:1&resources2=MEMORY_MB:1&group_policy=isolate&required1={condition}"

@@ -66,7 +66,7 @@ def original_enforcer(new_defaults: bool) -> policy.Enforcer:
 
 
 def expected(enforcer: policy.Enforcer, rule: str, name: str, asked_about: str | None) -> bool:
-    """What the original decides."""
+    """The original's decision."""
     user, project, roles, scope = CALLERS[name]
     context = RequestContext(user_id=user, project_id=project, roles=list(roles), system_scope=scope, overwrite=False)
     about_usages = {"project_id": asked_about}

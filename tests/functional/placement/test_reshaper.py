@@ -88,7 +88,7 @@ def test_generations_grow_by_each_step(service: Service) -> None:
 
 
 def test_a_reshape_that_fails_changes_nothing(service: Service, subtests: pytest.Subtests) -> None:
-    """Neither inventories nor generations, nor consumers: not even those that come into being."""
+    """Neither inventories nor generations, nor consumers: not even new ones."""
     for last, status in [
         ({"DISK_GB": 5}, 409),
         ({"VCPU": 1, "DISK_GB": 1}, 409),

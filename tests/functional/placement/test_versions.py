@@ -1,4 +1,4 @@
-"""What each microversion brought begins with it, and not one before."""
+"""The changes of each microversion begin with it, and not one before."""
 
 from typing import Any
 

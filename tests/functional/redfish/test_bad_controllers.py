@@ -23,7 +23,7 @@ from tests.waiting import PATIENCE
 pytestmark = pytest.mark.sqlite_only
 
 SHORT = quick(connect_timeout=0.2, read_timeout=0.2)
-#: What is said of those that are waited for until a time-out. They never end by themselves.
+#: The messages about controllers that hang until a time-out. They never end by themselves.
 LATE = "it did not answer in time"
 
 UNREACHABLE = {
@@ -68,7 +68,7 @@ Answer = Callable[[RawServer, object], None]
 
 
 def failure(url: str, settings: Settings | None = None, **info: object) -> SchedulerError:
-    """What comes of asking the machine there for its power."""
+    """The result of reading the power of the machine there."""
     target = machine(url, settings=settings, redfish_username="admin", redfish_password=PASSWORD, **info)
     with pytest.raises(SchedulerError) as raised, connection.system(target) as system:
         assert system.power_state

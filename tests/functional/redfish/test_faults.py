@@ -1,4 +1,4 @@
-"""What a fault of a controller does to its node: what the node says, that it is not offered, and that it recovers."""
+"""The effects of a controller's fault on its node: the node names it, is not offered, and recovers."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

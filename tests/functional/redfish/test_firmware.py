@@ -40,7 +40,7 @@ def versions(service: Service) -> dict[str, tuple[Any, ...]]:
 
 
 def requests(controller: Controller) -> list[str]:
-    """What was begun, and when the machine was rebooted."""
+    """The updates that were begun, and the reboots of the machine."""
     beginnings = {SIMPLE_UPDATE: "update", "SWITCH": "reboot"}
     said = (
         next((word for start, word in beginnings.items() if line.startswith(start)), "") for line in controller.journal
@@ -222,7 +222,7 @@ def test_nonsense(
     path: str,
     body: bytes,
 ) -> None:
-    """Whatever a controller answers, the node is free in the end."""
+    """After any answer of a controller, the node is free in the end."""
     switch_at_once(monkeypatch, controller)
     quick = {"firmware_update_overall_timeout": 1, "firmware_update_resource_validation_timeout": 0.3}
     with Service(database_url, **{**SETTINGS, "redfish": {**SETTINGS["redfish"], **quick}}) as service:

@@ -43,7 +43,7 @@ def put(bmc: RedfishService, *, collection: Any = None, slot: Any = None, insert
 
 
 def insert(target: Machine) -> str:
-    """What goes wrong."""
+    """The error."""
     with pytest.raises((ControllerError, MachineUnreachable)) as failed:
         virtual_media.insert(target, "cdrom", IMAGE)
     said = str(failed.value)

@@ -61,7 +61,7 @@ class Machine:
 
     @property
     def boots(self) -> str:
-        """What it boots from. (The emulator does not tell once from always.)"""
+        """Its boot device. (The emulator does not distinguish once from always.)"""
         return str(self.emulator.get(self.emulator.path(self.number))["Boot"]["BootSourceOverrideTarget"])
 
     @property

@@ -1,4 +1,4 @@
-"""What ``db check`` says of claims that wait."""
+"""``db check`` and claims that wait."""
 
 from datetime import timedelta
 from pathlib import Path

@@ -158,7 +158,7 @@ def test_what_leaves_the_tree_is_open(served: Service) -> None:
 
 
 def test_who_has_the_machine_gives_it_back_to_nobody(served: Service) -> None:
-    """A hold that drains: what is claimed stays so, and nobody else gets it, also if somebody waits."""
+    """A hold that drains: a claimed machine stays claimed, and no other request gets it, not even a waiting one."""
     uuid = served.node("n1")["uuid"]
     served.claim(CONSUMER, uuid)
     claim = wait(served)

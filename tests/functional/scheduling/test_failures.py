@@ -111,7 +111,7 @@ def test_too_many_explanations(service: Service, occupied: None) -> None:
 
 @pytest.mark.ci
 def test_an_explanation_that_takes_too_long(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the transaction has done stays, on each database."""
+    """The transaction's earlier changes stay, on each database."""
 
     def slow(session: Session, *arguments: Any) -> None:
         session.execute(text(SLOW[service.database.engine.dialect.name])).all()

@@ -1,4 +1,4 @@
-"""What tenants hear does not depend on the nodes of others: every route answers them the same with and without those.
+"""Answers to tenants do not depend on the nodes of others: every route answers them the same with and without these.
 
 Everything that can be asked is asked before and after others get machines. The whole answer is compared: no name, no
 count and no suggestion may have changed. To those who see everything each route answers something else afterwards, so
@@ -137,7 +137,7 @@ def paths(route: Route) -> list[str]:
 
 
 def answers(service: Service, mount: str, route: Route, headers: dict[str, str], most: int) -> dict[str, str]:
-    """What is answered to each request, ``most`` to each path, by what was asked."""
+    """The answers, ``most`` for each path, by request."""
     found = {}
     for path in paths(route):
         for asked in ASKED.get((route.method, route.path), [""])[:most]:

@@ -118,7 +118,7 @@ def test_statements_do_not_grow_with_the_fleet(service: Service) -> None:
 
 
 def test_pictures_of_rings(service: Service) -> None:
-    """What a page needs to draw one: the ring as it is, and as it would be."""
+    """The data that a page needs to draw one: the ring as it is, and as it would be."""
     service.add_conductor("a", "rack1")
     service.add_conductor("dead", "rack1")
     kill(service, "dead")

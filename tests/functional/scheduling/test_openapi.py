@@ -149,7 +149,7 @@ def secured(database_url: str) -> Iterator[Service]:
 def test_every_status_is_answered(
     secured: Service, monkeypatch: pytest.MonkeyPatch, described: set[tuple[str, str, int]]
 ) -> None:
-    """What is compared with the document is everything that it describes."""
+    """Everything that the document describes is compared with it."""
     for method, path, operation in openapi.operations():
         for status in {int(code) for code in operation["responses"] if code != "default"} - ELSEWHERE:
             if status in OF_CLAIMS and ("/claims" in path or "/holds" in path):

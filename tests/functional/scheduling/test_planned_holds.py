@@ -37,7 +37,7 @@ def sweep(service: Service) -> None:
 
 
 def events(service: Service) -> list[str]:
-    """What happened to holds, in order."""
+    """The events of holds, in order."""
     query = select(NodeHistory.event).where(NodeHistory.event_type == "maintenance").order_by(NodeHistory.id)
     found = service.database.read(lambda session: session.scalars(query).all())
     return [event.partition(") ")[2] for event in found]

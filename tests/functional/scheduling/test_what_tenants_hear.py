@@ -1,4 +1,4 @@
-"""What tenants hear of claims and holds of others: nothing that is not theirs."""
+"""Tenants learn nothing of claims and holds of others."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -181,7 +181,7 @@ def test_a_conductor_that_cannot_read_what_it_is_asked(mixed: Service) -> None:
 
 @pytest.mark.parametrize("mixed", [False], indirect=True)
 def test_an_api_that_cannot_read_the_replies(mixed: Service) -> None:
-    """What was to be done has been done, so nobody is told to try again."""
+    """The work has been done, so the answer does not propose to try again."""
     mixed.baremetal("PUT", "/nodes/n1/management/inject_nmi", {}, status=504)
     assert "secrets_key_file" in fault(
         mixed.baremetal("PUT", "/nodes/n1/states/power", {"target": "power on"}, status=503)

@@ -67,7 +67,7 @@ def total(service: Service) -> dict[str, int]:
 
 
 def shown(service: Service) -> tuple[Any, ...]:
-    """What the API, and a conductor, see of all that may have secrets."""
+    """All fields that may have secrets, as the API and a conductor see them."""
     node = service.node("n1")
     settings = service.database.read(lambda session: bios.settings(session, nodes.find(session, "n1")))
     paths = (

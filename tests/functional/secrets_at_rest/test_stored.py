@@ -37,7 +37,7 @@ def test_no_secret_in_any_table(serve: Callable[..., Service], key_file: Path, m
 
 
 def test_without_a_key_they_do(serve: Callable[..., Service], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the test above looks for can be found."""
+    """The search of the test above can find something."""
     service = serve()
     tell_a_story(service, monkeypatch)
     expected = {"nodes", "volume_targets", "deploy_templates", "runbooks", "bios_settings", "node_inventories"}
@@ -137,7 +137,7 @@ def test_nothing_is_encrypted_while_a_release_is_pinned(serve: Callable[..., Ser
 
 
 def test_large_documents(serve: Callable[..., Service], key_file: Path) -> None:
-    """What does not fit when it is encrypted is refused, before the database would."""
+    """A document that does not fit when it is encrypted is refused, before the database would."""
     service = serve(key_file, api={"max_json_body_size": 20 * 2**20})
     uuid = service.add_node("n1", power=False)
     service.set_columns(uuid, instance_info={"configdrive": "x" * 9 * 2**20})

@@ -1,4 +1,4 @@
-"""What cannot be decrypted is shown masked, and fails what needs it, with words that say why."""
+"""A value that cannot be decrypted is shown masked; work that needs it fails, and says why."""
 
 from collections.abc import Callable
 from pathlib import Path

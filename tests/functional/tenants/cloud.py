@@ -26,7 +26,7 @@ class Cloud:
         self.service.http.authorization = None
 
     def status(self, name: str, method: str, path: str, body: Any = None) -> int:
-        """What the user is answered."""
+        """The answer to the user."""
         return self.ask(name, method, path, body).status_int
 
     def ask(self, name: str, method: str, path: str, body: Any = None) -> TestResponse:

@@ -1,4 +1,4 @@
-"""What a tenant has: nodes with all that belongs to them, allocations, runbooks, images, keys and a server."""
+"""The resources of a tenant: nodes with all that belongs to them, allocations, runbooks, images, keys and a server."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -27,7 +27,7 @@ def _key(table: Table, row: Row[Any]) -> Any:
 
 
 def of_tenant(rows: Rows, secrets: set[str]) -> set[tuple[str, Any]]:
-    """Return the keys of the rows that name one of ``secrets``, and of those that refer to such a row."""
+    """Return the keys of the rows that name one of ``secrets``, and of rows that refer to one of these."""
     found = {key for key, row in rows.items() if _names(row, secrets)}
     while True:
         referring = {key for key, row in rows.items() if key not in found and _refers(key[0], row, found)}

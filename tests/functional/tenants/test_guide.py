@@ -46,7 +46,7 @@ def cloud(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def _furnish(cloud: Cloud) -> None:
-    """What the operator makes for both tenants, and a server of each of them."""
+    """The resources that the operator makes for both tenants, and a server of each of them."""
     with cloud.by("operator") as service:
         service.add_flavor("f", specs={"resources:CUSTOM_GOLD": "1", **ZEROS})
         service.http.post_json(

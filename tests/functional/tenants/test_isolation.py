@@ -147,7 +147,8 @@ def _ask(town: Town, api: str, role: str, request: Request) -> None:
 
 
 def test_the_walk_would_notice(town: Town) -> None:
-    """What the second tenant is told has all that is planted, so the walk would see it; and it changes its own rows."""
+    """The answers to the second tenant contain everything that is planted, so the walk would see it; and it changes its
+    own rows."""
     node = town.blue.things["nodes"][0]
     for path in (f"/nodes/{node}", "/nodes/detail", "/ports/detail", f"/nodes/{node}/history", "/runbooks?detail=true"):
         answer = town.service.baremetal("GET", path, headers=dict(headers(BLUE, "reader")))

@@ -1,4 +1,4 @@
-"""What each role may do in each API: the table of the guide for tenants."""
+"""The permissions of each role in each API: the table of the guide for tenants."""
 
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ TABLE: list[tuple[str, str, Any, str]] = [
 
 
 def test_the_table_of_roles(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What each role is refused, and what it is not."""
+    """The requests that each role is refused, and allowed."""
     monkeypatch.setattr(password_file, "COST", 4)
     users, roles = tmp_path / "users", tmp_path / "roles"
     users.write_text("".join(f"{name}:{password_file.hash_password(name)}\n" for name in ROLES))

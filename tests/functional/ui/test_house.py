@@ -1,4 +1,4 @@
-"""What all pages have in common: where they are served, to whom, with which headers, and how they refuse."""
+"""Common rules of all pages: where they are served, to whom, with which headers, and how they refuse."""
 
 import base64
 from pathlib import Path
@@ -150,7 +150,7 @@ def test_a_prefix_of_a_proxy_is_in_every_link(database_url: str) -> None:
 
 
 def status(service: Service, listener: str, host: str, path: str = "/ui/") -> int:
-    """What a request is answered that arrives at this listener, for this host."""
+    """The answer to a request that arrives at this listener, for this host."""
     place = {"SERVER_NAME": listener, "SERVER_PORT": "6385"}
     return service.http.get(path, headers={"Host": host}, extra_environ=place, expect_errors=True).status_int
 

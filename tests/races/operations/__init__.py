@@ -1,4 +1,4 @@
-"""What meets: requests that change something, at least one for each route that does."""
+"""The requests that meet: each changes something, and there is at least one for each route that does."""
 
 from tests.races.operations import baremetal, compute, conductor, image, nodes, placement, scheduling
 from tests.races.operations.operation import Operation

@@ -1,4 +1,4 @@
-"""What conductors do, and no request does."""
+"""Operations of conductors that no request does."""
 
 from collections.abc import Mapping
 from functools import partial

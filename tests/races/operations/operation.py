@@ -1,4 +1,4 @@
-"""What an operation is."""
+"""An operation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What ``driver_info`` may say about an IPMI controller."""
+"""``driver_info`` of an IPMI controller."""
 
 import pytest
 

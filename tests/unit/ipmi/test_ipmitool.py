@@ -31,7 +31,7 @@ env > "$NOTES/environment"
 
 
 class Clock:
-    """What the retries go by: it goes on while somebody sleeps, and at no other time."""
+    """The clock of the retries: it runs only while a caller sleeps."""
 
     def __init__(self) -> None:
         self.now = 1000.0

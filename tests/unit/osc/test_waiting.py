@@ -27,7 +27,7 @@ class Scheduling:
         self.bodies: list[Any] = []
 
     def request(self, service: str, method: str, path: str, body: Any = None) -> Any:
-        """What is claimed, asked for or deleted."""
+        """The requests: claims, reads and deletions."""
         fault = next(self.faults, None)
         if fault is not None:
             raise fault

@@ -1,4 +1,4 @@
-"""What Nova made of given inputs."""
+"""Nova's results for given inputs."""
 
 import json
 from pathlib import Path
