@@ -13,7 +13,7 @@ from baremetal_sched.baremetal.matching.node_explanation import count_withheld
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Conductor, Hold, Node, NodeWork
 from baremetal_sched.db.transaction import Reader
-from baremetal_sched.placement import pending_claims
+from baremetal_sched.placement import waiting_requests
 from baremetal_sched.settings import Settings
 
 #: The number of resource classes with a series of their own of claims that wait.
@@ -149,6 +149,6 @@ def figures(session: Session, settings: Settings) -> list[Metric]:
     waiting = GaugeMetricFamily(
         "baremetal_sched_waiting_claims", "Claims that wait until a machine is free.", labels=["resource_class"]
     )
-    for resource_class, count in session.execute(pending_claims.count_by_class(MOST_CLASSES)):
+    for resource_class, count in session.execute(waiting_requests.count_by_class(MOST_CLASSES)):
         waiting.add_metric([resource_class], count)
     return [nodes, not_offered, without, living, undone, given_up, swept, pending, holds, waiting]

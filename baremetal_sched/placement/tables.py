@@ -17,7 +17,7 @@ PROVIDER_AGGREGATES = table_of(models.ProviderAggregate)
 INVENTORIES = table_of(models.Inventory)
 CONSUMERS = table_of(models.Consumer)
 ALLOCATIONS = table_of(models.Allocation)
-PENDING_CLAIMS = table_of(models.PendingClaim)
+PENDING_CLAIMS = table_of(models.WaitingRequest)
 
 
 def is_open(row: Any, now: type[epoch] = row_epoch) -> ColumnElement[bool]:

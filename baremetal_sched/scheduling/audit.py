@@ -11,11 +11,11 @@ from baremetal_sched.baremetal.matching.free_machine import free_nodes
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.compute.server_states import SCHEDULING
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Node, PendingClaim, Server
+from baremetal_sched.db.models import Node, Server, WaitingRequest
 from baremetal_sched.errors import SchedulerError
-from baremetal_sched.placement import pending_claims
-from baremetal_sched.placement.pending_claims import IS_WAITING, SERVER, WAITING
+from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.tables import CLASSES, PROVIDERS
+from baremetal_sched.placement.waiting_requests import IS_WAITING, SERVER, WAITING
 from baremetal_sched.scheduling.queue import queue_of, request_of
 from baremetal_sched.settings import Settings
 
@@ -34,7 +34,7 @@ def _passed_over(session: Session, settings: Settings) -> Iterator[str]:
     """Look at each machine that has been free for longer than sweeps take, for claims that have waited for as long."""
     interval: float = settings.scheduling.sweep_interval
     before = utcnow() - timedelta(seconds=_SWEEPS * interval)
-    waited_for = select(PendingClaim.resource_class).where(IS_WAITING, PendingClaim.created_at < before)
+    waited_for = select(WaitingRequest.resource_class).where(IS_WAITING, WaitingRequest.created_at < before)
     if not interval or session.scalars(waited_for.limit(1)).first() is None:
         return
     unchanged = (func.coalesce(table.updated_at, table.created_at) < before for table in (Node, PROVIDERS.c))
@@ -44,15 +44,15 @@ def _passed_over(session: Session, settings: Settings) -> Iterator[str]:
     for node, resource_class in session.execute(free.with_only_columns(Node.uuid, CLASSES.c.name)).all():
         queue = queue_of(session.connection(), node, resource_class, _ALL)
         for entry in () if queue is None else queue.entries:
-            claim = pending_claims.first_of(session, entry)
-            if claim is not None and claim.created_at < before and _fits(session, settings, claim, node):
-                yield f"{claim.kind} {claim.uuid}: it waits, though node {node} is free and fits"
+            waiting = waiting_requests.first_of(session, entry)
+            if waiting is not None and waiting.created_at < before and _fits(session, settings, waiting, node):
+                yield f"{waiting.kind} {waiting.uuid}: it waits, though node {node} is free and fits"
                 break
 
 
-def _fits(session: Session, settings: Settings, claim: PendingClaim, node: str) -> bool:
+def _fits(session: Session, settings: Settings, waiting: WaitingRequest, node: str) -> bool:
     """Return whether a free machine that may fit the claim does."""
-    alone = request_of(claim.request).on(node)
+    alone = request_of(waiting.request).on(node)
     try:
         return alone is not None and alone.fits(MachineContext(session, settings))
     except SchedulerError:  # what cannot be searched now is not known to fit
@@ -62,12 +62,14 @@ def _fits(session: Session, settings: Settings, claim: PendingClaim, node: str) 
 def _orphans(session: Session) -> Iterator[str]:
     """Compare the queue with the servers that wait; ``baremetal.provider.audit`` does with allocations."""
     waits = Server.task == SCHEDULING
-    queued = select(PendingClaim.uuid).where(PendingClaim.kind == SERVER)
-    for uuid in session.scalars(queued.where(PendingClaim.uuid.not_in(select(Server.uuid).where(waits)))):
+    queued = select(WaitingRequest.uuid).where(WaitingRequest.kind == SERVER)
+    for uuid in session.scalars(queued.where(WaitingRequest.uuid.not_in(select(Server.uuid).where(waits)))):
         yield f"server {uuid}: it is in the queue of claims, but does not wait"
-    in_queue = queued.where(PendingClaim.uuid == Server.uuid, PendingClaim.state == WAITING).exists()
+    in_queue = queued.where(WaitingRequest.uuid == Server.uuid, WaitingRequest.state == WAITING).exists()
     for uuid in session.scalars(select(Server.uuid).where(waits, ~in_queue)):
         yield f"server {uuid}: it waits, but is not in the queue of claims"
-    decided = select(PendingClaim.kind, PendingClaim.uuid, PendingClaim.state).where(PendingClaim.state != WAITING)
-    for kind, uuid, state in session.execute(decided.where(PendingClaim.secret.is_not(None))):
+    decided = select(WaitingRequest.kind, WaitingRequest.uuid, WaitingRequest.state).where(
+        WaitingRequest.state != WAITING
+    )
+    for kind, uuid, state in session.execute(decided.where(WaitingRequest.secret.is_not(None))):
         yield f"{kind} {uuid}: its secret is kept, though it is {state}"

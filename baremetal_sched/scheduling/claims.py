@@ -12,13 +12,13 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.matching.request import Host, MachineContext, MachineRequest
 from baremetal_sched.db.clock import epoch
-from baremetal_sched.db.models import Allocation, Consumer, Node, PendingClaim
+from baremetal_sched.db.models import Allocation, Consumer, Node, WaitingRequest
 from baremetal_sched.errors.placement import TAKEN_MEANWHILE, ConsumerConflict, ConsumerWaits, NoAllocations
 from baremetal_sched.errors.scheduling import ClaimDiffers, ClaimElsewhere, ClaimNotFound, ConsumerInUse, UuidTaken
-from baremetal_sched.placement import allocations, pending_claims
+from baremetal_sched.placement import allocations, waiting_requests
 from baremetal_sched.placement.consumers import RESERVED, ConsumerWrite, amounts_held_by, belongs_to_kind
 from baremetal_sched.placement.names import resource_class_of
-from baremetal_sched.placement.pending_claims import CLAIM, CLAIMED, FAILED, TIMED_OUT, WAITING, NewPendingClaim
+from baremetal_sched.placement.waiting_requests import CLAIM, CLAIMED, FAILED, TIMED_OUT, WAITING, NewWaitingRequest
 from baremetal_sched.scheduling.queue import request_of
 from baremetal_sched.settings import Settings
 
@@ -41,9 +41,9 @@ class NewClaim:
     digest: str
     priority: int = 0
 
-    def pending(self, resource_class: str, seconds: float = 0, reason: str | None = None) -> NewPendingClaim:
+    def pending(self, resource_class: str, seconds: float = 0, reason: str | None = None) -> NewWaitingRequest:
         """Return the claim as a row of the queue of the class (empty if it does not wait)."""
-        return NewPendingClaim(
+        return NewWaitingRequest(
             uuid=self.uuid,
             kind=CLAIM,
             resource_class=resource_class,
@@ -59,10 +59,10 @@ class NewClaim:
         )
 
 
-def existing(session: Session, uuid: str, digest: str, project: str) -> PendingClaim | None:
+def existing(session: Session, uuid: str, digest: str, project: str) -> WaitingRequest | None:
     """Return the claim that was asked for with the same body, or None. Raises ClaimDiffers; UuidTaken for
     what another project has."""
-    found = pending_claims.find(session, uuid)
+    found = waiting_requests.find(session, uuid)
     if found is not None and found.body_digest != digest:
         raise ClaimDiffers(claim=uuid) if found.consumer_project == project else UuidTaken(uuid=uuid)
     return found
@@ -82,7 +82,7 @@ def claim_now(session: Session, asked: NewClaim, settings: Settings) -> "ShownCl
         _write(session, ConsumerWrite(asked.uuid, chosen, asked.project, asked.user, None), asked.consumer_type)
     except (ConsumerConflict, ConsumerWaits) as error:
         raise ConsumerInUse(consumer=asked.uuid) from error
-    claimed = pending_claims.enter_claimed(session, asked.pending("" if host is None else _class_of(host)))
+    claimed = waiting_requests.enter_claimed(session, asked.pending("" if host is None else _class_of(host)))
     return ShownClaim(claimed, CLAIMED, chosen, None)
 
 
@@ -90,16 +90,16 @@ def _class_of(host: Host) -> str:
     return resource_class_of(host.node.resource_class or "")
 
 
-def wait(session: Session, asked: NewClaim, seconds: float, reason: str, settings: Settings) -> PendingClaim:
-    """Enter the claim into the queue. Raises CannotWait, ConsumerInUse, and what ``pending_claims.enter`` raises."""
+def wait(session: Session, asked: NewClaim, seconds: float, reason: str, settings: Settings) -> WaitingRequest:
+    """Enter the claim into the queue. Raises CannotWait, ConsumerInUse, and what ``waiting_requests.enter`` raises."""
     new = asked.pending(asked.request.machine_class(), seconds, reason)
     try:
-        return pending_claims.enter(session, new, most=settings.scheduling.most_waiting)
+        return waiting_requests.enter(session, new, most=settings.scheduling.most_waiting)
     except UuidTaken as error:
         raise ConsumerInUse(consumer=asked.uuid) from error
 
 
-def give(context: MachineContext, claim: PendingClaim, node: Node) -> bool:
+def give(context: MachineContext, claim: WaitingRequest, node: Node) -> bool:
     """Claim the node (its row locked), which may fit, for a claim that waits (its row locked); return whether it
     fits."""
     request = request_of(claim.request)
@@ -111,18 +111,18 @@ def give(context: MachineContext, claim: PendingClaim, node: Node) -> bool:
         return False
     given = ConsumerWrite(claim.uuid, host.claim, claim.consumer_project, claim.consumer_user, RESERVED)
     _write(context.session, given, claim.consumer_type)
-    pending_claims.decide(context.session, claim, CLAIMED)
+    waiting_requests.decide(context.session, claim, CLAIMED)
     return True
 
 
-def leave_out(context: MachineContext, claim: PendingClaim, node: str, reason: str) -> None:
+def leave_out(context: MachineContext, claim: WaitingRequest, node: str, reason: str) -> None:
     """End a claim (its row locked) that cannot be served. Claims wait for no other node."""
     end(context, claim, FAILED, reason)
 
 
-def end(context: MachineContext, claim: PendingClaim, state: str, reason: str) -> None:
+def end(context: MachineContext, claim: WaitingRequest, state: str, reason: str) -> None:
     """End a claim that waited in vain (its row locked): TIMED_OUT or FAILED."""
-    pending_claims.decide(context.session, claim, state, reason)
+    waiting_requests.decide(context.session, claim, state, reason)
 
 
 def _write(session: Session, request: ConsumerWrite, consumer_type: str | None) -> None:
@@ -145,7 +145,7 @@ class ShownClaim:
     ``allocations`` are amounts by class by provider; ``position`` is None unless it waits.
     """
 
-    claim: PendingClaim
+    claim: WaitingRequest
     state: str
     allocations: Mapping[str, Mapping[str, int]]
     position: int | None
@@ -153,23 +153,23 @@ class ShownClaim:
 
 def show(session: Session, uuid: str) -> ShownClaim:
     """Return the claim with this UUID, also if an allocation or a server waits under it. Raises ClaimNotFound."""
-    found = pending_claims.find(session, uuid)
+    found = waiting_requests.find(session, uuid)
     if found is None:
         raise ClaimNotFound(claim=uuid)
     (shown,) = shown_of(session, [found])
     return shown
 
 
-def shown_of(session: Session, found: Sequence[PendingClaim]) -> list[ShownClaim]:
+def shown_of(session: Session, found: Sequence[WaitingRequest]) -> list[ShownClaim]:
     """Return claims as they are now."""
     claimed = [claim.uuid for claim in found if claim.state == CLAIMED]
     held = amounts_held_by(session, claimed, CLAIM) if claimed else {}
     waiting = [claim for claim in found if claim.state == WAITING]
     now = session.scalar(select(epoch())) or 0.0 if waiting else 0.0
     if len(waiting) == 1:
-        places = {waiting[0].id: pending_claims.position(session, waiting[0])}
+        places = {waiting[0].id: waiting_requests.position(session, waiting[0])}
     else:
-        places = pending_claims.positions(session, waiting) if waiting else {}
+        places = waiting_requests.positions(session, waiting) if waiting else {}
     states = [state_of(claim, now, is_held=claim.uuid in held) for claim in found]
     return [
         ShownClaim(claim, state, held.get(claim.uuid, {}), places.get(claim.id) if state == WAITING else None)
@@ -177,7 +177,7 @@ def shown_of(session: Session, found: Sequence[PendingClaim]) -> list[ShownClaim
     ]
 
 
-def state_of(claim: PendingClaim, now: float, *, is_held: bool) -> str:
+def state_of(claim: WaitingRequest, now: float, *, is_held: bool) -> str:
     """Return the state of a claim at ``now``: after its deadline it does not wait, even if nobody has said so yet."""
     if claim.state == WAITING and claim.deadline <= now:
         return TIMED_OUT
@@ -187,22 +187,22 @@ def state_of(claim: PendingClaim, now: float, *, is_held: bool) -> str:
 def in_state(state: str) -> ColumnElement[bool]:
     """Return the SQL condition that a claim is in this state now, as ``state_of`` derives it."""
     has_it = select(Consumer.id).join(Allocation, Allocation.consumer_id == Consumer.id)
-    is_held = has_it.where(Consumer.uuid == PendingClaim.uuid, belongs_to_kind(CLAIM)).exists()
+    is_held = has_it.where(Consumer.uuid == WaitingRequest.uuid, belongs_to_kind(CLAIM)).exists()
     if state == WAITING:
-        return pending_claims.IS_WAITING
+        return waiting_requests.IS_WAITING
     if state == TIMED_OUT:
-        return or_(PendingClaim.state == TIMED_OUT, pending_claims.IS_OVERDUE)
+        return or_(WaitingRequest.state == TIMED_OUT, waiting_requests.IS_OVERDUE)
     if state in (CLAIMED, RELEASED):
-        return and_(PendingClaim.state == CLAIMED, is_held if state == CLAIMED else ~is_held)
-    return PendingClaim.state == state
+        return and_(WaitingRequest.state == CLAIMED, is_held if state == CLAIMED else ~is_held)
+    return WaitingRequest.state == state
 
 
-def withdraw(session: Session, claim: PendingClaim) -> None:
+def withdraw(session: Session, claim: WaitingRequest) -> None:
     """Delete a claim, and give back what it was given. What its consumer was given otherwise, through the placement
     API, stays. Raises ClaimElsewhere for what an allocation or server is."""
     if claim.kind != CLAIM:
         raise ClaimElsewhere(claim=claim.uuid, kind=claim.kind)
-    pending_claims.leave(session, claim.uuid)
+    waiting_requests.leave(session, claim.uuid)
     if claim.state != CLAIMED:
         return
     with suppress(NoAllocations):

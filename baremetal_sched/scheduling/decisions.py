@@ -8,7 +8,7 @@ from baremetal_sched.db.polling import Poller
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import TooManyWaiting
 from baremetal_sched.fair_places import FairPlaces
-from baremetal_sched.placement import pending_claims
+from baremetal_sched.placement import waiting_requests
 
 #: Seconds between two statements that ask which claims still wait.
 _INTERVAL = 0.1
@@ -44,5 +44,5 @@ class Decisions:
         self._poller.close()
 
     def _decided(self, uuids: Collection[str]) -> dict[str, bool]:
-        waiting = self._database.select(lambda connection: pending_claims.still_waiting(connection, uuids))
+        waiting = self._database.select(lambda connection: waiting_requests.still_waiting(connection, uuids))
         return dict.fromkeys(set(uuids) - waiting, True)

@@ -26,15 +26,15 @@ from baremetal_sched.compute.servers import waiting_servers
 from baremetal_sched.db import requester
 from baremetal_sched.db.faults import Fault, classify
 from baremetal_sched.db.handover import HandoverNotes, notes_of
-from baremetal_sched.db.models import Node, PendingClaim
+from baremetal_sched.db.models import Node, WaitingRequest
 from baremetal_sched.db.requester import Requester
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import SchedulerError, UnavailableError
 from baremetal_sched.errors.placement import ConsumerConflict, SearchTookTooLong, TooManyCandidates
 from baremetal_sched.errors.scheduling import CannotBegin
-from baremetal_sched.placement import freed_machines, pending_claims
-from baremetal_sched.placement.pending_claims import ALLOCATION, CLAIM, FAILED, SERVER, WAITING, QueueEntry
+from baremetal_sched.placement import freed_machines, waiting_requests
 from baremetal_sched.placement.tables import PROVIDERS
+from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIM, FAILED, SERVER, WAITING, QueueEntry
 from baremetal_sched.scheduling import claims
 from baremetal_sched.scheduling.queue import MachineQueue, machine_queues, request_of
 from baremetal_sched.settings import Settings
@@ -49,13 +49,13 @@ _ALL = 100_000
 class Door(Protocol):
     """How a kind of claims is given machines: those of the scheduling API, allocations, or servers."""
 
-    def give(self, context: MachineContext, claim: PendingClaim, node: Node) -> bool:
+    def give(self, context: MachineContext, waiting: WaitingRequest, node: Node) -> bool:
         """Give the node (both rows locked) to the claim; return whether it fits. If not, all of it is rolled back."""
 
-    def end(self, context: MachineContext, claim: PendingClaim, state: str, reason: str) -> None:
+    def end(self, context: MachineContext, waiting: WaitingRequest, state: str, reason: str) -> None:
         """End a claim (its row locked) that waited in vain, or that failed."""
 
-    def leave_out(self, context: MachineContext, claim: PendingClaim, node: str, reason: str) -> None:
+    def leave_out(self, context: MachineContext, waiting: WaitingRequest, node: str, reason: str) -> None:
         """Let a claim (its row locked) wait for other nodes than this one (a UUID), where it could not begin; or end
         it, if that cannot help."""
 
@@ -116,14 +116,14 @@ class SessionHandover:
         """Give the node to the first claim of the entry, but for those that failed; return whether it fits. None: this
         one has failed."""
         savepoint = self.session.begin_nested()
-        claim = pending_claims.take_first(self.session, entry, failed)
-        if claim is None:
+        waiting = waiting_requests.take_first(self.session, entry, failed)
+        if waiting is None:
             savepoint.rollback()
             return False
-        claim_id, uuid = claim.id, claim.uuid
+        claim_id, uuid = waiting.id, waiting.uuid
         try:
-            with _asked_by(self.session, claim):
-                given = DOORS[claim.kind].give(self._context, claim, node)
+            with _asked_by(self.session, waiting):
+                given = DOORS[waiting.kind].give(self._context, waiting, node)
                 self.session.flush()
         except UnavailableError as error:
             savepoint.rollback()
@@ -153,29 +153,29 @@ class SessionHandover:
             savepoint.rollback()
             return False
         savepoint.commit()
-        log.info("handed a machine over", node=node.uuid, claim=uuid, kind=claim.kind)
+        log.info("handed a machine over", node=node.uuid, claim=uuid, kind=waiting.kind)
         return True
 
     def _leave_out(self, uuid: str, node: Node, error: CannotBegin) -> None:
         """Have a claim, if it still waits, wait for other nodes than this one."""
-        claim = pending_claims.find(self.session, uuid, lock=True)
-        if claim is not None:
-            with _asked_by(self.session, claim):
-                DOORS[claim.kind].leave_out(self._context, claim, node.uuid, str(error))
+        waiting = waiting_requests.find(self.session, uuid, lock=True)
+        if waiting is not None:
+            with _asked_by(self.session, waiting):
+                DOORS[waiting.kind].leave_out(self._context, waiting, node.uuid, str(error))
                 self.session.flush()
 
-    def end(self, claim: PendingClaim, state: str, reason: str) -> None:
+    def end(self, waiting: WaitingRequest, state: str, reason: str) -> None:
         """End a claim that waits (its row locked)."""
-        with _asked_by(self.session, claim):
-            DOORS[claim.kind].end(self._context, claim, state, reason)
+        with _asked_by(self.session, waiting):
+            DOORS[waiting.kind].end(self._context, waiting, state, reason)
             self.session.flush()
-        log.info("a claim waited in vain", claim=claim.uuid, kind=claim.kind, state=state, reason=reason)
+        log.info("a claim waited in vain", claim=waiting.uuid, kind=waiting.kind, state=state, reason=reason)
 
     def _fail(self, uuid: str, reason: str) -> None:
         """End the claim with this UUID if it still waits: it cannot be served."""
-        claim = pending_claims.find(self.session, uuid, lock=True)
-        if claim is not None and claim.state == WAITING:
-            self.end(claim, FAILED, reason)
+        waiting = waiting_requests.find(self.session, uuid, lock=True)
+        if waiting is not None and waiting.state == WAITING:
+            self.end(waiting, FAILED, reason)
 
 
 def _sentence(error: Exception) -> str:
@@ -185,10 +185,10 @@ def _sentence(error: Exception) -> str:
 
 
 @contextmanager
-def _asked_by(session: Session, claim: PendingClaim) -> Iterator[None]:
+def _asked_by(session: Session, waiting: WaitingRequest) -> Iterator[None]:
     """Within this, what is done is done for the one who asked for the claim."""
     before = requester.of(session)
-    requester.attach(session, Requester(claim.request_id, claim.user_id, claim.project_id))
+    requester.attach(session, Requester(waiting.request_id, waiting.user_id, waiting.project_id))
     try:
         yield
     finally:
@@ -253,14 +253,14 @@ class ClaimHandover:
 
     def _look(self, session: Session, uuid: str) -> bool:
         """Give a machine that would fit the claim to whoever is first for it; return whether another may fit it."""
-        claim = pending_claims.find(session, uuid)
-        if claim is None or claim.state != WAITING:
+        waiting = waiting_requests.find(session, uuid)
+        if waiting is None or waiting.state != WAITING:
             return False
-        host = request_of(claim.request).choose(MachineContext(session, self._settings))
+        host = request_of(waiting.request).choose(MachineContext(session, self._settings))
         if host is None:
             return False
         provider = session.scalars(select(PROVIDERS.c.id).where(PROVIDERS.c.uuid == host.node.uuid)).one()
-        return SessionHandover(session, self._settings).serve_all(provider, claim.resource_class)
+        return SessionHandover(session, self._settings).serve_all(provider, waiting.resource_class)
 
 
 def install(database: Database, settings: Settings) -> None:

@@ -12,8 +12,8 @@ from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.node_request import NodeRequest
 from baremetal_sched.baremetal.matching.request import MachineRequest
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
-from baremetal_sched.placement import pending_claims
-from baremetal_sched.placement.pending_claims import QueueEntry
+from baremetal_sched.placement import waiting_requests
+from baremetal_sched.placement.waiting_requests import QueueEntry
 
 #: The requests of claims by their keys, which never change, with the project that asked first: most claims wait for
 #: longer than one hand-over.
@@ -63,9 +63,9 @@ def queue_of(connection: Connection, node: str, resource_class: str, most: int) 
 
 
 def _queue(connection: Connection, machine: FreeMachine, class_name: str, most: int) -> MachineQueue:
-    queue = pending_claims.entries(connection, class_name, machine.traits, most + 1)
+    queue = waiting_requests.entries(connection, class_name, machine.traits, most + 1)
     if len(queue) > most and most < _MOST_READ:
-        queue = pending_claims.entries(connection, class_name, machine.traits, _MOST_READ + 1)
+        queue = waiting_requests.entries(connection, class_name, machine.traits, _MOST_READ + 1)
     known = _with_requests(connection, queue)
     fitting = [(entry, project) for entry, project, request in known if request.may_fit(machine)]
     chosen = _shared(fitting, most)
@@ -89,7 +89,7 @@ def _with_requests(connection: Connection, queue: Sequence[QueueEntry]) -> list[
     """Return the entries with their projects and requests, except those whose claim was deleted meanwhile."""
     known = {each.request_key: _requests.get(each.request_key) for each in queue}
     missing = {each.first: each.request_key for each in queue if known[each.request_key] is None}
-    for first, (project, document) in pending_claims.requests_of(connection, missing.keys()).items():
+    for first, (project, document) in waiting_requests.requests_of(connection, missing.keys()).items():
         known[missing[first]] = (project, request_of(document))
     if len(_requests) > _MOST_REQUESTS:
         _requests.clear()

@@ -14,13 +14,13 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.baremetal.matching.free_machine import free_nodes
 from baremetal_sched.baremetal.matching.request import MachineContext
-from baremetal_sched.db.models import Node, PendingClaim
+from baremetal_sched.db.models import Node, WaitingRequest
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import SchedulerError
 from baremetal_sched.explain.explanations import explain_request
-from baremetal_sched.placement import pending_claims
-from baremetal_sched.placement.pending_claims import IS_OVERDUE, IS_WAITING, TIMED_OUT
+from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.tables import CLASSES, PROVIDERS
+from baremetal_sched.placement.waiting_requests import IS_OVERDUE, IS_WAITING, TIMED_OUT
 from baremetal_sched.scheduling.handover import SessionHandover
 from baremetal_sched.scheduling.queue import request_of
 from baremetal_sched.settings import Settings
@@ -91,7 +91,7 @@ def _free_machines(session: Session, is_own: IsOwn) -> Iterator[tuple[int, str]]
     SELECT n.id, n.uuid, …, p.id, c.name FROM nodes n … JOIN resource_classes c ON c.id = p.mirrored_class_id
     WHERE <it is free> AND c.name IN (SELECT resource_class FROM pending_claims WHERE <it waits>)
     """
-    waited_for = select(PendingClaim.resource_class).where(IS_WAITING)
+    waited_for = select(WaitingRequest.resource_class).where(IS_WAITING)
     if session.scalars(waited_for.limit(1)).first() is None:
         return
     columns = (Node.uuid, Node.conductor_group, Node.driver, PROVIDERS.c.id, CLASSES.c.name)
@@ -113,25 +113,27 @@ def _serve(session: Session, settings: Settings, conductor: str, provider: int, 
 
 def _overdue(session: Session) -> list[tuple[int, str]]:
     """SELECT id, request_key FROM pending_claims WHERE <it is overdue> ORDER BY deadline, id LIMIT …"""
-    columns = select(PendingClaim.id, PendingClaim.request_key).where(IS_OVERDUE)
-    rows = session.execute(columns.order_by(PendingClaim.deadline, PendingClaim.id).limit(_MOST))
+    columns = select(WaitingRequest.id, WaitingRequest.request_key).where(IS_OVERDUE)
+    rows = session.execute(columns.order_by(WaitingRequest.deadline, WaitingRequest.id).limit(_MOST))
     return [(claim_id, request_key) for claim_id, request_key in rows]
 
 
 def _reason(session: Session, settings: Settings, claim_id: int) -> str:
     """Return why the claim finds no machine at this moment."""
-    claim = session.get(PendingClaim, claim_id)
-    if claim is None:
+    waiting = session.get(WaitingRequest, claim_id)
+    if waiting is None:
         return ""
     try:
-        request = request_of(claim.request)
+        request = request_of(waiting.request)
         return explain_request(MachineContext.of_project(session, settings, request.project), request).summary
     except SchedulerError as error:
-        log.info("cannot explain why a claim waited in vain", claim=claim.uuid, reason=str(error))
-        return claim.reason or ""
+        log.info("cannot explain why a claim waited in vain", claim=waiting.uuid, reason=str(error))
+        return waiting.reason or ""
 
 
 def _end(session: Session, settings: Settings, ids: Sequence[int], reasons: Mapping[str, str]) -> None:
     handover = SessionHandover(session, settings)
-    for claim in pending_claims.take_overdue(session, ids):
-        handover.end(claim, TIMED_OUT, reasons.get(claim.request_key) or claim.reason or "No machine was free in time.")
+    for waiting in waiting_requests.take_overdue(session, ids):
+        handover.end(
+            waiting, TIMED_OUT, reasons.get(waiting.request_key) or waiting.reason or "No machine was free in time."
+        )

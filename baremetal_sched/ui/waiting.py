@@ -6,8 +6,8 @@ from flask import Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session, defer
 
-from baremetal_sched.db.models import PendingClaim
-from baremetal_sched.placement.pending_claims import ALLOCATION, IS_WAITING, SERVER
+from baremetal_sched.db.models import WaitingRequest
+from baremetal_sched.placement.waiting_requests import ALLOCATION, IS_WAITING, SERVER
 from baremetal_sched.scheduling import claims
 from baremetal_sched.scheduling.api.claims import visible_to
 from baremetal_sched.scheduling.claims import ShownClaim
@@ -28,10 +28,10 @@ def show_waiting(call: UiCall, session: Session) -> Response:
     """GET /waiting"""
     call.refuse_query()
     visible = visible_to(call)
-    query = select(PendingClaim).options(defer(PendingClaim.secret)).where(IS_WAITING)
+    query = select(WaitingRequest).options(defer(WaitingRequest.secret)).where(IS_WAITING)
     if visible is not None:
         query = query.where(visible)
-    longest = query.order_by(PendingClaim.asked_at, PendingClaim.id).limit(MOST_CLAIMS + 1)
+    longest = query.order_by(WaitingRequest.asked_at, WaitingRequest.id).limit(MOST_CLAIMS + 1)
     found = claims.shown_of(session, session.scalars(longest).all())
     return page(
         call,

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy.orm import Session
 
 from baremetal_sched.errors.scheduling import TooManyWaitingClaims
-from baremetal_sched.placement import pending_claims
-from baremetal_sched.placement.pending_claims import NewPendingClaim
+from baremetal_sched.placement import waiting_requests
+from baremetal_sched.placement.waiting_requests import NewWaitingRequest
 from tests.races.waiting import LockWaits
 from tests.service import Service
 from tests.waiting import wait_until
@@ -16,8 +16,8 @@ FIRST, SECOND = (f"cccccccc-0000-4000-8000-00000000000{number}" for number in (1
 
 
 def enter(session: Session, uuid: str) -> None:
-    new = NewPendingClaim(uuid, "claim", "CUSTOM_GOLD", {"query": "resources=CUSTOM_GOLD:1"}, "p", "u", seconds=600)
-    pending_claims.enter(session, new, most=1)
+    new = NewWaitingRequest(uuid, "claim", "CUSTOM_GOLD", {"query": "resources=CUSTOM_GOLD:1"}, "p", "u", seconds=600)
+    waiting_requests.enter(session, new, most=1)
 
 
 def test_two_that_begin_at_once_do_not_pass_the_limit(service: Service) -> None:
@@ -37,4 +37,4 @@ def test_two_that_begin_at_once_do_not_pass_the_limit(service: Service) -> None:
         with pytest.raises(TooManyWaitingClaims):
             service.database.write(lambda session: enter(session, SECOND))
         thread.join()
-    assert service.database.read(lambda session: pending_claims.find(session, SECOND)) is None
+    assert service.database.read(lambda session: waiting_requests.find(session, SECOND)) is None

@@ -19,8 +19,8 @@ from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.baremetal.schemas.allocations import TraitEntry
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
-from baremetal_sched.db.models import Node, PendingClaim
-from baremetal_sched.placement import names, pending_claims
+from baremetal_sched.db.models import Node, WaitingRequest
+from baremetal_sched.placement import names, waiting_requests
 from baremetal_sched.scheduling import audit as claims_audit
 from baremetal_sched.scheduling import claims, handover
 from baremetal_sched.scheduling.claims import NewClaim
@@ -173,13 +173,13 @@ class Door:
     def __init__(self) -> None:
         self.noted: list[tuple[str, str]] = []
 
-    def give(self, context: MachineContext, claim: PendingClaim, node: Node) -> bool:
+    def give(self, context: MachineContext, claim: WaitingRequest, node: Node) -> bool:
         given = claims.give(context, claim, node)
         if given:
             self.noted.append((claim.uuid, node.uuid))
         return given
 
-    def end(self, context: MachineContext, claim: PendingClaim, state: str, reason: str) -> None:
+    def end(self, context: MachineContext, claim: WaitingRequest, state: str, reason: str) -> None:
         self.noted.append((claim.uuid, state))
         claims.end(context, claim, state, reason)
 
@@ -276,7 +276,7 @@ class Story:
             return
 
         def work(session: Session) -> None:
-            found = pending_claims.find(session, waiter.uuid)
+            found = waiting_requests.find(session, waiter.uuid)
             assert found is not None
             claims.withdraw(session, found)
 
@@ -334,7 +334,7 @@ class Story:
         if waiter is None:
             return
         waiter.priority = priority
-        change = update(PendingClaim).where(PendingClaim.uuid == waiter.uuid).values(priority=priority)
+        change = update(WaitingRequest).where(WaitingRequest.uuid == waiter.uuid).values(priority=priority)
         self.write(lambda session: session.execute(change) is None)
         self._freed()
 
@@ -343,8 +343,8 @@ class Story:
     def let_time_pass(self) -> None:
         """The clock goes on: as seen from it, all that was noted is longer ago."""
         self.model.now += PASSES
-        earlier = {name: getattr(PendingClaim, name) - PASSES for name in ("asked_at", "deadline")}
-        self.write(lambda session: session.execute(update(PendingClaim).values(earlier)) is None)
+        earlier = {name: getattr(WaitingRequest, name) - PASSES for name in ("asked_at", "deadline")}
+        self.write(lambda session: session.execute(update(WaitingRequest).values(earlier)) is None)
         self._freed()
 
     def sweep(self) -> None:
@@ -372,7 +372,7 @@ class Story:
 
     def _freed(self, *machines: Machine) -> None:
         """Compare the hand-overs after something was done that may have freed these machines."""
-        failed = any(what == pending_claims.FAILED for _, what in self.door.noted)
+        failed = any(what == waiting_requests.FAILED for _, what in self.door.noted)
         self._follow(self.model.most)
         if not failed or self.model.most == MANY:  # with a failure the first entries are others than those looked at
             for machine in machines:
@@ -383,10 +383,10 @@ class Story:
         """Do in the model what the service has done, if it was somebody's turn."""
         for uuid, what in self.door.noted:
             waiter = next(one for one in self.model.waiters if one.uuid == uuid)
-            if what == pending_claims.TIMED_OUT:
+            if what == waiting_requests.TIMED_OUT:
                 assert waiter.deadline <= self.model.now
                 waiter.state = what
-            elif what == pending_claims.FAILED:
+            elif what == waiting_requests.FAILED:
                 assert waiter.busy
                 assert any(self.model.may_get(waiter, machine, most) for machine in self.model.machines)
                 waiter.state = what
@@ -503,7 +503,7 @@ steps = st.one_of(
 @pytest.fixture
 def door(monkeypatch: pytest.MonkeyPatch) -> Door:
     found = Door()
-    monkeypatch.setitem(handover.DOORS, pending_claims.CLAIM, found)
+    monkeypatch.setitem(handover.DOORS, waiting_requests.CLAIM, found)
     return found
 
 

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.holds import due, holds
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
-from baremetal_sched.db.models import Hold, PendingClaim
+from baremetal_sched.db.models import Hold, WaitingRequest
 from baremetal_sched.scheduling import claims
 from baremetal_sched.scheduling.claims import NewClaim
 from baremetal_sched.settings import Settings
@@ -200,7 +200,7 @@ def _enter(session: Session, asked: NewClaim, settings: Settings) -> None:
 
 def _lapse(service: Service) -> None:
     """The time of all that wait is over, and nobody has said so yet."""
-    service.database.write(lambda session: session.execute(update(PendingClaim).values(deadline=1)) and None)
+    service.database.write(lambda session: session.execute(update(WaitingRequest).values(deadline=1)) and None)
 
 
 def _deploy(service: Service) -> None:

@@ -3,8 +3,8 @@
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.db.models import PendingClaim
-from baremetal_sched.placement import pending_claims
+from baremetal_sched.db.models import WaitingRequest
+from baremetal_sched.placement import waiting_requests
 from baremetal_sched.scheduling import sweep
 from tests.functional.scheduling.test_handover import wait
 from tests.service import Service
@@ -14,11 +14,11 @@ def test_what_one_conductor_is_ending_another_does_not_wait_for(service: Service
     service.add_conductor("r1")
     mine, *others = (wait(service, seconds=-1) for _ in range(3))
     settings = service.app.extensions["settings"]
-    ended = select(PendingClaim.uuid).where(PendingClaim.state == "timed_out")
+    ended = select(WaitingRequest.uuid).where(WaitingRequest.state == "timed_out")
 
     def end_slowly(session: Session) -> list[str]:
-        (claim_id,) = session.scalars(select(PendingClaim.id).where(PendingClaim.uuid == mine))
-        assert [each.uuid for each in pending_claims.take_overdue(session, [claim_id])] == [mine]
+        (claim_id,) = session.scalars(select(WaitingRequest.id).where(WaitingRequest.uuid == mine))
+        assert [each.uuid for each in waiting_requests.take_overdue(session, [claim_id])] == [mine]
         sweep.sweep(service.database, settings, "r1", lambda *_: True)
         return list(service.database.read(lambda reader: reader.scalars(ended).all()))
 

@@ -20,7 +20,7 @@ from baremetal_sched.placement import allocations as claims
 from baremetal_sched.placement import consumers, projected
 from baremetal_sched.placement.consumers import RESERVED, ConsumerWrite
 from baremetal_sched.placement.names import resource_class_of
-from baremetal_sched.placement.pending_claims import ALLOCATION, CLAIM, SERVER
+from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIM, SERVER
 from baremetal_sched.settings import Settings
 
 ALLOCATING = "allocating"

@@ -37,7 +37,7 @@ from baremetal_sched.errors.baremetal import (
 from baremetal_sched.errors.placement import NoAllocations
 from baremetal_sched.machines import states
 from baremetal_sched.placement import allocations as claims
-from baremetal_sched.placement.pending_claims import ALLOCATION
+from baremetal_sched.placement.waiting_requests import ALLOCATION
 from baremetal_sched.settings import Settings
 
 FIELDS = Fields(

@@ -1,7 +1,7 @@
 """Which node a new allocation gets: one that is free now, or, if it waits, the first that becomes free and fits.
 
-An allocation that waits is ``allocating``, and has a row in the queue of pending claims (``placement.pending_claims``)
-until it is active, has failed or is deleted. Locks are taken in the order node, pending claim, allocation.
+An allocation that waits is ``allocating``, and has a row in the queue (``placement.waiting_requests``) until it is
+active, has failed or is deleted. Locks are taken in the order node, waiting request, allocation.
 """
 
 import structlog
@@ -18,11 +18,11 @@ from baremetal_sched.baremetal.matching.sentences import FALLBACK
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Node, NodeAllocation, PendingClaim
+from baremetal_sched.db.models import Node, NodeAllocation, WaitingRequest
 from baremetal_sched.errors.baremetal import AllocationNotFound, SuitableNodesLocked, UuidOfClaim
 from baremetal_sched.errors.placement import TAKEN_MEANWHILE
-from baremetal_sched.placement import pending_claims
-from baremetal_sched.placement.pending_claims import ALLOCATION, CLAIM, FAILED, TIMED_OUT, NewPendingClaim
+from baremetal_sched.placement import waiting_requests
+from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIM, FAILED, TIMED_OUT, NewWaitingRequest
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -74,9 +74,9 @@ def _enter(
     session: Session, allocation: NodeAllocation, wanted: NodeRequest, seconds: float, reason: str, settings: Settings
 ) -> None:
     """Enter a new allocation into the queue."""
-    if pending_claims.find(session, allocation.uuid) is not None:
+    if waiting_requests.find(session, allocation.uuid) is not None:
         raise UuidOfClaim(uuid=allocation.uuid, kind=CLAIM)
-    new = NewPendingClaim(
+    new = NewWaitingRequest(
         uuid=allocation.uuid,
         kind=ALLOCATION,
         resource_class=wanted.machine_class(),
@@ -88,7 +88,7 @@ def _enter(
         reason=reason,
         needed_trait=wanted.needed_trait(),
     )
-    pending_claims.enter(session, new, most=settings.scheduling.most_waiting)
+    waiting_requests.enter(session, new, most=settings.scheduling.most_waiting)
     log.info("an allocation waits", allocation=allocation.uuid, seconds=seconds, reason=reason)
 
 
@@ -102,40 +102,40 @@ def _fail(allocation: NodeAllocation, reason: str, waited: str = "") -> None:
 # -- those that wait ---------------------------------------------------------------------------------------------------
 
 
-def give(context: MachineContext, claim: PendingClaim, node: Node) -> bool:
+def give(context: MachineContext, waiting: WaitingRequest, node: Node) -> bool:
     """Give the node to the allocation that waits (both rows locked, and the node's inventory); return whether it fits.
 
     Raises InstanceAssociated if the allocation's UUID was taken meanwhile, AllocationNotFound, and what a claim in
     placement raises.
     """
-    session, alone = context.session, NodeRequest.of(claim.request).on(node.uuid)
+    session, alone = context.session, NodeRequest.of(waiting.request).on(node.uuid)
     if alone is None or alone.choose(context) is None:
         return False
-    allocation = _locked(session, claim.uuid)
+    allocation = _locked(session, waiting.uuid)
     if allocation is None:
-        raise AllocationNotFound(allocation=claim.uuid)
+        raise AllocationNotFound(allocation=waiting.uuid)
     nodes.require_instance_free(session, allocation.uuid, node.uuid)
     try:
         allocation_claim.claim(session, allocation, node, context.settings, has_waited=True)
     except TAKEN_MEANWHILE as error:
         raise StaleDataError("a part of the machine was taken meanwhile") from error
     allocation.conductor_affinity = context.membership.owner(node.uuid, node.conductor_group, node.driver)
-    pending_claims.leave(session, claim.uuid, frees_uuid=False)
+    waiting_requests.leave(session, waiting.uuid, frees_uuid=False)
     return True
 
 
-def leave_out(context: MachineContext, claim: PendingClaim, node: str, reason: str) -> None:
+def leave_out(context: MachineContext, waiting: WaitingRequest, node: str, reason: str) -> None:
     """End the waiting of an allocation (its claim's row locked) that cannot be served."""
-    end(context, claim, FAILED, reason)
+    end(context, waiting, FAILED, reason)
 
 
-def end(context: MachineContext, claim: PendingClaim, state: str, reason: str) -> None:
+def end(context: MachineContext, waiting: WaitingRequest, state: str, reason: str) -> None:
     """End the waiting of an allocation without a node (the claim's row locked): it is in error."""
-    allocation = _locked(context.session, claim.uuid)
+    allocation = _locked(context.session, waiting.uuid)
     if allocation is not None:
-        waited = f" after waiting for {claim.deadline - claim.asked_at:.0f} seconds" if state == TIMED_OUT else ""
+        waited = f" after waiting for {waiting.deadline - waiting.asked_at:.0f} seconds" if state == TIMED_OUT else ""
         _fail(allocation, reason, waited)
-    pending_claims.leave(context.session, claim.uuid)
+    waiting_requests.leave(context.session, waiting.uuid)
 
 
 def cancel(session: Session, allocation: NodeAllocation) -> None:
@@ -143,7 +143,7 @@ def cancel(session: Session, allocation: NodeAllocation) -> None:
 
     Raises StaleDataError if it got a node, or failed, meanwhile.
     """
-    if allocation.state == allocation_claim.ALLOCATING and not pending_claims.leave(session, allocation.uuid):
+    if allocation.state == allocation_claim.ALLOCATING and not waiting_requests.leave(session, allocation.uuid):
         raise StaleDataError("it was decided meanwhile what becomes of the allocation")
 
 

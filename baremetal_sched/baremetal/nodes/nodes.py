@@ -18,7 +18,7 @@ from baremetal_sched.baremetal.nodes import chassis
 from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.baremetal.visibility import EVERYTHING, UNRESTRICTED, Access, Visibility
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Node, PendingClaim, Port
+from baremetal_sched.db.models import Node, Port, WaitingRequest
 from baremetal_sched.db.paging import Missing
 from baremetal_sched.db.transaction import Reader
 from baremetal_sched.db.types import Query
@@ -35,7 +35,7 @@ from baremetal_sched.errors.baremetal import (
 )
 from baremetal_sched.machines import states
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES, Offer
-from baremetal_sched.placement.pending_claims import WAITING
+from baremetal_sched.placement.waiting_requests import WAITING
 from baremetal_sched.settings import Settings
 
 #: A model of rows that belong to nodes.
@@ -217,7 +217,7 @@ def require_instance_unclaimed(session: Session, instance_uuid: str | None, node
     """
     if instance_uuid is None:
         return
-    waiting = exists().where(PendingClaim.uuid == instance_uuid, PendingClaim.state == WAITING)
+    waiting = exists().where(WaitingRequest.uuid == instance_uuid, WaitingRequest.state == WAITING)
     is_taken, waits = session.execute(select(exists().where(Node.instance_uuid == instance_uuid), waiting)).one()
     if is_taken:
         raise InstanceAssociated(instance=instance_uuid, node=node_uuid)

@@ -15,14 +15,14 @@ from baremetal_sched.db.models import (
     Node,
     NodeAllocation,
     NodeTrait,
-    PendingClaim,
     ProviderTrait,
     ResourceClass,
     ResourceProvider,
     Trait,
+    WaitingRequest,
 )
 from baremetal_sched.db.sql_functions import as_digits, string_agg
-from baremetal_sched.placement import consumers, pending_claims, trait_ids
+from baremetal_sched.placement import consumers, trait_ids, waiting_requests
 from baremetal_sched.placement.traits import is_scheduler_trait
 
 _Child = aliased(ResourceProvider)
@@ -249,7 +249,7 @@ def _differences(uuid: str, text: str, shown: Set[str]) -> Iterator[str]:
 def _waiting(session: Session) -> Iterator[str]:
     """Compare the allocations that wait for a node with their rows in the queue of pending claims."""
     allocating = set(session.scalars(select(NodeAllocation.uuid).where(NodeAllocation.state == "allocating")))
-    queued = set(session.scalars(select(PendingClaim.uuid).where(PendingClaim.kind == pending_claims.ALLOCATION)))
+    queued = set(session.scalars(select(WaitingRequest.uuid).where(WaitingRequest.kind == waiting_requests.ALLOCATION)))
     for uuid in sorted(allocating - queued):
         yield f"allocation {uuid}: it waits for a node, but is not in the queue"
     for uuid in sorted(queued - allocating):
@@ -258,7 +258,7 @@ def _waiting(session: Session) -> Iterator[str]:
 
 def _reserved(session: Session) -> Iterator[str]:
     """Compare the UUIDs that are reserved for requests that wait with the queue of pending claims."""
-    waits = exists().where(PendingClaim.uuid == Consumer.uuid, PendingClaim.state == pending_claims.WAITING)
+    waits = exists().where(WaitingRequest.uuid == Consumer.uuid, WaitingRequest.state == waiting_requests.WAITING)
     reserved = select(Consumer.uuid, Consumer.request_kind).where(consumers.IS_RESERVED, ~waits)
     for uuid, kind in session.execute(reserved.order_by(Consumer.id)):
         yield f"{kind} {uuid}: its UUID is reserved, but it does not wait"

@@ -29,7 +29,7 @@ from baremetal_sched.errors.baremetal import NoConductors, NoValidHost, TooManyA
 from baremetal_sched.errors.placement import TAKEN_MEANWHILE, BadQuery, SearchTookTooLong, TooManyCandidates
 from baremetal_sched.placement import allocations as claims
 from baremetal_sched.placement.consumers import RESERVED, ConsumerWrite
-from baremetal_sched.placement.pending_claims import SERVER
+from baremetal_sched.placement.waiting_requests import SERVER
 
 log = structlog.get_logger(__name__)
 

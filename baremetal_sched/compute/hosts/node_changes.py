@@ -26,7 +26,7 @@ from baremetal_sched.errors.compute import ServerHasMachine
 from baremetal_sched.errors.placement import NoAllocations
 from baremetal_sched.machines import states
 from baremetal_sched.placement import allocations as claims
-from baremetal_sched.placement.pending_claims import SERVER
+from baremetal_sched.placement.waiting_requests import SERVER
 
 #: In ``Session.info``: UUIDs of servers that the compute API moves to or from a node in this transaction.
 _MOVING = "servers_moving"

@@ -27,7 +27,7 @@ from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.errors.compute import PinRefused, ServerNotFound
-from baremetal_sched.placement import pending_claims
+from baremetal_sched.placement import waiting_requests
 
 #: Most servers that one request may ask for.
 MOST_AT_ONCE = 100
@@ -204,7 +204,7 @@ def find_for_change(session: Session, uuid: str, project: str | None) -> Locked:
     on = select(Node).where(Node.instance_uuid == canonical)
     node = session.scalars(on.with_for_update()).first()
     if node is None:
-        pending_claims.find(session, canonical, lock=True)
+        waiting_requests.find(session, canonical, lock=True)
     query = select(Server).where(Server.uuid == canonical).with_for_update()
     server = session.scalars(query).first()
     if server is None:
@@ -246,7 +246,7 @@ def delete(context: MachineContext, locked: Locked, requester: ServerRequester) 
     server, node = locked.server, locked.node
     if node is None:
         if server.task == server_states.SCHEDULING:
-            pending_claims.leave(context.session, server.uuid)
+            waiting_requests.leave(context.session, server.uuid)
         release_claim(context.session, server)
         context.session.delete(server)
         return

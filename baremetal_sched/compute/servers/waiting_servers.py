@@ -19,12 +19,12 @@ from baremetal_sched.compute.hosts.booting import Drive
 from baremetal_sched.compute.hosts.node_changes import set_fault
 from baremetal_sched.compute.server_history import Reason
 from baremetal_sched.db.clock import epoch, utcnow
-from baremetal_sched.db.models import Node, PendingClaim, Server
+from baremetal_sched.db.models import Node, Server, WaitingRequest
 from baremetal_sched.errors import SchedulerError
 from baremetal_sched.errors.compute import ServerNotFound, TooManyServersWait
 from baremetal_sched.errors.scheduling import CannotBegin, CannotWait, TooManyWaitingClaims, WaitingNotServed
-from baremetal_sched.placement import pending_claims
-from baremetal_sched.placement.pending_claims import SERVER, TIMED_OUT, NewPendingClaim
+from baremetal_sched.placement import waiting_requests
+from baremetal_sched.placement.waiting_requests import SERVER, TIMED_OUT, NewWaitingRequest
 from baremetal_sched.settings import Settings
 
 # Members of a claim's secret: what the server's config drive is made of, or the drive of a deployment that failed.
@@ -112,7 +112,7 @@ def _enter(
     context: MachineContext, server: Server, request: TreeRequest, why: Reason, secret: Mapping[str, Any], most: int
 ) -> None:
     request = replace(request, excluded=server.tried_nodes)
-    new = NewPendingClaim(
+    new = NewWaitingRequest(
         uuid=server.uuid,
         kind=SERVER,
         resource_class=request.machine_class(),
@@ -129,26 +129,26 @@ def _enter(
     server.task = server_states.SCHEDULING
     server.updated_at = utcnow()
     context.session.flush()
-    pending_claims.enter(context.session, new, most=most)
+    waiting_requests.enter(context.session, new, most=most)
     server_history.wait(context.session, server, why.in_full)
 
 
 # -- the end of waiting ------------------------------------------------------------------------------------------------
 
 
-def give(context: MachineContext, claim: PendingClaim, node: Node) -> bool:
+def give(context: MachineContext, waiting: WaitingRequest, node: Node) -> bool:
     """Have the node (its row locked) deployed for the server that waits (its claim's row locked); return whether it
     fits. Raises CannotBegin if the deployment cannot begin there, and ServerNotFound."""
-    request = _request_of(claim)
+    request = _request_of(waiting)
     alone = request.on(node.uuid)
     host = None if alone is None else alone.choose(context)
     if host is None:
         return False
-    server = _find_waiting(context.session, claim.uuid)
+    server = _find_waiting(context.session, waiting.uuid)
     if server is None:
-        raise ServerNotFound(server=claim.uuid)
-    secret: Mapping[str, Any] = claim.secret or {}
-    pending_claims.leave(context.session, claim.uuid, frees_uuid=False)
+        raise ServerNotFound(server=waiting.uuid)
+    secret: Mapping[str, Any] = waiting.secret or {}
+    waiting_requests.leave(context.session, waiting.uuid, frees_uuid=False)
     failure = booting.begin(context, server, request, host, _drive_from(context, secret), has_waited=True)
     if failure is not None:
         raise CannotBegin(reason=failure)
@@ -157,19 +157,19 @@ def give(context: MachineContext, claim: PendingClaim, node: Node) -> bool:
     return True
 
 
-def leave_out(context: MachineContext, claim: PendingClaim, node: str, reason: str) -> None:
+def leave_out(context: MachineContext, waiting: WaitingRequest, node: str, reason: str) -> None:
     """Have a server (its claim's row locked) wait for other nodes than this one (a UUID, its row locked), where its
     deployment could not begin; it is in error if that cannot help, or if as many nodes were tried as may be."""
     session = context.session
-    server = _find_waiting(session, claim.uuid)
+    server = _find_waiting(session, waiting.uuid)
     if server is None:
         return
-    secret: Mapping[str, Any] = claim.secret or {}
-    pending_claims.leave(session, claim.uuid)
+    secret: Mapping[str, Any] = waiting.secret or {}
+    waiting_requests.leave(session, waiting.uuid)
     server.tried_nodes = [*server.tried_nodes, node]
     server_history.go_on(session, server)
     server_history.try_again(session, server, f"The deployment on node {node} could not begin: {reason}", node)
-    request = replace(_request_of(claim), excluded=server.tried_nodes)
+    request = replace(_request_of(waiting), excluded=server.tried_nodes)
     if len(server.tried_nodes) < context.settings.compute.max_attempts:
         why = booting.why_not(context, server, request)
     else:
@@ -180,10 +180,10 @@ def leave_out(context: MachineContext, claim: PendingClaim, node: str, reason: s
         _fail(session, server, why)
 
 
-def end(context: MachineContext, claim: PendingClaim, state: str, reason: str) -> None:
+def end(context: MachineContext, waiting: WaitingRequest, state: str, reason: str) -> None:
     """End the waiting of a server (its claim's row locked): it is in error, with the reason."""
-    pending_claims.leave(context.session, claim.uuid)
-    server = _find_waiting(context.session, claim.uuid)
+    waiting_requests.leave(context.session, waiting.uuid)
+    server = _find_waiting(context.session, waiting.uuid)
     if server is None:
         return
     if state == TIMED_OUT:
@@ -211,8 +211,8 @@ def _find_waiting(session: Session, uuid: str) -> Server | None:
     return server
 
 
-def _request_of(claim: PendingClaim) -> TreeRequest:
-    return TreeRequest(**claim.request)
+def _request_of(waiting: WaitingRequest) -> TreeRequest:
+    return TreeRequest(**waiting.request)
 
 
 def _drive_from(context: MachineContext, secret: Mapping[str, Any]) -> Drive:

@@ -7,7 +7,6 @@ from baremetal_sched.db.models.flavors import Flavor, FlavorProject, Keypair
 from baremetal_sched.db.models.holds import Hold
 from baremetal_sched.db.models.images import Image, ImageMember, ImageProperty, ImageTag
 from baremetal_sched.db.models.nodes import Chassis, Node, NodeAllocation, NodeHistory, NodeTrait, NodeWork
-from baremetal_sched.db.models.pending_claims import PendingClaim
 from baremetal_sched.db.models.placement import (
     Aggregate,
     Allocation,
@@ -23,6 +22,7 @@ from baremetal_sched.db.models.ports import Port, Portgroup
 from baremetal_sched.db.models.servers import Server, ServerAction, ServerTag
 from baremetal_sched.db.models.steps import DeployTemplate, InspectionRule, Runbook, RunbookTrait
 from baremetal_sched.db.models.volume import VolumeConnector, VolumeTarget
+from baremetal_sched.db.models.waiting_requests import WaitingRequest
 
 __all__ = [
     "Aggregate",
@@ -53,7 +53,6 @@ __all__ = [
     "NodeInventory",
     "NodeTrait",
     "NodeWork",
-    "PendingClaim",
     "Port",
     "Portgroup",
     "ProviderAggregate",
@@ -69,5 +68,6 @@ __all__ = [
     "Trait",
     "VolumeConnector",
     "VolumeTarget",
+    "WaitingRequest",
     "table_of",
 ]

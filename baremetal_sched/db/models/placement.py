@@ -124,7 +124,7 @@ class Inventory(Timestamped, Base):
 class Consumer(HasUuid, Timestamped, Base):
     """A holder of allocations: an instance, a bare metal allocation, a migration.
 
-    ``request_kind`` is the kind of the request that it was made for (``pending_claims.kind``), or ``placement``; None
+    ``request_kind`` is the kind of the request that it was made for (``waiting_requests.kind``), or ``placement``; None
     if an earlier release made it. One of generation 0 has no allocations: its UUID is reserved for a request that
     waits.
     """

@@ -15,15 +15,15 @@ from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.matching.sentences import FALLBACK
 from baremetal_sched.baremetal.visibility import is_exactly
 from baremetal_sched.db import paging, requester
-from baremetal_sched.db.models import PendingClaim
+from baremetal_sched.db.models import WaitingRequest
 from baremetal_sched.db.paging import Page
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import CommitUnknown, InvalidValue, SchedulerError
 from baremetal_sched.errors.compute import ExplanationTookTooLong, TooManyExplanations
 from baremetal_sched.errors.scheduling import ClaimNotFound, ConsumerInUse, FitUnknown, NeverFits, NothingFree
 from baremetal_sched.explain.explanations import explain_request
-from baremetal_sched.placement import pending_claims
-from baremetal_sched.placement.pending_claims import CLAIMED, WAITING
+from baremetal_sched.placement import waiting_requests
+from baremetal_sched.placement.waiting_requests import CLAIMED, WAITING
 from baremetal_sched.scheduling import claims
 from baremetal_sched.scheduling.api.policies import ALL_CLAIMS, DELETE_CLAIM, GET_CLAIM
 from baremetal_sched.scheduling.api.request_bodies import ClaimBody, SchedulingCall, read_claim
@@ -75,7 +75,7 @@ def _claimed(call: SchedulingCall, asked: ClaimBody) -> ShownClaim:
     if verdict == Verdict.IMPOSSIBLE and not asked.even_if_impossible:
         raise NeverFits(reason=reason)
     if verdict == Verdict.IMPOSSIBLE:
-        new = replace(new, priority=pending_claims.LAST)
+        new = replace(new, priority=waiting_requests.LAST)
     _write(call, lambda session: _enter(call, session, asked, new, reason))
     # Meanwhile it may have been given a machine.
     return call.database.read(lambda session: claims.show(session, asked.uuid), deadline=call.deadline)
@@ -162,7 +162,7 @@ def delete_claim(call: Call, session: Session, claim: str) -> Response:
     there: it stays."""
     call.refuse_query()
     uuid = _uuid_of(claim)
-    found = pending_claims.find(session, uuid, lock=True)
+    found = waiting_requests.find(session, uuid, lock=True)
     if found is not None and call.allows(DELETE_CLAIM, {"project_id": found.consumer_project}):
         claims.withdraw(session, found)
     return empty_response()
@@ -177,7 +177,7 @@ def _uuid_of(text: str) -> str:
 
 # -- the list ----------------------------------------------------------------------------------------------------------
 
-_COLUMNS = {"project_id": PendingClaim.consumer_project, "resource_class": PendingClaim.resource_class}
+_COLUMNS = {"project_id": WaitingRequest.consumer_project, "resource_class": WaitingRequest.resource_class}
 PARAMETERS = ("limit", "marker", "state", "kind", *_COLUMNS)
 
 
@@ -186,10 +186,10 @@ def list_claims(call: Call, session: Session) -> Response:
     query = Query(call, PARAMETERS)
     visible = visible_to(call)
     page = Page(query.limit(), query.text("marker"), within=visible)
-    statement = select(PendingClaim).options(defer(PendingClaim.secret)).where(*_conditions(query))
+    statement = select(WaitingRequest).options(defer(WaitingRequest.secret)).where(*_conditions(query))
     if visible is not None:
         statement = statement.where(visible)
-    rows = paging.select_page(session, statement, PendingClaim, page, _no_marker)
+    rows = paging.select_page(session, statement, WaitingRequest, page, _no_marker)
     found = [claim for (claim,) in rows]
     document: dict[str, object] = {"claims": [claims.document_of(each) for each in claims.shown_of(session, found)]}
     if len(found) == page.limit:
@@ -206,7 +206,7 @@ def visible_to(call: Call) -> ColumnElement[bool] | None:
     if call.allows(ALL_CLAIMS):
         return None
     project = call.caller.project_id
-    return false() if project is None else is_exactly(PendingClaim.consumer_project.expression, literal(project))
+    return false() if project is None else is_exactly(WaitingRequest.consumer_project.expression, literal(project))
 
 
 def _conditions(query: Query) -> list[ColumnElement[bool]]:
@@ -218,7 +218,7 @@ def _conditions(query: Query) -> list[ColumnElement[bool]]:
     ]
     state, kind = _one_of(query, "state", STATES), _one_of(query, "kind", KINDS)
     found += [] if state is None else [claims.in_state(state)]
-    return found + ([] if kind is None else [PendingClaim.kind == kind])
+    return found + ([] if kind is None else [WaitingRequest.kind == kind])
 
 
 def _one_of(query: Query, name: str, words: tuple[str, ...]) -> str | None:

@@ -3,9 +3,9 @@
 from typing import Any
 
 from baremetal_sched.compute.schemas.form import LARGEST_INTEGER, Form, closed
-from baremetal_sched.placement.pending_claims import ALLOCATION as OF_ALLOCATIONS
-from baremetal_sched.placement.pending_claims import CLAIM as OF_CLAIMS
-from baremetal_sched.placement.pending_claims import SERVER as OF_SERVERS
+from baremetal_sched.placement.waiting_requests import ALLOCATION as OF_ALLOCATIONS
+from baremetal_sched.placement.waiting_requests import CLAIM as OF_CLAIMS
+from baremetal_sched.placement.waiting_requests import SERVER as OF_SERVERS
 from baremetal_sched.scheduling.claims import STATES
 from baremetal_sched.scheduling.schemas.answers import COUNTS, TEXT, TEXT_OR_NULL, UUID, array, component, fields, said
 from baremetal_sched.scheduling.schemas.explanations import ALLOCATION, QUERY, SERVER

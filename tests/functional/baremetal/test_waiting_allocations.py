@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.db.clock import epoch
-from baremetal_sched.db.models import Conductor, NodeAllocation, PendingClaim
+from baremetal_sched.db.models import Conductor, NodeAllocation, WaitingRequest
 from tests.interleaving import just_before
 from tests.reservations import free_uuid
 from tests.restored import Rows
@@ -27,7 +27,7 @@ def is_consistent(service: Service) -> Iterator[None]:
     """At the end, who waits is in the queue, and nobody else."""
     yield
     waiting = {each["uuid"] for each in service.baremetal("GET", f"{A}?state=allocating").json["allocations"]}
-    assert set(service.database.read(lambda session: list(session.scalars(select(PendingClaim.uuid))))) == waiting
+    assert set(service.database.read(lambda session: list(session.scalars(select(WaitingRequest.uuid))))) == waiting
     assert service.database.snapshot(audit) == []
 
 
@@ -210,7 +210,7 @@ def test_nodes_that_conductors_have_locked_are_waited_for(service: Service) -> N
 
 
 def _deadlines(session: Session) -> list[float]:
-    return list(session.scalars(select(PendingClaim.deadline - PendingClaim.asked_at)))
+    return list(session.scalars(select(WaitingRequest.deadline - WaitingRequest.asked_at)))
 
 
 def test_the_header_says_how_long(service: Service, row: Rows) -> None:
@@ -258,7 +258,7 @@ def test_the_option_says_how_long_where_the_header_does_not(service: Service) ->
 def test_what_waited_in_vain_is_in_error(service: Service) -> None:
     _, first = add_busy(service)
     waiting = ask(service)
-    past = update(PendingClaim).values(asked_at=epoch() - 3601, deadline=epoch() - 1)
+    past = update(WaitingRequest).values(asked_at=epoch() - 3601, deadline=epoch() - 1)
     service.database.write(lambda session: session.execute(past) and None)
     # It is too late, even if the sweep has not come yet.
     service.baremetal("DELETE", f"{A}/{first}")
@@ -328,7 +328,7 @@ def test_one_that_gets_a_node_just_now_is_not_deleted_without_it(service: Servic
 def test_the_audit_finds_who_is_missing_in_the_queue_and_who_should_not_be_there(service: Service) -> None:
     add_busy(service)
     waiting, gone = ask(service), ask(service)
-    leave, remove = delete(PendingClaim).where(PendingClaim.uuid == waiting), delete(NodeAllocation)
+    leave, remove = delete(WaitingRequest).where(WaitingRequest.uuid == waiting), delete(NodeAllocation)
     service.database.write(lambda session: session.execute(leave) and None)
     service.database.write(lambda session: session.execute(remove.where(NodeAllocation.uuid == gone)) and None)
     assert service.database.snapshot(audit) == [
@@ -339,7 +339,7 @@ def test_the_audit_finds_who_is_missing_in_the_queue_and_who_should_not_be_there
     free_uuid(service, waiting)
     free_uuid(service, gone)
     service.database.write(lambda session: session.execute(remove.where(NodeAllocation.uuid == waiting)) and None)
-    service.database.write(lambda session: session.execute(delete(PendingClaim)) and None)
+    service.database.write(lambda session: session.execute(delete(WaitingRequest)) and None)
 
 
 def test_its_name_and_extra_may_be_changed(service: Service) -> None:
@@ -378,13 +378,13 @@ def test_a_claim_of_the_same_uuid_is_in_the_way(service: Service) -> None:
     rest = {"request": {}, "request_key": "k", "consumer_project": "p", "consumer_user": "u", "uuid": UUID}
 
     def enter(session: Session) -> None:
-        session.add(PendingClaim(**row, **rest, created_at=func.current_timestamp()))
+        session.add(WaitingRequest(**row, **rest, created_at=func.current_timestamp()))
 
     service.database.write(enter)
     answer = service.baremetal("POST", A, {"resource_class": "gold", "uuid": UUID}, headers=WAIT, status=409)
     assert fault(answer).startswith(f"The UUID {UUID} belongs to a claim")
     service.baremetal("GET", f"{A}/{UUID}", status=404)
-    service.database.write(lambda session: session.execute(delete(PendingClaim)) and None)
+    service.database.write(lambda session: session.execute(delete(WaitingRequest)) and None)
 
 
 def test_so_many_of_a_project_may_wait(service: Service) -> None:

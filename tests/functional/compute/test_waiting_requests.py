@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from baremetal_sched.baremetal.provider.audit import audit
-from baremetal_sched.db.models import PendingClaim
+from baremetal_sched.db.models import WaitingRequest
 from tests.functional.compute.test_servers import add_flavor, add_image, boot, message, show
 from tests.functional.secrets_at_rest.story import new_key, write_keys
 from tests.service import Service
@@ -244,4 +244,4 @@ def test_a_password_that_cannot_be_decrypted_ends_the_waiting(database_url: str,
         server = show(service, waiting.uuid)
         assert server["status"] == "ERROR"
         assert service.node(waiting.node)["provision_state"] == "available"
-        assert service.database.read(lambda session: session.query(PendingClaim).count()) == 0
+        assert service.database.read(lambda session: session.query(WaitingRequest).count()) == 0

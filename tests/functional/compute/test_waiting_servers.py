@@ -13,12 +13,12 @@ from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.baremetal.provisioning import provision
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.db import schema_state
-from baremetal_sched.db.models import Conductor, PendingClaim, Server
+from baremetal_sched.db.models import Conductor, Server, WaitingRequest
 from baremetal_sched.errors import InvalidValue, TooManyConflicts
 from baremetal_sched.errors.baremetal import TooManyAtOnce
 from baremetal_sched.errors.compute import TooManyServersWait
 from baremetal_sched.errors.scheduling import WaitingNotServed
-from baremetal_sched.placement import pending_claims
+from baremetal_sched.placement import waiting_requests
 from tests.functional.compute.test_servers import add_flavor, add_image
 from tests.functional.compute.test_servers import boot as post
 from tests.functional.compute.world import ZEROS, boot, create, flavor, held, show
@@ -38,8 +38,14 @@ def sweep(service: Service) -> None:
 
 def pending(service: Service) -> list[dict[str, Any]]:
     """The waiting server's row, and its secret."""
-    columns = (PendingClaim.uuid, PendingClaim.state, PendingClaim.secret, PendingClaim.asked_at, PendingClaim.deadline)
-    query = select(*columns).order_by(PendingClaim.id)
+    columns = (
+        WaitingRequest.uuid,
+        WaitingRequest.state,
+        WaitingRequest.secret,
+        WaitingRequest.asked_at,
+        WaitingRequest.deadline,
+    )
+    query = select(*columns).order_by(WaitingRequest.id)
     return service.database.read(lambda session: [dict(row._mapping) for row in session.execute(query)])
 
 
@@ -141,7 +147,7 @@ def expire(service: Service) -> None:
     """Let the time of all that waits pass."""
 
     def pass_time(session: Any) -> None:
-        session.execute(update(PendingClaim).values(deadline=PendingClaim.asked_at))
+        session.execute(update(WaitingRequest).values(deadline=WaitingRequest.asked_at))
         session.execute(update(Server).where(Server.asked_at.is_not(None)).values(wait_until=Server.asked_at + 600))
 
     service.database.write(pass_time)
@@ -465,7 +471,7 @@ def test_who_asked_is_known_after_a_node_on_which_it_cannot_begin(
 
 
 def _asker(session: Session, server: str) -> tuple[str | None, str | None]:
-    claim = pending_claims.find(session, server)
+    claim = waiting_requests.find(session, server)
     assert claim is not None
     return claim.request_id, claim.user_id
 

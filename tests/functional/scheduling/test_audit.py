@@ -10,7 +10,7 @@ from sqlalchemy import delete, update
 
 from baremetal_sched.cli import cli
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Node, PendingClaim, ResourceProvider, Server
+from baremetal_sched.db.models import Node, ResourceProvider, Server, WaitingRequest
 from baremetal_sched.scheduling import handover
 from baremetal_sched.scheduling.audit import audit
 from tests.functional.scheduling.test_handover import GOLD, GOLD_A, LIKE_ALLOCATION, served, wait
@@ -32,8 +32,8 @@ def change(service: Service, statement: Any) -> None:
 def age(service: Service) -> None:
     """Let an hour pass."""
     before = utcnow() - timedelta(hours=1)
-    for table in (Node, ResourceProvider, PendingClaim):
-        changed = {"created_at": before} | ({} if table is PendingClaim else {"updated_at": before})
+    for table in (Node, ResourceProvider, WaitingRequest):
+        changed = {"created_at": before} | ({} if table is WaitingRequest else {"updated_at": before})
         change(service, update(table).values(changed))
 
 
@@ -76,19 +76,19 @@ def test_servers_that_wait_and_the_queue_belong_together(served: Service) -> Non
     served.claim("11111111-1111-4111-8111-111111111111", node)
     uuid = _wait_as_server(served)
     assert found(served) == []
-    change(served, update(PendingClaim).values(state="failed", secret={"a": "b"}))
+    change(served, update(WaitingRequest).values(state="failed", secret={"a": "b"}))
     assert found(served) == [
         f"server {uuid}: it waits, but is not in the queue of claims",
         f"server {uuid}: its secret is kept, though it is failed",
     ]
-    change(served, update(PendingClaim).values(state="waiting", secret=None))
+    change(served, update(WaitingRequest).values(state="waiting", secret=None))
     change(served, delete(Server))
     assert found(served) == [f"server {uuid}: it is in the queue of claims, but does not wait"]
 
 
 def test_the_command_says_it(served: Service, tmp_path: Path) -> None:
     waiting = wait(served)
-    change(served, update(PendingClaim).values(state="failed", secret={"a": "b"}))
+    change(served, update(WaitingRequest).values(state="failed", secret={"a": "b"}))
     file = tmp_path / "a.conf"
     file.write_text(f"[database]\nconnection = {served.database_url}\n")
     result = CliRunner().invoke(cli, ["db", "check", "--config-file", str(file)])

@@ -18,8 +18,8 @@ from baremetal_sched.baremetal.matching.node_request import NodeRequest
 from baremetal_sched.baremetal.matching.sentences import FALLBACK
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.errors import CommitUnknown
-from baremetal_sched.placement import pending_claims
-from baremetal_sched.placement.pending_claims import NewPendingClaim
+from baremetal_sched.placement import waiting_requests
+from baremetal_sched.placement.waiting_requests import NewWaitingRequest
 from baremetal_sched.scheduling import claims
 from baremetal_sched.settings import load
 from baremetal_sched.web.slots import ACCEPTED_AT
@@ -298,8 +298,8 @@ def test_delete_gives_back_again_and_again(served: Service) -> None:
 
 
 def test_what_waits_elsewhere_is_not_ended_here(served: Service) -> None:
-    new = NewPendingClaim(UUID, "allocation", "CUSTOM_GOLD", NodeRequest("gold").document(), "p", "u", seconds=60)
-    served.database.write(lambda session: pending_claims.enter(session, new, most=9) and None)
+    new = NewWaitingRequest(UUID, "allocation", "CUSTOM_GOLD", NodeRequest("gold").document(), "p", "u", seconds=60)
+    served.database.write(lambda session: waiting_requests.enter(session, new, most=9) and None)
     refused = served.http.delete(f"{CLAIMS}/{UUID}", status=409)
     assert message(refused) == f"The UUID {UUID} is that of a waiting allocation: delete the allocation instead."
     assert show(served)["kind"] == "allocation"
@@ -312,7 +312,7 @@ def test_what_waits_elsewhere_is_not_ended_here(served: Service) -> None:
 
 def _late(service: Service, uuid: str) -> None:
     def end(session: Session) -> None:
-        found = pending_claims.find(session, uuid, lock=True)
+        found = waiting_requests.find(session, uuid, lock=True)
         assert found is not None
         found.deadline = 1.0
 
@@ -328,9 +328,13 @@ def test_states_are_derived_in_the_list_as_well(served: Service) -> None:
     for state in ("timed_out", "failed", "waiting"):
         post(served, wait=60, consumer={"uuid": uuids[state]}, status=202)
     _late(served, uuids["timed_out"])
-    served.database.write(
-        lambda session: pending_claims.decide(session, pending_claims.find(session, uuids["failed"]), "failed", "why")  # type: ignore[arg-type]
-    )
+
+    def fail(session: Session) -> None:
+        found = waiting_requests.find(session, uuids["failed"])
+        assert found is not None
+        waiting_requests.decide(session, found, "failed", "why")
+
+    served.database.write(fail)
     for state, uuid in uuids.items():
         assert listed(served, f"state={state}") == [uuid]
         assert show(served, uuid)["state"] == state

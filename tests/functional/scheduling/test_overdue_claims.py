@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import select
 
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
-from baremetal_sched.db.models import PendingClaim
+from baremetal_sched.db.models import WaitingRequest
 from baremetal_sched.scheduling import sweep
 from tests.functional.scheduling.test_handover import GOLD, GOLD_A, served, state, wait
 from tests.service import Service
@@ -35,12 +35,12 @@ def _sweep(service: Service) -> None:
 
 
 def _ended(service: Service) -> set[str]:
-    ended = select(PendingClaim.uuid).where(PendingClaim.state == "timed_out")
+    ended = select(WaitingRequest.uuid).where(WaitingRequest.state == "timed_out")
     return set(service.database.read(lambda session: session.scalars(ended).all()))
 
 
 def _reasons(service: Service) -> set[str | None]:
-    return set(service.database.read(lambda session: session.scalars(select(PendingClaim.reason)).all()))
+    return set(service.database.read(lambda session: session.scalars(select(WaitingRequest.reason)).all()))
 
 
 def test_the_reason_of_equal_requests_is_looked_up_once(served: Service, explained: list[Any]) -> None:
@@ -82,7 +82,7 @@ def test_a_claim_that_cannot_be_ended_keeps_no_other(
     broken, *others = (wait(served, seconds=-1) for _ in range(3))
     end: Callable[..., None] = sweep.SessionHandover.end
 
-    def fail(desk: sweep.SessionHandover, claim: PendingClaim, to: str, reason: str) -> None:
+    def fail(desk: sweep.SessionHandover, claim: WaitingRequest, to: str, reason: str) -> None:
         if claim.uuid == broken:
             raise sweep.SchedulerError(message="broken")
         end(desk, claim, to, reason)

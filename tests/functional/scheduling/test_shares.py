@@ -5,8 +5,8 @@ import uuid
 import pytest
 
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
-from baremetal_sched.db.models import PendingClaim
-from baremetal_sched.placement import pending_claims
+from baremetal_sched.db.models import WaitingRequest
+from baremetal_sched.placement import waiting_requests
 from tests.functional.scheduling.test_handover import GOLD, held, state, wait
 from tests.service import Service
 
@@ -79,8 +79,8 @@ def test_what_no_machine_would_fit_comes_last(served: Service) -> None:
     last.' A machine that fits and is enrolled later goes to others first."""
     body = {"query": f"resources=CUSTOM_GOLD:1&member_of={uuid.uuid4()}", "wait": 60, "even_if_impossible": True}
     made = served.http.post_json("/scheduling/v1/claims", body, status=202).json
-    assert made["priority"] == pending_claims.LAST
+    assert made["priority"] == waiting_requests.LAST
     later = wait(served)
-    found = served.database.read(lambda session: pending_claims.find(session, later))
-    assert isinstance(found, PendingClaim)
+    found = served.database.read(lambda session: waiting_requests.find(session, later))
+    assert isinstance(found, WaitingRequest)
     assert found.priority > made["priority"]

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import update
 
 from baremetal_sched.baremetal.provider.audit import audit
-from baremetal_sched.db.models import Consumer, PendingClaim
-from baremetal_sched.placement import pending_claims
+from baremetal_sched.db.models import Consumer, WaitingRequest
+from baremetal_sched.placement import waiting_requests
 from baremetal_sched.scheduling import sweep
 from tests.functional.compute.test_waiting_requests import Waiting
 from tests.service import Service
@@ -48,7 +48,7 @@ def add_host(service: Service, name: str) -> str:
 
 def end(service: Service, uuid: str) -> None:
     """The request has waited in vain."""
-    late = update(PendingClaim).where(PendingClaim.uuid == uuid).values(deadline=1.0)
+    late = update(WaitingRequest).where(WaitingRequest.uuid == uuid).values(deadline=1.0)
     service.database.write(lambda session: session.execute(late) and None)
     sweep.sweep(service.database, service.app.extensions["settings"], "r1", lambda *_: True)
 
@@ -225,7 +225,7 @@ def test_a_claim_that_began_to_wait_with_the_release_before_is_served(
 ) -> None:
     node = served.add_node("n1")
     served.claim(OTHER, node)
-    monkeypatch.setattr(pending_claims, "RESERVING_REVISION", "9999")
+    monkeypatch.setattr(waiting_requests, "RESERVING_REVISION", "9999")
     monkeypatch.setattr("baremetal_sched.db.schema_state.is_since", lambda release, revision: revision != "9999")
     claim(served, wait=600, status=202)
     served.placement("DELETE", f"/allocations/{OTHER}")
@@ -244,5 +244,5 @@ def test_the_audit_finds_an_allocation_without_a_claim(served: Service) -> None:
 def test_the_audit_finds_a_uuid_that_is_reserved_for_nothing(served: Service) -> None:
     served.claim(OTHER, served.add_node("n1"))
     claim(served, wait=600, status=202)
-    served.database.write(lambda session: session.delete(pending_claims.find(session, UUID)))
+    served.database.write(lambda session: session.delete(waiting_requests.find(session, UUID)))
     assert served.database.snapshot(audit) == [f"claim {UUID}: its UUID is reserved, but it does not wait"]

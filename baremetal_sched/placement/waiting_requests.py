@@ -33,7 +33,7 @@ from baremetal_sched.db import compiled, requester, schema_state
 from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.compiled import IDS
 from baremetal_sched.db.handover import notes_of
-from baremetal_sched.db.models import PendingClaim
+from baremetal_sched.db.models import WaitingRequest
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.types import Query, as_text, dump_json
 from baremetal_sched.errors.scheduling import TooManyWaitingClaims, UuidTaken, WaitingNotServed
@@ -61,9 +61,9 @@ ALLOCATION = "allocation"
 SERVER = "server"
 
 #: SQL condition: the claim waits, and its time is not over.
-IS_WAITING = and_(PendingClaim.state == WAITING, PendingClaim.deadline > epoch())
+IS_WAITING = and_(WaitingRequest.state == WAITING, WaitingRequest.deadline > epoch())
 #: SQL condition: its deadline has passed, and its state has not been updated yet.
-IS_OVERDUE = and_(PendingClaim.state == WAITING, PendingClaim.deadline <= epoch())
+IS_OVERDUE = and_(WaitingRequest.state == WAITING, WaitingRequest.deadline <= epoch())
 
 _QUEUE = PENDING_CLAIMS.c
 
@@ -112,7 +112,7 @@ class QueueEntry:
 
 
 @dataclass(frozen=True)
-class NewPendingClaim:
+class NewWaitingRequest:
     """A request that is to wait for a machine. It waits for ``seconds`` from now on, unless it began ``since`` and
     waits ``until``, in seconds since 1970. Higher ``priority`` goes first. ``reason`` says why it must wait, in a
     sentence. ``needed_trait`` is one of the traits that the machine must have: machines without it are not looked at.
@@ -145,7 +145,7 @@ def key_of(request: Mapping[str, Any]) -> str:
     return hashlib.sha256(dump_json(dict(sorted(request.items()))).encode()).hexdigest()
 
 
-def enter(session: Session, new: NewPendingClaim, *, most: int) -> PendingClaim:
+def enter(session: Session, new: NewWaitingRequest, *, most: int) -> WaitingRequest:
     """Enter a request into the queue, and return its claim: its UUID is reserved. After the transaction, machines are
     looked for once more.
 
@@ -167,7 +167,7 @@ def enter(session: Session, new: NewPendingClaim, *, most: int) -> PendingClaim:
 
 def _require_few(session: Session, project: str, most: int) -> None:
     """Raise TooManyWaitingClaims if ``most`` of the project wait."""
-    waiting = select(func.count()).where(PendingClaim.consumer_project == project, PendingClaim.state == WAITING)
+    waiting = select(func.count()).where(WaitingRequest.consumer_project == project, WaitingRequest.state == WAITING)
     number = session.scalar(waiting) or 0
     if most - 100 < number < most:  # so near to it one begins to wait after the other
         schema_state.lock(session.connection())
@@ -176,14 +176,14 @@ def _require_few(session: Session, project: str, most: int) -> None:
         raise TooManyWaitingClaims(project=project, limit=most)
 
 
-def enter_claimed(session: Session, new: NewPendingClaim) -> PendingClaim:
+def enter_claimed(session: Session, new: NewWaitingRequest) -> WaitingRequest:
     """Note a claim that got its machine at once, and return it."""
     return _insert(session, new, state=CLAIMED, decided_at=epoch())
 
 
-def _insert(session: Session, new: NewPendingClaim, **values: Any) -> PendingClaim:
+def _insert(session: Session, new: NewWaitingRequest, **values: Any) -> WaitingRequest:
     session.execute(
-        insert(PendingClaim).values(
+        insert(WaitingRequest).values(
             uuid=new.uuid,
             kind=new.kind,
             resource_class=new.resource_class,
@@ -204,7 +204,7 @@ def _insert(session: Session, new: NewPendingClaim, **values: Any) -> PendingCla
             **values,
         )
     )
-    return session.scalars(select(PendingClaim).where(PendingClaim.uuid == new.uuid)).one()
+    return session.scalars(select(WaitingRequest).where(WaitingRequest.uuid == new.uuid)).one()
 
 
 def entries(connection: Connection, resource_class: str, traits: Collection[str], limit: int) -> list[QueueEntry]:
@@ -226,7 +226,7 @@ def requests_of(connection: Connection, firsts: Collection[int]) -> dict[int, tu
     return {claim_id: (project, orjson.loads(text)) for claim_id, project, text in rows}
 
 
-def take_first(session: Session, entry: QueueEntry, failed: Collection[int]) -> PendingClaim | None:
+def take_first(session: Session, entry: QueueEntry, failed: Collection[int]) -> WaitingRequest | None:
     """Return the first claim of the entry that waits, its row locked; None if there is none.
 
     ``failed`` are ids of claims that have been tried. Claims that others are deciding are skipped. Only this row is
@@ -234,13 +234,13 @@ def take_first(session: Session, entry: QueueEntry, failed: Collection[int]) -> 
     """
     passed = list(failed)
     while True:
-        found = _of_entry(entry).with_only_columns(PendingClaim.id).where(PendingClaim.id.not_in(passed))
+        found = _of_entry(entry).with_only_columns(WaitingRequest.id).where(WaitingRequest.id.not_in(passed))
         claim_id = session.scalars(found).first()
         if claim_id is None:
             return None
-        taken: PendingClaim | None = session.scalars(
-            select(PendingClaim)
-            .where(PendingClaim.id == claim_id, IS_WAITING)
+        taken: WaitingRequest | None = session.scalars(
+            select(WaitingRequest)
+            .where(WaitingRequest.id == claim_id, IS_WAITING)
             .with_for_update(skip_locked=True)
             .execution_options(populate_existing=True)
         ).first()
@@ -249,48 +249,48 @@ def take_first(session: Session, entry: QueueEntry, failed: Collection[int]) -> 
         passed.append(claim_id)
 
 
-def take_overdue(session: Session, ids: Collection[int]) -> Sequence[PendingClaim]:
+def take_overdue(session: Session, ids: Collection[int]) -> Sequence[WaitingRequest]:
     """Return which of these claims are overdue, the oldest deadline first, their rows locked; claims that another
     transaction is deciding are left out."""
-    overdue = select(PendingClaim).where(PendingClaim.id.in_(ids), IS_OVERDUE).with_for_update(skip_locked=True)
+    overdue = select(WaitingRequest).where(WaitingRequest.id.in_(ids), IS_OVERDUE).with_for_update(skip_locked=True)
     found = session.scalars(overdue.execution_options(populate_existing=True)).all()
     return sorted(found, key=lambda claim: (claim.deadline, claim.id))
 
 
-def first_of(session: Session, entry: QueueEntry) -> PendingClaim | None:
+def first_of(session: Session, entry: QueueEntry) -> WaitingRequest | None:
     """Return the first claim of the entry that waits; nothing is locked."""
-    found: PendingClaim | None = session.scalars(_of_entry(entry)).first()
+    found: WaitingRequest | None = session.scalars(_of_entry(entry)).first()
     return found
 
 
 def _of_entry(entry: QueueEntry) -> Query:
     return (
-        select(PendingClaim)
+        select(WaitingRequest)
         .where(
             IS_WAITING,
-            PendingClaim.resource_class == entry.resource_class,
-            PendingClaim.priority == entry.priority,
-            PendingClaim.request_key == entry.request_key,
+            WaitingRequest.resource_class == entry.resource_class,
+            WaitingRequest.priority == entry.priority,
+            WaitingRequest.request_key == entry.request_key,
         )
-        .order_by(PendingClaim.asked_at, PendingClaim.id)
+        .order_by(WaitingRequest.asked_at, WaitingRequest.id)
         .limit(1)
     )
 
 
-def find(session: Session, uuid: str, *, lock: bool = False) -> PendingClaim | None:
+def find(session: Session, uuid: str, *, lock: bool = False) -> WaitingRequest | None:
     """Return the claim with this UUID, whatever its state; with ``lock`` its row is locked."""
-    query = select(PendingClaim).where(PendingClaim.uuid == uuid)
+    query = select(WaitingRequest).where(WaitingRequest.uuid == uuid)
     if lock:
         query = query.with_for_update().execution_options(populate_existing=True)
-    found: PendingClaim | None = session.scalars(query).first()
+    found: WaitingRequest | None = session.scalars(query).first()
     return found
 
 
-def decide(session: Session, claim: PendingClaim, state: str, reason: str | None = None) -> None:
+def decide(session: Session, claim: WaitingRequest, state: str, reason: str | None = None) -> None:
     """End the waiting of a claim, whose row is locked. Its secret is deleted. Unless CLAIMED, its UUID is free."""
     session.execute(
-        update(PendingClaim)
-        .where(PendingClaim.id == claim.id)
+        update(WaitingRequest)
+        .where(WaitingRequest.id == claim.id)
         .values(state=state, decided_at=epoch(), reason=reason, secret=None)
     )
     if state != CLAIMED:
@@ -302,7 +302,7 @@ def leave(session: Session, uuid: str, *, frees_uuid: bool = True) -> bool:
 
     Unless ``frees_uuid``, its UUID stays reserved, for what it is about to be given.
     """
-    left = bool(rows_changed(session.execute(delete(PendingClaim).where(PendingClaim.uuid == uuid))))
+    left = bool(rows_changed(session.execute(delete(WaitingRequest).where(WaitingRequest.uuid == uuid))))
     if left and frees_uuid:
         consumers.free_uuids(session, [uuid])
     return left
@@ -311,34 +311,34 @@ def leave(session: Session, uuid: str, *, frees_uuid: bool = True) -> bool:
 def count_by_class(most: int) -> Query:
     """Return the query of the classes that are waited for and how many claims wait, the ``most`` waited for first."""
     number = func.count()
-    columns = (PendingClaim.resource_class, number)
-    by_class = select(*columns).where(IS_WAITING).group_by(PendingClaim.resource_class)
-    return by_class.order_by(number.desc(), PendingClaim.resource_class).limit(most)
+    columns = (WaitingRequest.resource_class, number)
+    by_class = select(*columns).where(IS_WAITING).group_by(WaitingRequest.resource_class)
+    return by_class.order_by(number.desc(), WaitingRequest.resource_class).limit(most)
 
 
-def position(session: Session, claim: PendingClaim) -> int:
+def position(session: Session, claim: WaitingRequest) -> int:
     """Return the place of a waiting claim in the queue of its class; the first is 1."""
     earlier: ColumnElement[bool] = or_(
-        PendingClaim.priority > claim.priority,
+        WaitingRequest.priority > claim.priority,
         and_(
-            PendingClaim.priority == claim.priority,
-            tuple_(PendingClaim.asked_at, PendingClaim.id) < tuple_(claim.asked_at, claim.id),
+            WaitingRequest.priority == claim.priority,
+            tuple_(WaitingRequest.asked_at, WaitingRequest.id) < tuple_(claim.asked_at, claim.id),
         ),
     )
-    ahead = select(func.count()).where(IS_WAITING, PendingClaim.resource_class == claim.resource_class, earlier)
+    ahead = select(func.count()).where(IS_WAITING, WaitingRequest.resource_class == claim.resource_class, earlier)
     return 1 + (session.scalar(ahead) or 0)
 
 
-def positions(session: Session, claims: Sequence[PendingClaim]) -> dict[int, int]:
+def positions(session: Session, claims: Sequence[WaitingRequest]) -> dict[int, int]:
     """Return the places of claims in the queues of their classes, by id; claims that do not wait have none.
 
     SELECT id, place FROM (SELECT id, row_number() OVER (PARTITION BY resource_class ORDER BY priority DESC, asked_at,
     id) AS place FROM pending_claims WHERE state = 'waiting' AND … AND resource_class IN (…)) AS queue WHERE id IN (…)
     """
-    order = (PendingClaim.priority.desc(), PendingClaim.asked_at, PendingClaim.id)
-    place = func.row_number().over(partition_by=PendingClaim.resource_class, order_by=order).label("place")
+    order = (WaitingRequest.priority.desc(), WaitingRequest.asked_at, WaitingRequest.id)
+    place = func.row_number().over(partition_by=WaitingRequest.resource_class, order_by=order).label("place")
     classes = {claim.resource_class for claim in claims}
-    queue = select(PendingClaim.id, place).where(IS_WAITING, PendingClaim.resource_class.in_(classes)).subquery()
+    queue = select(WaitingRequest.id, place).where(IS_WAITING, WaitingRequest.resource_class.in_(classes)).subquery()
     rows = session.execute(select(queue).where(queue.c.id.in_([claim.id for claim in claims])))
     return {claim_id: number for claim_id, number in rows}
 
@@ -346,5 +346,6 @@ def positions(session: Session, claims: Sequence[PendingClaim]) -> dict[int, int
 def still_waiting(reader: Connection, uuids: Collection[str]) -> set[str]:
     """Return which of the claims with these UUIDs wait."""
     return {
-        uuid for (uuid,) in reader.execute(select(PendingClaim.uuid).where(IS_WAITING, PendingClaim.uuid.in_(uuids)))
+        uuid
+        for (uuid,) in reader.execute(select(WaitingRequest.uuid).where(IS_WAITING, WaitingRequest.uuid.in_(uuids)))
     }

@@ -13,7 +13,7 @@ from baremetal_sched.db.types import Json, Message
 _QUEUE = ("state", "resource_class", "needed_trait", "priority", "request_key", "asked_at", "deadline")
 
 
-class PendingClaim(HasUuid, Requested, Created, Base):
+class WaitingRequest(HasUuid, Requested, Created, Base):
     """A claim of the scheduling API, or an allocation or a server that waits for a machine, by ``kind``.
 
     The UUID is the consumer's. ``resource_class`` is the node's own class in placement. Claims with the same
