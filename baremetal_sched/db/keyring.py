@@ -18,7 +18,7 @@ import structlog
 from baremetal_sched.watched_file import WatchedFile
 
 if TYPE_CHECKING:
-    from cryptography.fernet import Fernet
+    from cryptography.fernet import MultiFernet
 
 log = structlog.get_logger(__name__)
 
@@ -33,9 +33,11 @@ class CannotDecrypt(Exception):
     """No key decrypts a ciphertext; the message says why, without a secret."""
 
 
-class _Key(NamedTuple):
-    id: str
-    fernet: "Fernet"
+class _Keys(NamedTuple):
+    """The IDs of all keys, in their order, and what encrypts with the first and decrypts with all."""
+
+    ids: tuple[str, ...]
+    fernet: "MultiFernet"
 
 
 class Keyring:
@@ -51,52 +53,48 @@ class Keyring:
         )
 
     @property
-    def _keys(self) -> tuple[_Key, ...]:
-        return self._file.contents() if self._file else ()
+    def ids(self) -> tuple[str, ...]:
+        """Return the IDs of all keys, which reveal nothing about the keys."""
+        return self._file.contents().ids if self._file else ()
 
     @property
     def first(self) -> str | None:
         """Return the ID of the encrypting key; None without keys."""
-        keys = self._keys
-        return keys[0].id if keys else None
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        """Return the IDs of all keys, which reveal nothing about the keys."""
-        return tuple(key.id for key in self._keys)
+        return next(iter(self.ids), None)
 
     def encrypt(self, text: str) -> tuple[str, str]:
         """Return the ID of the first key, and ``text`` (ASCII) encrypted with it. There must be a key."""
-        key = self._keys[0]
-        return key.id, key.fernet.encrypt(text.encode()).decode()
+        if self._file is None:
+            raise LookupError("there is no key")
+        keys = self._file.contents()
+        return keys.ids[0], keys.fernet.encrypt(text.encode()).decode()
 
     def decrypt(self, key_id: str, ciphertext: str) -> str:
         """Return the text. Raises CannotDecrypt."""
         from cryptography.fernet import InvalidToken  # without secrets to decrypt cryptography is not needed
 
-        fernet = next((key.fernet for key in self._keys if key.id == key_id), None)
+        keys = self._file.contents() if self._file else None
+        if keys is None or key_id not in keys.ids:
+            reason = self._without(key_id)
+            self._say_once(key_id, reason)
+            raise CannotDecrypt(reason)
         try:
-            if fernet is None:
-                raise CannotDecrypt(self._without(key_id))
-            return fernet.decrypt(ciphertext).decode()
+            return keys.fernet.decrypt(ciphertext).decode()
         except (InvalidToken, ValueError):
             reason = f"what key {key_id} encrypted was changed in the database, or is not complete"
             raise CannotDecrypt(reason) from None
-        except CannotDecrypt as error:
-            self._say_once(key_id, error)
-            raise
 
     def _without(self, key_id: str) -> str:
         if not self.path:
             return f"they were encrypted with key {key_id}, and [database] secrets_key_file is not set here"
         return f"they were encrypted with key {key_id}, which is not in the [database] secrets_key_file of this process"
 
-    def _say_once(self, key_id: str, error: Exception) -> None:
+    def _say_once(self, key_id: str, reason: str) -> None:
         with self._lock:
             is_new = key_id not in self._unknown and len(self._unknown) < 100
             self._unknown.add(key_id) if is_new else None
         if is_new:
-            log.error("secrets in the database cannot be decrypted", reason=str(error), file=self.path or None)
+            log.error("secrets in the database cannot be decrypted", reason=reason, file=self.path or None)
 
 
 @lru_cache(maxsize=100)
@@ -122,10 +120,11 @@ def _require_private(status: os.stat_result) -> None:
         raise ValueError(f"it is larger than {_LARGEST} bytes")
 
 
-def _parse(content: str) -> tuple[_Key, ...]:
-    from cryptography.fernet import Fernet  # see ``decrypt``
+def _parse(content: str) -> _Keys:
+    from cryptography.fernet import Fernet, MultiFernet  # see ``decrypt``
 
-    found: dict[str, tuple[int, _Key]] = {}
+    lines: dict[str, int] = {}
+    fernets = []
     for number, line in enumerate(content.splitlines(), start=1):
         text = line.strip()
         if not text or text.startswith("#"):
@@ -133,12 +132,13 @@ def _parse(content: str) -> tuple[_Key, ...]:
         if not _KEY.fullmatch(text):
             raise ValueError(f"line {number} is not a Fernet key; baremetal-sched secrets generate-key makes one")
         key_id = _id_of(base64.urlsafe_b64decode(text))
-        if key_id in found:
-            raise ValueError(f"line {number} is the key of line {found[key_id][0]} again")
-        found[key_id] = number, _Key(key_id, Fernet(text))
-    if not found:
+        if key_id in lines:
+            raise ValueError(f"line {number} is the key of line {lines[key_id]} again")
+        lines[key_id] = number
+        fernets.append(Fernet(text))
+    if not lines:
         raise ValueError("it has no key; baremetal-sched secrets generate-key makes one")
-    return tuple(key for _, key in found.values())
+    return _Keys(tuple(lines), MultiFernet(fernets))
 
 
 def _id_of(key: bytes) -> str:
