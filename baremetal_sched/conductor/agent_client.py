@@ -13,9 +13,9 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
-from baremetal_sched.baremetal.inspection.addresses import AddressRefused, AllowedHosts, allowed_hosts
-from baremetal_sched.conductor import http_get
-from baremetal_sched.conductor.http_get import CallFailed
+from baremetal_sched import bounded_http
+from baremetal_sched.allowed_hosts import AddressRefused, AllowedHosts, allowed_hosts
+from baremetal_sched.bounded_http import CallFailed
 from baremetal_sched.documents.schema import parse_flag
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines import agent_info
@@ -128,7 +128,7 @@ class AgentClient:
     def _ask(self, method: str, path: str, body: bytes | None = None, **query: str) -> dict[str, Any]:
         asked = urlencode({**query, "agent_token": self._token})
         try:
-            answer = http_get.exchange(
+            answer = bounded_http.exchange(
                 method,
                 f"{self._url}{path}?{asked}",
                 headers={"Content-Type": "application/json", "Accept": "application/json"},
@@ -152,7 +152,7 @@ class AgentClient:
             raise _nonsense("a JSON object")
         return document
 
-    def _refusal(self, answer: http_get.Answer, document: Any) -> AgentFailed:
+    def _refusal(self, answer: bounded_http.Answer, document: Any) -> AgentFailed:
         said = document.get("faultstring") if isinstance(document, dict) else None
         text = self._sentence(said or answer.reason)
         if answer.status == 404:
@@ -207,17 +207,11 @@ def _trusted(machine: Machine) -> ssl.SSLContext:
     if own:
         return _pinned(own)
     named = machine.driver_info.get(agent_info.VERIFY_CA, machine.settings.agent.verify_ca)
-    if isinstance(named, str) and os.sep in named:
-        folder = os.path.isdir(named)  # noqa: PTH112 - capath and cafile are texts
-        try:
-            return ssl.create_default_context(capath=named if folder else None, cafile=None if folder else named)
-        except (OSError, ssl.SSLError):
-            raise AgentFailed(f"the certificates for the agent, {agent_info.VERIFY_CA}, cannot be read.") from None
-    context = ssl.create_default_context()
-    if not parse_flag(agent_info.VERIFY_CA, named):
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
+    verify = named if isinstance(named, str) and os.sep in named else parse_flag(agent_info.VERIFY_CA, named)
+    try:
+        return bounded_http.trusting(verify)
+    except (OSError, ssl.SSLError):
+        raise AgentFailed(f"the certificates for the agent, {agent_info.VERIFY_CA}, cannot be read.") from None
 
 
 def _pinned(certificate: str) -> ssl.SSLContext:

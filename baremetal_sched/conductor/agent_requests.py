@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.inspection.addresses import AddressRefused, allowed_hosts
-from baremetal_sched.conductor import http_get
+from baremetal_sched import bounded_http
+from baremetal_sched.allowed_hosts import AddressRefused, allowed_hosts
 from baremetal_sched.conductor.agent_client import Document
 from baremetal_sched.conductor.task import Task
 from baremetal_sched.db.models import Node, Port
@@ -104,7 +104,7 @@ def last_url(url: str, task: Task) -> str:
     """Return where the redirects of an image's URL lead. Raises InvalidValue if a host must not be contacted, or if
     there is no image."""
     try:
-        found, answer = http_get.follow(
+        found, answer = bounded_http.follow(
             "HEAD",
             url,
             headers={},
@@ -112,7 +112,7 @@ def last_url(url: str, task: Task) -> str:
             hosts=allowed_hosts(task.job.settings),
             deadline=time.monotonic() + _TIME_LIMIT,
         )
-    except (AddressRefused, http_get.CallFailed) as error:
+    except (AddressRefused, bounded_http.CallFailed) as error:
         raise InvalidValue(message=f"the URL of the image cannot be used: {mask_text(str(error))}") from None
     if answer.status in (404, 410):
         raise InvalidValue(

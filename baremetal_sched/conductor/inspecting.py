@@ -7,16 +7,17 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from baremetal_sched import bounded_http
+from baremetal_sched.allowed_hosts import AddressRefused, AllowedHosts, allowed_hosts
 from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.baremetal.inspection import inspection
-from baremetal_sched.baremetal.inspection.addresses import AddressRefused, AllowedHosts, allowed_hosts
 from baremetal_sched.baremetal.inspection.hooks import registry
 from baremetal_sched.baremetal.inspection.inspection import InspectionVerdict
 from baremetal_sched.baremetal.inspection.rules.limits import RuleFailed
 from baremetal_sched.baremetal.inspection.rules.subject import ApiCall
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.state_machine import DONE, WAIT
-from baremetal_sched.conductor import caching, http_get
+from baremetal_sched.conductor import caching
 from baremetal_sched.conductor.task import Task, saying
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import SchedulerError
@@ -52,7 +53,7 @@ def _make(call: ApiCall, hosts: AllowedHosts, deadline: float) -> None:
                 break
             time.sleep(pause)
         try:
-            status, words = http_get.get(
+            status, words = bounded_http.get(
                 call.url,
                 headers=call.headers or {},
                 proxies=call.proxies or {},
@@ -62,7 +63,7 @@ def _make(call: ApiCall, hosts: AllowedHosts, deadline: float) -> None:
         except AddressRefused as error:
             reason = str(error)
             break
-        except http_get.CallFailed as error:
+        except bounded_http.CallFailed as error:
             reason = str(error)
         else:
             if status < 300:

@@ -6,8 +6,8 @@ import sys
 import threading
 from collections.abc import Callable
 
+from baremetal_sched.allowed_hosts import allowed_hosts
 from baremetal_sched.baremetal.conductors import conductors
-from baremetal_sched.baremetal.inspection.addresses import allowed_hosts
 from baremetal_sched.baremetal.inspection.hooks import registry as hooks
 from baremetal_sched.baremetal.inspection.rules import engine
 from baremetal_sched.conductor.daemon import ConductorDaemon

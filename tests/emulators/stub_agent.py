@@ -1,6 +1,6 @@
 """An agent that executes nothing: the API of ironic-python-agent 13, with everything that can go wrong.
 
-``StubAgent.exchange`` takes the place of ``http_get.exchange``; ``serve`` is the same over HTTP or HTTPS.
+``StubAgent.exchange`` takes the place of ``bounded_http.exchange``; ``serve`` is the same over HTTP or HTTPS.
 """
 
 import json
@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from baremetal_sched.conductor.http_get import Answer, CallFailed
+from baremetal_sched.bounded_http import Answer, CallFailed
 
 URL = "http://192.0.2.1:9999"
 
@@ -139,7 +139,7 @@ class StubAgent:
     # -- instead of a network ------------------------------------------------------------------------------------------
 
     def exchange(self, method: str, url: str, *, body: bytes | None = None, **options: Any) -> Answer:
-        """See ``http_get.exchange``; ``image`` answers for servers of images."""
+        """See ``bounded_http.exchange``; ``image`` answers for servers of images."""
         if method == "HEAD":
             return self.image(url, **options)
         asked = json.loads(body) if body else None

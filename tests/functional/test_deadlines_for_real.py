@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from baremetal_sched.baremetal.inspection.addresses import AllowedHosts
+from baremetal_sched import bounded_http
+from baremetal_sched.allowed_hosts import AllowedHosts
 from baremetal_sched.baremetal.inspection.rules.limits import RuleFailed
-from baremetal_sched.conductor import http_get
 from baremetal_sched.db.deadline import limited
 from baremetal_sched.drivers.ipmi import ipmitool
 from baremetal_sched.drivers.redfish import connection
@@ -124,8 +124,12 @@ def test_rules_of_an_inspection() -> None:
 def test_a_server_that_drips() -> None:
     """As an agent, or what a rule calls."""
     hosts_here = AllowedHosts([], loopback=True)
-    with raw(dribbling(b"HTTP/1.1 200 OK\r\nX-Slow: ")) as server, ends_after(1), pytest.raises(http_get.CallFailed):
-        http_get.exchange("GET", server.url, hosts=hosts_here, deadline=time.monotonic() + 1)
+    with (
+        raw(dribbling(b"HTTP/1.1 200 OK\r\nX-Slow: ")) as server,
+        ends_after(1),
+        pytest.raises(bounded_http.CallFailed),
+    ):
+        bounded_http.exchange("GET", server.url, hosts=hosts_here, deadline=time.monotonic() + 1)
 
 
 def test_a_redfish_controller_that_is_silent() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from baremetal_sched.baremetal.inspection.addresses import AddressRefused, AllowedHosts
+from baremetal_sched.allowed_hosts import AddressRefused, AllowedHosts
 from baremetal_sched.errors import InvalidValue
 
 USUAL = ["192.0.2.1", "10.0.0.1", "2001:db8::1", "fd00::1", "172.16.0.1"]

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from baremetal_sched.baremetal.inspection.addresses import AllowedHosts
-from baremetal_sched.conductor import http_get
+from baremetal_sched import bounded_http
+from baremetal_sched.allowed_hosts import AllowedHosts
 from baremetal_sched.conductor.agent_client import AgentBusy, AgentClient, AgentFailed, AgentUnreachable
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Machine
@@ -338,7 +338,7 @@ def test_an_agent_that_drips_is_not_waited_for(
     listen: Callable[[Said], int], head: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, pause, to_the_end = ClockWithTimers(), threading.Event(), list[bool]()
-    clock.replace(monkeypatch, http_get)
+    clock.replace(monkeypatch, bounded_http)
 
     def say(connection: socket.socket) -> None:
         connection.sendall(head)

@@ -12,8 +12,8 @@ import structlog
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.allowed_hosts import AddressRefused, allowed_hosts
 from baremetal_sched.baremetal.conductors.ownership import Membership
-from baremetal_sched.baremetal.inspection.addresses import AddressRefused, allowed_hosts
 from baremetal_sched.baremetal.node_masking import MASK
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provisioning import provision

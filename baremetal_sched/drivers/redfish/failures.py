@@ -2,6 +2,7 @@
 
 import http.client
 import socket
+import ssl
 from base64 import b64encode
 from collections.abc import Iterator
 from http import HTTPStatus
@@ -59,7 +60,7 @@ def is_unexpected(error: BaseException) -> bool:
 def may_pass(error: BaseException) -> bool:
     """Return whether connecting again may help: not after a time-out, and not if certificates are wrong."""
     causes = list(_causes(error))
-    return not any(isinstance(each, TimeoutError | requests.Timeout | requests.exceptions.SSLError) for each in causes)
+    return not any(isinstance(each, TimeoutError | requests.Timeout | ssl.SSLError) for each in causes)
 
 
 def translated(error: BaseException, target: RedfishTarget) -> SchedulerError:
@@ -133,7 +134,7 @@ def _silence(error: BaseException, target: RedfishTarget) -> str:
         )
     if "[X509" in text:
         return f"the file that driver_info/{VERIFY_CA} names contains no certificate of an authority."
-    if any(isinstance(each, requests.exceptions.SSLError) for each in causes):
+    if any(isinstance(each, ssl.SSLError) for each in causes):
         return (
             f"it does not speak TLS as it should ({shortened(str(causes[-1]), target)}). Look at driver_info/{ADDRESS}."
         )

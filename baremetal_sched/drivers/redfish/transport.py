@@ -2,24 +2,24 @@
 contacted."""
 
 import http.client
-import io
-import socket
+import ssl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import partial
+from functools import cache
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import requests
-from requests.adapters import HTTPAdapter
+from requests.adapters import BaseAdapter
 from requests.auth import AuthBase
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
-from urllib3.connection import HTTPConnection, HTTPSConnection
+from requests.utils import DEFAULT_CA_BUNDLE_PATH, get_encoding_from_headers
 
+from baremetal_sched import bounded_http
+from baremetal_sched.bounded_http import CallFailed, TooLarge, origin
 from baremetal_sched.drivers import progress
 
 #: The largest answer, in bytes. Registries of messages and settings have a few million.
@@ -27,7 +27,6 @@ LARGEST = 8 * 2**20
 #: The limits of one call (for example an inspection): the number of answers, and their bytes in total.
 MOST_REQUESTS = 2048
 MOST_BYTES = 32 * 2**20
-_CHUNK = 16 * 2**10
 _MOST_REDIRECTS = 3
 
 
@@ -95,11 +94,10 @@ class Transport(requests.Session):
         super().__init__()
         self.trust_env = False  # neither proxies nor passwords from files
         self.max_redirects = _MOST_REDIRECTS
-        self.headers["Connection"] = "close"  # many controllers cannot stand others
         self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
         for scheme in ("http://", "https://"):
             self.mount(scheme, _Adapter())
-        self._origin = _origin(address)
+        self._origin = origin(address)
         self._login = login
         self.auth = _unsigned  # sushy must not log in by itself
 
@@ -112,7 +110,7 @@ class Transport(requests.Session):
         if method != "GET":
             progress.note()
         sent = self._login.current
-        named |= {"allow_redirects": method == "GET", "stream": True}
+        named |= {"allow_redirects": method == "GET"}
         response = super().request(method, url, *args, **{**named, "auth": sent or _unsigned})
         if response.status_code == http.client.UNAUTHORIZED and self._login.renew(sent, self):
             response = super().request(method, url, *args, **{**named, "auth": self._login.current or _unsigned})
@@ -129,8 +127,8 @@ class Transport(requests.Session):
 
     def _require_ours(self, url: str) -> None:
         try:
-            is_ours = _origin(url) == self._origin
-        except ValueError:
+            is_ours = origin(url) == self._origin
+        except CallFailed:
             is_ours = False
         if not is_ours:
             raise Nonsense("refers to another address, which is not followed. Look at driver_info/redfish_address.")
@@ -160,84 +158,57 @@ def _is_sound(response: requests.Response) -> bool:
         return False
 
 
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+class _Adapter(BaseAdapter):
+    """Sends each request over a connection of its own: many controllers cannot stand others."""
 
-
-class _BoundedReader(io.RawIOBase):
-    """The bytes from a socket until some time, up to LARGEST."""
-
-    def __init__(self, source: io.RawIOBase, sock: socket.socket, until: float) -> None:
-        self._source = source
-        self._socket = sock
-        self._until = until
-        self._read = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int | None:
-        left = self._until - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("the answer took too long")
-        self._socket.settimeout(left)
-        count: int | None = self._source.readinto(buffer)
-        self._read += count or 0
-        if self._read > LARGEST:
-            raise Nonsense(f"answered more than {LARGEST} bytes.")
-        return count
+    def send(
+        self,
+        request: requests.PreparedRequest,
+        stream: bool = False,
+        timeout: Any = None,
+        verify: Any = True,
+        cert: Any = None,
+        proxies: Any = None,
+    ) -> requests.Response:
+        """See requests. The whole answer has been read then. Raises Nonsense for one that is too large."""
+        connect, read = timeout if isinstance(timeout, tuple) else (timeout, timeout)
+        context = _context(verify) if isinstance(verify, bool) else bounded_http.trusting(verify)
+        try:
+            answer = bounded_http.exchange(
+                str(request.method),
+                str(request.url),
+                deadline=time.monotonic() + connect,
+                read_timeout=read,
+                headers=request.headers,
+                body=request.body,
+                context=context,
+                most=LARGEST,
+            )
+        except CallFailed as error:
+            if isinstance(error.__cause__, TooLarge):
+                raise Nonsense(f"answered more than {LARGEST} bytes.") from None
+            is_deaf = error.late and not error.sent
+            raise (requests.ConnectTimeout if is_deaf else requests.ConnectionError)(error) from error
+        limits = _limits.get()
+        if limits is not None:
+            limits.take(len(answer.body))
+        return _response(request, answer)
 
     def close(self) -> None:
-        self._source.close()
-        super().close()
+        """Do nothing: nothing is kept."""
 
 
-class _Response(http.client.HTTPResponse):
-    def __init__(self, sock: socket.socket, *args: Any, until: float, **named: Any) -> None:
-        super().__init__(sock, *args, **named)
-        self.fp = io.BufferedReader(_BoundedReader(self.fp.detach(), sock, until))
+@cache
+def _context(verify: bool) -> ssl.SSLContext:
+    """Return the certificates that requests trusts, or any."""
+    return bounded_http.trusting(DEFAULT_CA_BUNDLE_PATH if verify else False)
 
 
-class _Bounded(HTTPConnection):
-    def getresponse(self) -> Any:
-        self.response_class = partial(_Response, until=time.monotonic() + float(self.timeout or 0))  # type: ignore[assignment]
-        return super().getresponse()
-
-
-class _SecureBounded(_Bounded, HTTPSConnection):
-    pass
-
-
-class _Pool(HTTPConnectionPool):
-    ConnectionCls = _Bounded
-
-    def _put_conn(self, conn: Any) -> None:
-        """Called when an answer has been read: no connection is used twice, whatever the controller says about that."""
-        if conn is not None:
-            conn.close()
-        super()._put_conn(conn)
-
-
-class _SecurePool(_Pool, HTTPSConnectionPool):
-    ConnectionCls = _SecureBounded
-
-
-class _Adapter(HTTPAdapter):
-    def init_poolmanager(self, *args: Any, **named: Any) -> None:
-        super().init_poolmanager(*args, **named)
-        self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _SecurePool}
-
-    def send(self, *args: Any, **named: Any) -> requests.Response:
-        """See requests. The whole answer has been read then."""
-        response: requests.Response = super().send(*args, **named)
-        content, limits = bytearray(), _limits.get()
-        with response:
-            for chunk in response.iter_content(_CHUNK):
-                content += chunk
-                if limits is not None:
-                    limits.take(len(chunk))
-                if len(content) > LARGEST:
-                    raise Nonsense(f"answered more than {LARGEST} bytes.")
-        response._content = bytes(content)
-        return response
+def _response(request: requests.PreparedRequest, answer: bounded_http.Answer) -> requests.Response:
+    response = requests.Response()
+    response.request, response.url = request, str(request.url)
+    response.status_code, response.reason = answer.status, answer.reason
+    response.headers.update(answer.headers)
+    response.encoding = get_encoding_from_headers(response.headers)
+    response._content = answer.body
+    return response

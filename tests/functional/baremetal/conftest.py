@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from baremetal_sched.conductor import http_get
+from baremetal_sched import bounded_http
 from tests.emulators.stub_agent import StubAgent
 from tests.functional.baremetal.fleet import Fleet, shared
 
@@ -20,5 +20,5 @@ def fleet(database_url: str) -> Iterator[Fleet]:
 def agent(monkeypatch: pytest.MonkeyPatch) -> StubAgent:
     """The agent that is at every address."""
     stub = StubAgent()
-    monkeypatch.setattr(http_get, "exchange", stub.exchange)
+    monkeypatch.setattr(bounded_http, "exchange", stub.exchange)
     return stub

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from baremetal_sched import bounded_http
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.conductor import http_get
-from baremetal_sched.conductor.http_get import Answer
+from baremetal_sched.bounded_http import Answer
 from baremetal_sched.web.health import METRICS
 from tests.emulators.stub_agent import StubAgent
 from tests.functional.baremetal.test_agent_commands import IMAGE, MAC, ask, beat, token_of
@@ -59,7 +59,7 @@ def parrot(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
     logger.setLevel(request.param)
     stub = Parrot()
     stub.steps["deploy"] = [BURN]
-    monkeypatch.setattr(http_get, "exchange", stub.exchange)
+    monkeypatch.setattr(bounded_http, "exchange", stub.exchange)
     yield stub
     logger.setLevel(before)
 

@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.conductor import http_get, periodic_tasks
+from baremetal_sched import bounded_http
+from baremetal_sched.bounded_http import Answer, CallFailed
+from baremetal_sched.conductor import periodic_tasks
 from baremetal_sched.conductor.host import ConductorHost
-from baremetal_sched.conductor.http_get import Answer, CallFailed
 from tests.emulators.stub_agent import StubAgent
 from tests.functional.baremetal.test_agent_commands import IMAGE, MAC, ask, beat, token_of, until_done
 from tests.restored import Rows
 from tests.service import Service
 
-EXCHANGE = http_get.exchange
+EXCHANGE = bounded_http.exchange
 
 Prepare = Callable[[StubAgent], Any]
 

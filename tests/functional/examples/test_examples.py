@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from baremetal_sched.conductor import http_get
+from baremetal_sched import bounded_http
 from baremetal_sched.drivers.fake.hardware import FakeManagement
 from tests.emulators.stub_agent import StubAgent
 from tests.functional.examples import (
@@ -46,7 +46,7 @@ def test_examples_are_what_is_answered(database_url: str, api: str, monkeypatch:
     for name, method in vars(baremetal_hardware.Controller).items():
         if not name.startswith("__"):
             monkeypatch.setattr(FakeManagement, name, method)
-    monkeypatch.setattr(http_get, "exchange", StubAgent().exchange)
+    monkeypatch.setattr(bounded_http, "exchange", StubAgent().exchange)
     # The conductor says once that it lives.
     settings = {"conductor": {"heartbeat_timeout": 3600}, "api": {"allowed_hosts": [HOST]}}
     with Service(database_url, **settings) as service:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.inspection.addresses import AddressRefused, AllowedHosts
-from baremetal_sched.conductor import http_get
-from baremetal_sched.conductor.http_get import CallFailed
+from baremetal_sched import bounded_http
+from baremetal_sched.allowed_hosts import AddressRefused, AllowedHosts
+from baremetal_sched.bounded_http import CallFailed
 from tests.clocks import ClockWithTimers
 from tests.waiting import PATIENCE
 
@@ -59,7 +59,7 @@ def answer(text: str) -> Serve:
 
 def get(url: str, *, hosts: AllowedHosts = LOCAL, seconds: float = PATIENCE, **options: Any) -> tuple[int, str]:
     given: dict[str, Any] = {"headers": {}, "proxies": {}, **options}
-    return http_get.get(url, hosts=hosts, deadline=time.monotonic() + seconds, **given)
+    return bounded_http.get(url, hosts=hosts, deadline=time.monotonic() + seconds, **given)
 
 
 def test_status_and_reason_of_the_answer(listen: Callable[[Serve], int]) -> None:
@@ -83,7 +83,7 @@ def test_a_server_that_drips_is_not_waited_for(
 ) -> None:
     """It says nothing any more once the connection is shut down, which is when the time is over."""
     clock, pause, to_the_end = ClockWithTimers(), threading.Event(), list[bool]()
-    clock.replace(monkeypatch, http_get)
+    clock.replace(monkeypatch, bounded_http)
 
     def drip(connection: socket.socket, request: bytes) -> None:
         connection.sendall(head)
@@ -215,11 +215,18 @@ def test_what_is_no_answer(subtests: pytest.Subtests, listen: Callable[[Serve], 
                 get(f"http://127.0.0.1:{port}/")
 
 
+def test_a_url_is_not_logged(listen: Callable[[Serve], int], caplog: pytest.LogCaptureFixture) -> None:
+    """It may have a token in it; urllib3 would repeat it if headers are malformed."""
+    port = listen(answer("HTTP/1.1 200 OK\r\nmalformed\r\nX: y\r\n\r\n"))
+    assert get(f"http://127.0.0.1:{port}/?token=secret") == (200, "OK")
+    assert "secret" not in caplog.text
+
+
 # -- any request -------------------------------------------------------------------------------------------------------
 
 
-def exchange(url: str, *, seconds: float = PATIENCE, **options: Any) -> http_get.Answer:
-    return http_get.exchange("POST", url, hosts=LOCAL, deadline=time.monotonic() + seconds, **options)
+def exchange(url: str, *, seconds: float = PATIENCE, **options: Any) -> bounded_http.Answer:
+    return bounded_http.exchange("POST", url, hosts=LOCAL, deadline=time.monotonic() + seconds, **options)
 
 
 def test_a_body_is_sent_and_read(listen: Callable[[Serve], int]) -> None:
