@@ -2,8 +2,10 @@
 
 import gc
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import structlog
 from flask import Flask
@@ -31,7 +33,7 @@ from baremetal_sched.ui.api import UiApi
 from baremetal_sched.web import authentication, metrics, slots
 from baremetal_sched.web.api import Api
 from baremetal_sched.web.application import build
-from baremetal_sched.web.forwarding import WSGI, behind_proxy, refusing_cross_site, with_checked_host
+from baremetal_sched.web.forwarding import behind_proxy, refusing_cross_site, with_checked_host
 from baremetal_sched.web.health import RootApi
 from baremetal_sched.web.listener import for_known_hosts, on_loopback_only
 from baremetal_sched.web.route import largest_body
@@ -43,13 +45,27 @@ log = structlog.get_logger(__name__)
 APIS: tuple[type[Api], ...] = (BaremetalApi, PlacementApi, ComputeApi, SchedulingApi, ImageApi)
 
 
-def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = None) -> Flask:
+@dataclass
+class Application:
+    """The WSGI application, and its parts. ``largest_body``: the bytes of the largest body that any route accepts."""
+
+    wsgi: WSGIApplication
+    settings: Settings
+    database: Database
+    drivers: DriverClient
+    decisions: Decisions
+    largest_body: int
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        return self.wsgi(environ, start_response)
+
+
+def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = None) -> Application:
     """Return the WSGI application: every API below its mount, pages below ``/ui``, health and metrics at the root.
 
     ``settings`` may be a plain dictionary ``{group: {option: value}}``, which overrides files and environment; None
-    uses only these. Nothing connects to the database before the first request, so a server may fork after this. The
-    database is ``app.extensions["database"]`` (call its ``dispose()`` when done), the settings are beside it, and
-    "largest_body" is the size in bytes of the largest request body that any route accepts.
+    uses only these. Nothing connects to the database before the first request, so a server may fork after this. Call
+    ``dispose()`` of its ``database`` when done.
     """
     if not isinstance(settings, Settings):
         settings = settings_module.load(overrides=settings)
@@ -74,16 +90,10 @@ def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = Non
     measured = metrics.together(partial(figures, settings=settings), CapacityMetrics(settings).figures)
     root = RootApi(settings, strategy, database, measured, served)
     start_warnings.warn_of_roles(strategy.roles, settings, (rule for api in (*apis, root) for rule in api.rules))
-    app = build(root, database)
     mounts = {f"/{api.name}": _rooted(build(api, database)) for api in (*apis, pages)}
-    at_work = with_slots(DispatcherMiddleware(app.wsgi_app, mounts), settings)
-    app.wsgi_app = with_middleware(at_work, settings)  # type: ignore[method-assign, assignment]
-    app.extensions["database"] = database
-    app.extensions["settings"] = settings
-    app.extensions["drivers"] = drivers
-    app.extensions["decisions"] = decisions
-    app.extensions["largest_body"] = max(settings.api.max_json_body_size, *(largest_body(api.routes) for api in apis))
-    return app
+    at_work = with_slots(DispatcherMiddleware(build(root, database), mounts), settings)
+    largest = max(settings.api.max_json_body_size, *(largest_body(api.routes) for api in apis))
+    return Application(with_middleware(at_work, settings), settings, database, drivers, decisions, largest)
 
 
 def settle() -> None:
@@ -97,7 +107,7 @@ def settle() -> None:
     gc.set_threshold(50_000, 20, 10)
 
 
-def with_middleware(wsgi: WSGI, settings: Settings) -> WSGI:
+def with_middleware(wsgi: WSGIApplication, settings: Settings) -> WSGIApplication:
     """Wrap ``wsgi`` in the middleware that the settings ask for: CORS, and trust in a proxy's headers. The Host header
     and the origin of writes are always checked; without authentication the listener and the name are, too."""
     # Within the proxy's headers, as its Host counts, and within CORS, so that pages that may read see the refusal.
@@ -114,7 +124,7 @@ def with_middleware(wsgi: WSGI, settings: Settings) -> WSGI:
     return wsgi
 
 
-def _with_cors(wsgi: WSGI, settings: Settings) -> WSGI:
+def _with_cors(wsgi: WSGIApplication, settings: Settings) -> WSGIApplication:
     from oslo_config.cfg import ConfigOpts
     from oslo_middleware.cors import CORS  # imports WebOb and much more, which only CORS needs
 
@@ -123,10 +133,10 @@ def _with_cors(wsgi: WSGI, settings: Settings) -> WSGI:
     return middleware
 
 
-def _rooted(app: Flask) -> WSGI:
+def _rooted(app: Flask) -> WSGIApplication:
     """Serve ``/baremetal``, without a slash, as the root of that API, too."""
 
-    def wsgi(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    def wsgi(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         environ["PATH_INFO"] = environ.get("PATH_INFO") or "/"
         return app(environ, start_response)
 

@@ -4,17 +4,16 @@ Settings come from the environment, and from the files that ``BAREMETAL_SCHED_CO
 else from /etc/baremetal-sched/baremetal-sched.conf.
 """
 
-from flask import Flask
 from gunicorn.errors import AppImportError
 from oslo_config import cfg
 
 from baremetal_sched import logs
-from baremetal_sched.app import create_app, settle
+from baremetal_sched.app import Application, create_app, settle
 from baremetal_sched.auth_settings import require_strategy
 from baremetal_sched.settings import default_files, load
 
 
-def _application() -> Flask:
+def _application() -> Application:
     settings = load(default_files())
     logs.configure(settings)
     logs.log_settings(settings)

@@ -11,11 +11,9 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flask import Flask
 from sqlalchemy import Engine, event
 
 from baremetal_sched.app import create_app
-from baremetal_sched.db.transaction import Database
 from baremetal_sched.settings import Settings, load
 
 #: Applications that wait for their next test. Each keeps some connections open.
@@ -42,17 +40,17 @@ class Application:
             and not _NOT_AGAIN & set(overrides)
             and "secrets_key_file" not in overrides["database"]
         )
-        self.app: Flask = create_app(overrides)
-        self.database: Database = self.app.extensions["database"]
+        self.app = create_app(overrides)
+        self.database = self.app.database
         for engine in (self.database.engine, self.database.schema._engine):
             if engine.dialect.name == "sqlite":
                 event.listen(engine, "connect", never_wait_for_the_disk)
         self._settings: dict[str, Settings] = {}
         self._parts = [
             vars(part)
-            for part in (self.database, self.database.writes, self.database.schema, self.app.extensions["drivers"])
+            for part in (self.app, self.database, self.database.writes, self.database.schema, self.app.drivers)
         ]
-        self._as_made = [dict(part) for part in (*self._parts, self.app.extensions)]
+        self._as_made = [dict(part) for part in self._parts]
         self._listeners = self._count_listeners()
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
@@ -72,7 +70,7 @@ class Application:
         if not self._may_be_used_again or self._count_listeners() != self._listeners or self._key in _idle:
             self.database.dispose()
             return
-        for part, before in zip((*self._parts, self.app.extensions), self._as_made, strict=True):
+        for part, before in zip(self._parts, self._as_made, strict=True):
             part.clear()
             part.update(before)
         self.database._memory.clear()

@@ -61,9 +61,9 @@ class Service:
         self._application = applications.take(self._overrides)
         self.app = self._application.app
         self.http = TestApp(self._application)
-        self.database: Database = self.app.extensions["database"]
+        self.database: Database = self.app.database
         self.conductors: dict[str, ConductorDaemon] = {}
-        self.app.extensions["drivers"].on_call = self.call_drivers
+        self.app.drivers.on_call = self.call_drivers
         _RUNNING.append(self)
 
     def __enter__(self) -> Self:
@@ -84,8 +84,8 @@ class Service:
 
     def end_polling(self) -> None:
         """End the threads that look for replies and decisions, and delete replies. The next request begins new ones."""
-        self.app.extensions["drivers"].close()
-        self.app.extensions["decisions"].close()
+        self.app.drivers.close()
+        self.app.decisions.close()
 
     def disconnect(self) -> None:
         """End what is going on, and close the connections to the database. The next request opens new ones."""
@@ -117,7 +117,7 @@ class Service:
         """Make the calls that requests wait for, as the conductor of this name does all the time."""
         conductor = self.conductors.get(host)
         if conductor is None:  # one that is only registered
-            settings = self.app.extensions["settings"]
+            settings = self.app.settings
             called = Answering(ConductorHost(host, self.database, settings), "a process of its own")
         else:
             called = conductor.answering
@@ -207,7 +207,7 @@ class Service:
         values = {"name": name, "resource_class": resource_class, **fields}
         if not fields.keys() <= enrolment.PLAIN_FIELDS:
             return enrolment.by_requests(self, values, traits, power=power)
-        settings = self.app.extensions["settings"]
+        settings = self.app.settings
         return self.database.write(lambda session: enrolment.enrol(session, settings, values, traits, power=power))
 
     @contextmanager

@@ -12,10 +12,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from flask import Flask
 from sqlalchemy import Engine, event
 
-from baremetal_sched.web.health import RootApi
+from baremetal_sched.app import Application
 from tests.tiers import MARKS
 
 #: The most of each that a test takes: just above what 999 of 1,000 tests of the first tier take.
@@ -145,19 +144,19 @@ def counting() -> Iterator[None]:
     Sleeps are those of the tests themselves, in any thread: how often the service tries again depends on what else the
     machine does.
     """
-    counted, sleep, make, call = Meter.counted, time.sleep, Flask.__init__, Flask.__call__
+    counted, sleep, make, call = Meter.counted, time.sleep, Application.__init__, Application.__call__
 
     def sleeping(seconds: float) -> None:
         if sys._getframe(1).f_globals.get("__name__", "").startswith("tests."):
             counted["seconds asleep"] += seconds
         sleep(seconds)
 
-    def making(app: Flask, name: str, *arguments: Any, **named: Any) -> None:
-        counted["applications"] += name == RootApi.name  # the APIs are mounted in it
-        make(app, name, *arguments, **named)
+    def making(app: Application, *parts: Any) -> None:
+        counted["applications"] += 1
+        make(app, *parts)
 
-    def calling(app: Flask, environ: Any, start_response: Any) -> Any:
-        counted["requests"] += app.name == RootApi.name
+    def calling(app: Application, environ: Any, start_response: Any) -> Any:
+        counted["requests"] += 1
         return call(app, environ, start_response)
 
     def executing(*_: Any) -> None:
@@ -165,8 +164,8 @@ def counting() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "sleep", sleeping)
-        patch.setattr(Flask, "__init__", making)
-        patch.setattr(Flask, "__call__", calling)
+        patch.setattr(Application, "__init__", making)
+        patch.setattr(Application, "__call__", calling)
         event.listen(Engine, "before_cursor_execute", executing)
         yield
         event.remove(Engine, "before_cursor_execute", executing)

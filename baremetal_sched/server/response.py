@@ -3,6 +3,7 @@
 import json
 from http import HTTPStatus
 from typing import Any
+from wsgiref.types import WSGIEnvironment
 
 import structlog
 from waitress.task import WSGITask
@@ -28,7 +29,7 @@ class Response(WSGITask):  # type: ignore[misc]
 
     def get_environment(self) -> dict[str, Any]:
         """Return the WSGI environment of the request."""
-        environ: dict[str, Any] = super().get_environment()
+        environ: WSGIEnvironment = super().get_environment()
         host, port = self.channel.local_address
         environ |= {
             "PATH_INFO": self.request.path,

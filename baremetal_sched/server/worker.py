@@ -11,7 +11,7 @@ import signal
 import socket
 import ssl
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gunicorn.workers.base import Worker as BaseWorker
 
@@ -20,6 +20,9 @@ from baremetal_sched.memory import limit_memory
 from baremetal_sched.server.loop import Server
 from baremetal_sched.server.threads import RequestThreads, ServerLimits
 from baremetal_sched.server.tls import UnusableCertificate, make_context
+
+if TYPE_CHECKING:
+    from baremetal_sched.app import Application
 
 #: File descriptors besides connections: of databases, logs, modules, temporary files.
 _OTHER_FILES = 256
@@ -87,18 +90,18 @@ class Worker(BaseWorker):  # type: ignore[misc]
         self._stop(server)
 
     def _make_server(self) -> Server:
-        largest: int = self.wsgi.extensions["largest_body"]
+        app: Application = self.wsgi
         limits = ServerLimits(
             connections=_connections(self.cfg.worker_connections),
-            body_size=largest,
-            bodies_size=max(ServerLimits.bodies_size, 4 * largest),
+            body_size=app.largest_body,
+            bodies_size=max(ServerLimits.bodies_size, 4 * app.largest_body),
             keep_alive=max(1, self.cfg.keepalive),
             request_line=self.cfg.limit_request_line or ServerLimits.max_request_header_size,
             url_scheme="https" if self.cfg.is_ssl else "http",
         )
         listeners: list[socket.socket] = [listener.sock for listener in self.sockets]
         threads = RequestThreads(self.cfg.threads)
-        return Server(self.wsgi, listeners, threads, limits, self.cfg.workers > 1, tls=_make_context(self.cfg))
+        return Server(app, listeners, threads, limits, self.cfg.workers > 1, tls=_make_context(self.cfg))
 
     def _stop(self, server: Server) -> None:
         """Stop accepting connections; let requests finish, and idle connections wait a moment for a request on its

@@ -1,6 +1,6 @@
 """Where pages are served: to browsers on this machine, or to callers who log in as browsers can."""
 
-from typing import Any
+from wsgiref.types import WSGIEnvironment
 
 from baremetal_sched import auth_settings
 from baremetal_sched.settings import Settings
@@ -33,7 +33,7 @@ def why_off(settings: Settings) -> str | None:
     return _KEYSTONE if settings.api.auth_strategy == "keystone" else None
 
 
-def check(settings: Settings, environ: dict[str, Any]) -> None:
+def check(settings: Settings, environ: WSGIEnvironment) -> None:
     """Raise PagesOff if no pages are served, RefusedRequest if they are not served to this client.
 
     Without authentication, pages are for loopback only, whatever ``[api] insecure`` says. A proxy on this machine uses

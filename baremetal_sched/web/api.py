@@ -4,7 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import NoReturn
+from wsgiref.types import WSGIEnvironment
 
 from flask import Request, Response
 from oslo_policy import policy
@@ -74,7 +75,7 @@ class Api(ABC):
         own.caller, own.policy, own.deadline = self._scoped(call.caller), self.policy, call.deadline
         return own
 
-    def rewrite_path(self, environ: dict[str, Any]) -> None:  # noqa: B027 - most have nothing to do here
+    def rewrite_path(self, environ: WSGIEnvironment) -> None:  # noqa: B027 - most have nothing to do here
         """Normalize PATH_INFO to the form of the route table."""
 
     def authenticate(self, call: Call, *, public: bool) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 import structlog
 from flask import Flask, Request, Response, g, request
@@ -81,7 +82,7 @@ def _url_map(paths: tuple[str, ...]) -> Map:
 
 
 def _rewriting(api: Api, wsgi: Callable[..., Any]) -> Callable[..., Any]:
-    def rewritten(environ: dict[str, Any], start_response: Any) -> Any:
+    def rewritten(environ: WSGIEnvironment, start_response: StartResponse) -> Any:
         path = environ["PATH_INFO"]
         if not path.isascii() and any(ord(character) > 255 for character in path):
             # WSGI has bytes as latin-1 here; hosts that pass text are tolerated.

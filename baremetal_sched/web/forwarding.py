@@ -3,16 +3,14 @@
 import re
 from collections.abc import Callable, Collection, Iterable
 from ipaddress import ip_address
-from typing import Any
 from urllib.parse import urlsplit
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from werkzeug.http import parse_list_header
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from baremetal_sched.web.http_errors import RefusedRequest
 from baremetal_sched.web.slots import REFUSAL
-
-WSGI = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 #: A name (with underscores, as upstreams of proxies have them), an IPv4 address or an IPv6 address, and a port.
 #: Between its dots, a name has from 1 to 63 characters: Werkzeug cannot encode others.
@@ -38,7 +36,7 @@ _FORWARDED: tuple[tuple[str, str, str, Callable[[str], bool]], ...] = (
 )
 
 
-def host_of(environ: dict[str, Any]) -> str:
+def host_of(environ: WSGIEnvironment) -> str:
     """Return the Host of the request for links: without a default port; empty if the request has none."""
     host: str = environ.get("HTTP_HOST", "")
     return host.removesuffix(_DEFAULT_PORTS.get(environ["wsgi.url_scheme"], ""))
@@ -49,12 +47,12 @@ def without_port(host: str) -> str:
     return host.partition("]")[0].removeprefix("[") if host.startswith("[") else host.partition(":")[0]
 
 
-def was_passed_on(environ: dict[str, Any]) -> bool:
+def was_passed_on(environ: WSGIEnvironment) -> bool:
     """Return whether a header shows that a proxy forwarded the request."""
     return any(key.startswith(_OF_PROXIES) for key in environ)
 
 
-def is_from_this_machine(environ: dict[str, Any]) -> bool:
+def is_from_this_machine(environ: WSGIEnvironment) -> bool:
     """Return whether the request came from a loopback address without a proxy."""
     if was_passed_on(environ):
         return False
@@ -65,10 +63,10 @@ def is_from_this_machine(environ: dict[str, Any]) -> bool:
     return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
-def with_checked_host(wsgi: WSGI) -> WSGI:
+def with_checked_host(wsgi: WSGIApplication) -> WSGIApplication:
     """Return ``wsgi`` with a check of Host: 400 if it is not valid."""
 
-    def checked(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    def checked(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         host = environ.get("HTTP_HOST")
         if host and not is_host(host):
             environ[REFUSAL] = RefusedRequest(400, "The header Host must be a host, or a host and a port.")
@@ -78,11 +76,11 @@ def with_checked_host(wsgi: WSGI) -> WSGI:
     return checked
 
 
-def behind_proxy(wsgi: WSGI) -> WSGI:
+def behind_proxy(wsgi: WSGIApplication) -> WSGIApplication:
     """Return ``wsgi`` with the last value of each X-Forwarded header applied; 400 if it is not valid."""
     followed = ProxyFix(wsgi, x_for=1, x_proto=1, x_host=1, x_prefix=1)
 
-    def checked(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    def checked(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         for key, name, expected, is_valid in _FORWARDED:
             values = parse_list_header(environ.get(key, ""))
             if values and values[-1] and not is_valid(values[-1]):
@@ -107,12 +105,12 @@ _REMEDY = (
 )
 
 
-def refusing_cross_site(wsgi: WSGI, allowed: Collection[str]) -> WSGI:
+def refusing_cross_site(wsgi: WSGIApplication, allowed: Collection[str]) -> WSGIApplication:
     """Return ``wsgi`` with a check of all requests that may change something: 403 if a page sent them whose origin is
     neither this site nor among ``allowed``."""
     origins = frozenset(allowed)
 
-    def checked(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    def checked(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         if environ["REQUEST_METHOD"] not in _SAFE and not _may_write(environ, origins):
             environ.setdefault(REFUSAL, RefusedRequest(403, _REMEDY))
         return wsgi(environ, start_response)
@@ -120,7 +118,7 @@ def refusing_cross_site(wsgi: WSGI, allowed: Collection[str]) -> WSGI:
     return checked
 
 
-def _may_write(environ: dict[str, Any], allowed: frozenset[str]) -> bool:
+def _may_write(environ: WSGIEnvironment, allowed: frozenset[str]) -> bool:
     origin: str | None = environ.get("HTTP_ORIGIN")
     site: str | None = environ.get("HTTP_SEC_FETCH_SITE")
     if origin is not None and _is_allowed(origin, allowed):

@@ -4,11 +4,11 @@ unless the settings allow more, and only under names that lead there."""
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
-from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import structlog
 
-from baremetal_sched.web.forwarding import WSGI, without_port
+from baremetal_sched.web.forwarding import without_port
 from baremetal_sched.web.http_errors import RefusedRequest
 from baremetal_sched.web.slots import REFUSAL
 
@@ -38,19 +38,19 @@ def is_loopback(host: str) -> bool:
     return address.is_loopback
 
 
-def arrived_on_loopback(environ: dict[str, Any]) -> bool:
+def arrived_on_loopback(environ: WSGIEnvironment) -> bool:
     """Return whether the request arrived at a loopback address, or on a Unix socket, which has no port."""
     return not environ.get("SERVER_PORT") or is_loopback(environ["SERVER_NAME"])
 
 
-def on_loopback_only(wsgi: WSGI) -> WSGI:
+def on_loopback_only(wsgi: WSGIApplication) -> WSGIApplication:
     """Return ``wsgi`` restricted to listeners on loopback and Unix sockets; others answer 403.
 
     The listener counts, not what the client says: behind a proxy on this machine everything is loopback.
     """
     warned: set[str] = set()
 
-    def checked(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    def checked(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         if not arrived_on_loopback(environ):
             name: str = environ["SERVER_NAME"]
             if name not in warned:
@@ -62,7 +62,7 @@ def on_loopback_only(wsgi: WSGI) -> WSGI:
     return checked
 
 
-def for_known_hosts(wsgi: WSGI, allowed: Collection[str]) -> WSGI:
+def for_known_hosts(wsgi: WSGIApplication, allowed: Collection[str]) -> WSGIApplication:
     """Return ``wsgi`` with a check of requests that arrive at a loopback address: 403 if their Host is a name other
     than ``localhost`` and those ``allowed``.
 
@@ -72,7 +72,7 @@ def for_known_hosts(wsgi: WSGI, allowed: Collection[str]) -> WSGI:
     """
     names = {"", "localhost", *map(_canonical, allowed)}
 
-    def checked(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    def checked(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         if environ.get("SERVER_PORT") and is_loopback(environ["SERVER_NAME"]):
             host = without_port(environ.get("HTTP_HOST", ""))
             if _canonical(host) not in names and not _is_address(host):

@@ -8,10 +8,10 @@ slot while it is handled, and returns it while it waits.
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from baremetal_sched.errors import TooManyWaiting
 from baremetal_sched.settings import Settings
@@ -26,8 +26,6 @@ REFUSAL = "baremetal_sched.refusal"
 #: Paths that are served at any load. They must not wait for anything.
 IMMEDIATE = frozenset({"/healthcheck/live"})
 
-
-WSGI = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 _BUSY = "The service was busy until the time limit of this request; nothing was done. Try again in a moment."
 
@@ -137,7 +135,7 @@ def waiting() -> Iterator[None]:
         request.go_on()
 
 
-def with_slots(wsgi: WSGI, settings: Settings) -> WSGI:
+def with_slots(wsgi: WSGIApplication, settings: Settings) -> WSGIApplication:
     """Return ``wsgi``, which is called with a slot; 503 if none becomes free before the request's deadline.
 
     The slot is given back as soon as there is a response, which is complete then: no API streams. Sending it is up to
@@ -147,7 +145,7 @@ def with_slots(wsgi: WSGI, settings: Settings) -> WSGI:
     options = settings.api
     slots = Slots(options.max_requests_at_work, options.max_requests_waiting)
 
-    def called(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    def called(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         accepted_at = environ.setdefault(ACCEPTED_AT, time.monotonic())
         if environ.get("PATH_INFO") in IMMEDIATE or REFUSAL in environ:
             return wsgi(environ, start_response)

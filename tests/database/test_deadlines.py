@@ -48,7 +48,7 @@ def at_least(seconds: float) -> Iterator[None]:
 @contextmanager
 def hurried(service: Service, seconds: float = HURRY) -> Iterator[None]:
     """Requests were accepted so long ago that they have only ``seconds`` left."""
-    accepted_at = time.monotonic() + seconds - service.app.extensions["settings"].api.request_timeout
+    accepted_at = time.monotonic() + seconds - service.app.settings.api.request_timeout
     service.http.extra_environ[ACCEPTED_AT] = accepted_at
     try:
         yield

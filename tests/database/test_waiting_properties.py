@@ -189,7 +189,7 @@ class Story:
 
     def __init__(self, service: Service, door: Door, most: int) -> None:
         self.service, self.door, self.model = service, door, Model(most)
-        self.settings = service.app.extensions["settings"]
+        self.settings = service.app.settings
         self.write: Callable[[Callable[[Session], Any]], Any] = service.database.write
         self.write(lambda session: names.ensure_traits(session, TRAITS) and None)
         self.elsewhere = service.placement("POST", "/resource_providers", {"name": "elsewhere"}).json["uuid"]

@@ -108,8 +108,8 @@ def test_a_driver_that_hangs(service: Service, monkeypatch: pytest.MonkeyPatch) 
     service.add_node("n1")
     over = threading.Event()
     monkeypatch.setattr(interface("management", "fake"), "set_boot_device", lambda *_, **__: over.wait(PATIENCE))
-    service.app.extensions["drivers"].on_call = lambda name: service.conductors[name].answering.begin_all()
-    service.app.extensions["drivers"]._timeout = 1.0
+    service.app.drivers.on_call = lambda name: service.conductors[name].answering.begin_all()
+    service.app.drivers._timeout = 1.0
     with ends_after(1):
         service.baremetal("PUT", "/nodes/n1/management/boot_device", {"boot_device": "pxe"}, status=504)
     over.set()

@@ -118,7 +118,7 @@ def test_capacity_that_takes_too_long_is_left_out(service: Service, monkeypatch:
 
     monkeypatch.setattr("baremetal_sched.scheduling.capacity.measure", measure)
     monkeypatch.setattr("baremetal_sched.scheduling.metrics._REST", 0)
-    measured = CapacityMetrics(service.app.extensions["settings"])
+    measured = CapacityMetrics(service.app.settings)
     assert scraped() == {}
     found = scraped()
     assert len(found["baremetal_sched_capacity_free"].samples) == MOST_PAIRS

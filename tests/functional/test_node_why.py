@@ -48,7 +48,7 @@ def labels(service: Service, ident: str) -> tuple[list[str], list[str]]:
     """The labels of the reasons, and of the remarks."""
 
     def read(session: Session) -> Any:
-        return explain(session, nodes.find(session, ident), live_members(session, service.app.extensions["settings"]))
+        return explain(session, nodes.find(session, ident), live_members(session, service.app.settings))
 
     found = service.database.read(read)
     return [each.label for each in found.reasons], [each.label for each in found.remarks]

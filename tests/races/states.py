@@ -168,7 +168,7 @@ def _wait(service: Service) -> None:
 
 def _claims_wait(service: Service) -> None:
     """Two claims of the scheduling API wait for n1, one of which n1 does not fit."""
-    settings = service.app.extensions["settings"]
+    settings = service.app.settings
     for name, query in (("new_consumer", "&required=!CUSTOM_FAST"), ("instance", "")):
         request = TreeRequest(f"resources=CUSTOM_GOLD:1{query}", served=False, version=39)
         asked = NewClaim(NAMES[name], request, "p", "u", None, "digest")
@@ -227,7 +227,7 @@ def _plan(service: Service) -> None:
 
 def _begin(service: Service) -> None:
     """It has begun, and is to end by now."""
-    settings = service.app.extensions["settings"]
+    settings = service.app.settings
     for node in service.database.read(due.due_nodes):
         service.database.write(partial(due.settle_due, node_id=node.id, settings=settings))
     go_by(service, 2 * HOUR)

@@ -13,7 +13,7 @@ from tests.service import Service
 def test_what_one_conductor_is_ending_another_does_not_wait_for(service: Service) -> None:
     service.add_conductor("r1")
     mine, *others = (wait(service, seconds=-1) for _ in range(3))
-    settings = service.app.extensions["settings"]
+    settings = service.app.settings
     ended = select(WaitingRequest.uuid).where(WaitingRequest.state == "timed_out")
 
     def end_slowly(session: Session) -> list[str]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
+from wsgiref.types import WSGIEnvironment
 
 from flask import Response
 
@@ -126,7 +127,7 @@ _LITERAL_SINCE = 91
 _MOST_DIGITS = 100
 
 
-def rewrite(environ: dict[str, Any]) -> None:
+def rewrite(environ: WSGIEnvironment) -> None:
     """Bring PATH_INFO into the form of the route table: ``/v1/…`` without a slash or ``.json`` at the end."""
     path: str = environ.get("PATH_INFO", "")
     if path in ("", "/"):
@@ -141,7 +142,7 @@ def rewrite(environ: dict[str, Any]) -> None:
     environ["PATH_INFO"] = path
 
 
-def _is_literal(environ: dict[str, Any]) -> bool:
+def _is_literal(environ: WSGIEnvironment) -> bool:
     """Only Ironic's own header is looked at, and without one the path is literal (as Ironic has it)."""
     header = environ.get("HTTP_" + HEADER.upper().replace("-", "_"), "").strip()
     _, _, minor = header.partition(".")

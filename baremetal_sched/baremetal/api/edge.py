@@ -1,6 +1,6 @@
 """The bare metal API's implementation of what the application leaves to each API."""
 
-from typing import Any
+from wsgiref.types import WSGIEnvironment
 
 from flask import Request, Response
 
@@ -40,7 +40,7 @@ class BaremetalApi(WaitingApi):
         call.stripped_json = alternatives.STRIPPED in http.environ
         return call
 
-    def rewrite_path(self, environ: dict[str, Any]) -> None:
+    def rewrite_path(self, environ: WSGIEnvironment) -> None:
         alternatives.rewrite(environ)
 
     def before_routing(self, call: Call) -> Response | None:

@@ -43,7 +43,7 @@ def resume(service: Service) -> None:
     """Say that the agent on n1 has reported; the conductor has not done its work yet."""
     service.database.write(
         lambda session: provision.resume(
-            session, nodes.find_for_change(session, "n1"), live_members(session, service.app.extensions["settings"])
+            session, nodes.find_for_change(session, "n1"), live_members(session, service.app.settings)
         )
     )
 

@@ -371,7 +371,7 @@ def test_a_conductor_is_killed_at_a_command(service: Service, agent: StubAgent, 
                 with pytest.raises(Killed):
                     until_done(service, token)
                 agent.before = agent.after = lambda method, body: None
-                settings = service.app.extensions["settings"]
+                settings = service.app.settings
                 orphaned_reservations.release_before_start(ConductorHost("c1", service.database, settings))
                 node = service.node("n1")
                 assert (node["provision_state"], node["reservation"]) == ("deploy failed", None)
@@ -393,7 +393,7 @@ def test_a_conductor_is_killed_while_the_agent_works(service: Service, agent: St
                 beat(service, token)
             assert service.node("n1")["reservation"] is None
             agent.is_quick = True
-            settings = service.app.extensions["settings"]
+            settings = service.app.settings
             orphaned_reservations.release_before_start(ConductorHost("c1", service.database, settings))
             assert until_done(service, token)["provision_state"] == "active"
             assert agent.names == DEPLOYED
@@ -476,7 +476,7 @@ def test_an_agent_that_is_silent_fails_its_node_in_the_end(service: Service, age
     uuid = service.node("n1")["uuid"]
     service.set_columns(uuid, provision_updated_at=datetime(2026, 1, 1))
     agent.is_silent = True
-    host = ConductorHost("c1", service.database, service.app.extensions["settings"])
+    host = ConductorHost("c1", service.database, service.app.settings)
     periodic_tasks.ask_silent_agents(host)
     service.work()
     assert state(service) == "wait call-back"
@@ -514,7 +514,7 @@ def test_partitions_that_make_no_sense(service: Service, agent: StubAgent, token
 def test_an_agent_that_sends_no_heartbeat_is_asked(service: Service, agent: StubAgent, token: str) -> None:
     beat(service, token)
     uuid = service.node("n1")["uuid"]
-    host = ConductorHost("c1", service.database, service.app.extensions["settings"])
+    host = ConductorHost("c1", service.database, service.app.settings)
     periodic_tasks.ask_silent_agents(host)
     service.work()
     assert service.node("n1")["deploy_step"]["step"] == "write_image"

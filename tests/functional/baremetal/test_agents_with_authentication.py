@@ -190,7 +190,7 @@ def test_what_tenants_could_make_of_it_is_warned_of(
             lines.truncate()
             api = {"auth_strategy": strategy, **options.get("api", {})}
             database = {"connection": f"sqlite:///{tmp_path}/unused.sqlite"}
-            create_app(load(overrides={**options, "api": api, "database": database})).extensions["database"].dispose()
+            create_app(load(overrides={**options, "api": api, "database": database})).database.dispose()
             logged = [json.loads(line) for line in lines.getvalue().splitlines()]
             found = [line["event"] for line in logged if line["logger"] == "baremetal_sched.start_warnings"]
             assert len(found) == len(warnings)

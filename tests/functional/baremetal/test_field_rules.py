@@ -165,7 +165,7 @@ def test_services_of_the_services_project_may_more_if_the_settings_say_so(databa
 
             from baremetal_sched.baremetal.api.edge import BaremetalApi
 
-            api = BaremetalApi(service.app.extensions["settings"])
+            api = BaremetalApi(service.app.settings)
             call = api.new_call(request._get_current_object(), "req-1")  # type: ignore[attr-defined]
             call.policy, call.caller = api.policy, caller
             assert call.allows("baremetal:node:list_all") is elevated

@@ -143,7 +143,7 @@ def test_an_agent_that_falls_silent(service: Service, agent: StubAgent, token: s
                 beat(service, token)
             agent.is_silent = True
             service.set_columns(service.node("n1")["uuid"], provision_updated_at=datetime(2026, 1, 1))
-            host = ConductorHost("c1", service.database, service.app.extensions["settings"])
+            host = ConductorHost("c1", service.database, service.app.settings)
             periodic_tasks.fail_late(host)
             node = service.node("n1")
             assert node["provision_state"] == "deploy failed"

@@ -349,7 +349,7 @@ def test_a_conductor_migrates_what_is_on_its_own_nodes(service: Service, compute
     service.add_conductor("c2", group="rack2")
     own, other = service.add_node("n1"), service.add_node("n2", conductor_group="rack2")
     uuid, second = old_server(compute, tmp_path, "s1", own), old_server(compute, tmp_path, "s2", other)
-    settings = service.app.extensions["settings"]
+    settings = service.app.settings
     stopped = threading.Event()
     stopped.set()
     migrate_own(ConductorHost("c1", service.database, settings), stopped)

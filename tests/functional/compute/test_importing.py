@@ -206,7 +206,7 @@ def test_a_key_pair_is_of_those_who_used_it(service: Service, compute: Compute, 
         servers=[server_of("s1", n1, key_name="k1"), server_of("s2", n2, key_name="k1", user_id="u2")],
         keypairs=[keypair_of("k1"), keypair_of("k2"), keypair_of("k3", user_id="u3")],
     )
-    nobody: str = service.app.extensions["settings"].compute.user_id
+    nobody: str = service.app.settings.compute.user_id
     owners = [("k1", "u1"), ("k1", "u2"), ("k2", nobody), ("k3", "u3")]
     assert all_of(service, Keypair, "name", "user_id") == owners
     printed = import_lists(compute, tmp_path, keypairs=[keypair_of("k3", user_id="u3", public_key="ssh-rsa B")])

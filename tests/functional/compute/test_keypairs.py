@@ -26,7 +26,7 @@ def names(document: dict[str, Any]) -> list[str]:
 def test_import_show_list_and_delete(service: Service, subtests: pytest.Subtests) -> None:
     for version, status in [("2.1", 200), ("2.2", 201), ("2.10", 201), ("2.100", 201)]:
         with subtests.test(version=version):
-            user = service.app.extensions["settings"].compute.user_id
+            user = service.app.settings.compute.user_id
             created = create(service, version, status=status, public_key=PUBLIC_KEY)["keypair"]
             short = {"name": "mine", "public_key": PUBLIC_KEY, "fingerprint": created["fingerprint"]}
             if version != "2.1":

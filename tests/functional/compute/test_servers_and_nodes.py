@@ -29,7 +29,7 @@ def active(service: Service, **asked: object) -> tuple[str, str]:
 
 def follow_up(service: Service) -> None:
     """The periodic task of conductors about servers."""
-    settings = service.app.extensions["settings"]
+    settings = service.app.settings
     for name in service.conductors:
         conductor_servers.follow_up_all(ConductorHost(name, service.database, settings))
 
@@ -130,7 +130,7 @@ def test_a_deletion_that_turns_out_to_be_impossible_is_given_up(service: Service
 @pytest.fixture
 def one_at_a_time(service: Service) -> Iterator[None]:
     """One deployment at a time. Other tests get the application afterwards."""
-    settings = service.app.extensions["settings"]
+    settings = service.app.settings
     settings.set_override("max_concurrent_deploy", 1, group="conductor")
     yield
     settings.clear_override("max_concurrent_deploy", group="conductor")
@@ -157,7 +157,7 @@ def test_a_conductor_that_dies_while_it_deploys(service: Service) -> None:
     second = service.add_node("n2")
     server = boot(service, node="n1")
     other = boot(service)
-    host = ConductorHost("c1", service.database, service.app.extensions["settings"])
+    host = ConductorHost("c1", service.database, service.app.settings)
     service.set_columns(server["node"], reservation=None)
     node = select(Node.id).where(Node.uuid == server["node"]).scalar_subquery()
     over = sql_delete(NodeWork).where(NodeWork.node_id == node)

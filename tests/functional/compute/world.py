@@ -47,7 +47,7 @@ def image(**properties: str) -> dict[str, Any]:
 
 def within(service: Service, change: Callable[[MachineContext], T]) -> T:
     """Run ``change`` in a transaction that writes."""
-    settings = service.app.extensions["settings"]
+    settings = service.app.settings
     return service.database.write(lambda session: change(MachineContext(session, settings)))
 
 

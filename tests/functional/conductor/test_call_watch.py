@@ -26,7 +26,7 @@ SHORT, LONG = 0.1, 3600.0
 def watch(service: Service, told: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Iterator[CallWatch]:
     monkeypatch.setattr(call_watch, "_LONGEST", SHORT)
     service.add_node("n1")
-    watching = CallWatch(ConductorHost("c1", service.database, service.app.extensions["settings"]))
+    watching = CallWatch(ConductorHost("c1", service.database, service.app.settings))
     watching.wait(told)  # SQLite has something new for it at first
     yield watching
     watching.close()

@@ -50,11 +50,11 @@ def replace(monkeypatch: pytest.MonkeyPatch, name: str, action: Callable[[], Any
 
 
 def host(service: Service) -> ConductorHost:
-    return ConductorHost("c1", service.database, service.app.extensions["settings"])
+    return ConductorHost("c1", service.database, service.app.settings)
 
 
 def set_patience(service: Service, seconds: float) -> None:
-    service.app.extensions["drivers"]._timeout = seconds
+    service.app.drivers._timeout = seconds
 
 
 def calls(service: Service) -> int:
@@ -174,7 +174,7 @@ def test_a_node_that_always_changes_is_given_up(service: Service, uuid: str, mon
 
 
 def test_what_nobody_begins_is_taken_back(service: Service, uuid: str) -> None:
-    service.app.extensions["drivers"].on_call = None
+    service.app.drivers.on_call = None
     set_patience(service, 0.1)
     refused = service.baremetal("PUT", BOOT_DEVICE, PXE, status=503)
     assert "did not start the driver call in time, so nothing was done" in fault(refused)
@@ -191,7 +191,7 @@ def test_what_was_begun_and_not_answered_may_have_been_done(
         service.conductors[name].answering.begin_all()
         wait_until(lambda: recorder.calls, "the call")
 
-    service.app.extensions["drivers"].on_call = begin
+    service.app.drivers.on_call = begin
     set_patience(service, 0.1)
     refused = service.baremetal("PUT", BOOT_DEVICE, PXE, status=504)
     assert "It may have been completed" in fault(refused)
@@ -218,7 +218,7 @@ def test_a_driver_that_hangs_when_it_is_asked_is_not_asked_again(
         clock.go_on(2)
         made.begin_all()  # as it does all the time
 
-    service.app.extensions["drivers"].on_call = begin
+    service.app.drivers.on_call = begin
     set_patience(service, 0.1)
     service.baremetal("GET", "/nodes/n1/validate", status=504)
     release.set()
@@ -400,7 +400,7 @@ def test_a_conductor_that_stops_makes_the_calls_that_it_has_begun(
 ) -> None:
     recorder = replace(monkeypatch, "set_boot_device", lambda: time.sleep(0.05) or Effect())
     conductor = service.conductors["c1"]
-    service.app.extensions["drivers"].on_call = lambda name: (conductor.answering.begin_all(), conductor.finish())
+    service.app.drivers.on_call = lambda name: (conductor.answering.begin_all(), conductor.finish())
     service.baremetal("PUT", BOOT_DEVICE, PXE, status=204)
     assert (recorder.calls, reservation(service)) == (1, None)
 
@@ -418,7 +418,7 @@ def test_a_conductor_that_cannot_wait_any_longer_says_so(
         await_begun(conductor.answering)
         conductor.finish()
 
-    service.app.extensions["drivers"].on_call = stop
+    service.app.drivers.on_call = stop
     set_patience(service, 3600)
     service.baremetal("PUT", BOOT_DEVICE, PXE, status=504)  # the conductor says so, not the end of this patience
     assert reservation(service) is None

@@ -273,7 +273,7 @@ def test_work_that_came_to_an_end_meanwhile_is_not_failed(service: Service) -> N
     """Other work is going on on the node by now."""
     uuid = service.add_node("n1")
     reserve(service, uuid, "c1", target_power_state="power on")
-    (item,) = job.take(service.database, service.app.extensions["settings"], "c1", "process 1")
+    (item,) = job.take(service.database, service.app.settings, "c1", "process 1")
     before = service.node(uuid)
     workers._give_up(dataclasses.replace(item, id=item.id - 1))
     assert service.node(uuid) == before

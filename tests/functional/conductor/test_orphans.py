@@ -46,7 +46,7 @@ def reserve(service: Service, uuid: str, host: str, **columns: object) -> None:
 def begin(service: Service, uuid: str, host: str, **columns: object) -> None:
     """Let a process of ``host`` be at work on the node."""
     reserve(service, uuid, host, **columns)
-    job.take(service.database, service.app.extensions["settings"], host, f"process of {host}")
+    job.take(service.database, service.app.settings, host, f"process of {host}")
 
 
 def die(service: Service, host: str) -> None:
@@ -133,7 +133,7 @@ def test_a_conductor_that_wakes_up_too_late_writes_nothing(service: Service) -> 
     uuid = service.add_node("n1", power=False)
     c1 = survivor(service)
     reserve(service, uuid, "c2", target_power_state="power on")
-    settings = service.app.extensions["settings"]
+    settings = service.app.settings
     (item,) = job.take(service.database, settings, "c2", "process 2")
     c1.run_periodic_task(ORPHANS)
     service.conductors["c2"].beat()
@@ -174,7 +174,7 @@ def test_who_was_suspended_before_a_step_looks_again_whether_the_work_is_his(
         service.database.write(
             lambda session: work_queue.request(session, nodes.find_for_change(session, uuid), "c2", "cleaning", {})
         )
-        settings = service.app.extensions["settings"]
+        settings = service.app.settings
         (item,) = job.take(service.database, settings, "c2", "process 2")
         database = Suspending(settings)
 
@@ -194,7 +194,7 @@ def test_who_was_suspended_before_a_step_looks_again_whether_the_work_is_his(
 def test_what_one_process_claimed_another_of_the_same_name_does_not_find(service: Service) -> None:
     uuid = service.add_node("n1")
     reserve(service, uuid, "c1")
-    settings = service.app.extensions["settings"]
+    settings = service.app.settings
     assert len(job.take(service.database, settings, "c1", "process 1")) == 1
     assert len(job.take(service.database, settings, "c1", "process 1")) == 1
     assert job.take(service.database, settings, "c1", "process 2") == []
@@ -351,7 +351,7 @@ class Forgetful(Database):
 def test_a_write_whose_answer_was_lost_is_not_made_twice(service: Service, take: Callable[..., Node | None]) -> None:
     uuid = service.add_node("n1")
     reserve(service, uuid, "c1")
-    settings = service.app.extensions["settings"]
+    settings = service.app.settings
     (item,) = job.take(service.database, settings, "c1", "process 1")
 
     def happen(session: Session) -> str:

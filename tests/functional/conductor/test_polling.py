@@ -75,7 +75,7 @@ def rows(service: Service) -> list[Any]:
 
 
 def take(service: Service, host: str) -> job.Job:
-    (item,) = job.take(service.database, service.app.extensions["settings"], host, f"process of {host}")
+    (item,) = job.take(service.database, service.app.settings, host, f"process of {host}")
     return item
 
 
@@ -104,7 +104,7 @@ def test_nobody_takes_it_before_its_time(service: Service) -> None:
     ask(service, "clean", clean_steps=[LONG_WAIT])
     for done in service.conductors["c1"].work_once():
         done.result()
-    assert job.take(service.database, service.app.extensions["settings"], "c1", "process 1") == []
+    assert job.take(service.database, service.app.settings, "c1", "process 1") == []
     let_time_pass(service)
     assert take(service, "c1").kind == "poll"
 

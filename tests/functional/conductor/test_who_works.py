@@ -24,7 +24,7 @@ def uuid(service: Service) -> str:
 
 
 def take(service: Service, process: str, host: str = "c1", **options: Any) -> list[job.Job]:
-    return job.take(service.database, service.app.extensions["settings"], host, process, **options)
+    return job.take(service.database, service.app.settings, host, process, **options)
 
 
 def work_id(service: Service) -> int:

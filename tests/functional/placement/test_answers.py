@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import update
+from werkzeug.test import Client
 
 from baremetal_sched.db.models import Allocation, Inventory, ResourceClass, ResourceProvider, Trait
 from baremetal_sched.placement.api.routes import ROUTES
@@ -60,7 +61,7 @@ def ask(
     sent = {name: value for name, value in given.items() if value is not None}
     if body is not None:
         sent["Content-Type"] = "application/json"
-    client = service.app.test_client()
+    client = Client(service.app)
     return client.open(
         "/placement" + path, method=method, headers=sent, data=None if body is None else json.dumps(body)
     )

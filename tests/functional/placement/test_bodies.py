@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from werkzeug.test import Client
 
 from tests.service import Service
 from tests.worlds import build, spec, uuid_of
@@ -22,7 +23,7 @@ def provider(service: Service) -> str:
 
 def send(service: Service, method: str, path: str, body: bytes, version: str = "1.39") -> Any:
     headers = {"OpenStack-API-Version": f"placement {version}", "Content-Type": "application/json"}
-    return service.app.test_client().open(f"/placement{path}", method=method, data=body, headers=headers)
+    return Client(service.app).open(f"/placement{path}", method=method, data=body, headers=headers)
 
 
 def detail(response: Any) -> str:

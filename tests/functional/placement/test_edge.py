@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from werkzeug.test import Client
 
 from tests.service import Service
 
@@ -53,7 +54,7 @@ def test_bodies_have_to_be_json(service: Service) -> None:
     assert "JSON does not validate: 'allocations' is a required property" in response.json["errors"][0]["detail"]
     response = service.http.request(path, method="PUT", body=b"x", headers={"Content-Type": ""}, status=400)
     assert "content-type header required" in response.json["errors"][0]["detail"]
-    response = service.app.test_client().get("/placement/", environ_overrides={"CONTENT_LENGTH": "many"})
+    response = Client(service.app).get("/placement/", environ_overrides={"CONTENT_LENGTH": "many"})
     assert response.status_code == 400
     assert "content-length header must be an integer" in response.json["errors"][0]["detail"]
     response = service.http.put(path, b"x" * 2_000_000, content_type="application/json", status=413)

@@ -21,7 +21,7 @@ __all__ = ["served"]
 
 
 def found(service: Service) -> list[str]:
-    settings = service.app.extensions["settings"]
+    settings = service.app.settings
     return service.database.snapshot(lambda session: audit(session, settings))
 
 

@@ -384,7 +384,7 @@ def patient(database_url: str) -> Iterator[Service]:
 @contextmanager
 def meanwhile(service: Service, do: Callable[[], object]) -> Iterator[None]:
     """Do something once a request waits."""
-    poller = service.app.extensions["decisions"]._poller
+    poller = service.app.decisions._poller
 
     def wait_and_do() -> None:
         wait_until(lambda: poller._expected, "a request that waits")
@@ -414,7 +414,7 @@ def test_a_request_waits_until_the_claim_is_gone(patient: Service) -> None:
 def test_a_request_waits_no_longer_than_it_may(served: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends five seconds before its time is over."""
     _, waiting = _waiting(served)
-    decisions, ends = served.app.extensions["decisions"], list[float]()
+    decisions, ends = served.app.decisions, list[float]()
     monkeypatch.setattr(decisions, "wait", lambda uuid, until, project: ends.append(until) or True)
     accepted_at = time.monotonic()
     for seconds in (999_999, 20):
@@ -428,7 +428,7 @@ def test_a_request_waits_no_longer_than_it_may(served: Service, monkeypatch: pyt
 
 def test_a_wait_ends_at_its_time(served: Service) -> None:
     _, waiting = _waiting(served)
-    assert served.app.extensions["decisions"].wait(waiting, time.monotonic() + 0.05)
+    assert served.app.decisions.wait(waiting, time.monotonic() + 0.05)
 
 
 def test_requests_that_may_not_wait_hear_the_present_state(database_url: str, subtests: pytest.Subtests) -> None:
@@ -445,7 +445,7 @@ def test_one_statement_asks_for_all_who_wait(served: Service) -> None:
     """Guide: 'Ten times a second, one statement of the process asks for all requests that wait in this way.'"""
     _, waiting = _waiting(served)
     waiting_too = post(served, wait=60, status=202).json["uuid"]
-    decisions = served.app.extensions["decisions"]
+    decisions = served.app.decisions
     asked: list[set[str]] = []
     look = decisions._poller._find
     decisions._poller._find = lambda uuids: asked.append(set(uuids)) or look(uuids)

@@ -46,7 +46,7 @@ def test_long_polls(service: Service) -> None:
     claim(service, ANNA, {"query": "resources=CUSTOM_GOLD:1"}, 201)
     waiting = {"query": "resources=CUSTOM_GOLD:1", "wait": 60}
     uuids = {name: claim(service, by, waiting, 202)["uuid"] for name, by in (("a", ANNA), ("b", BERT))}
-    decisions = service.app.extensions["decisions"]
+    decisions = service.app.decisions
     with decisions._places.place("a"):
         answer = service.http.get(f"/scheduling/v1/claims/{uuids['a']}?wait=3600", headers=ANNA)
         assert (answer.json["state"], answer.headers["Retry-After"]) == ("waiting", "1")

@@ -122,7 +122,7 @@ def test_pictures_of_rings(service: Service) -> None:
     service.add_conductor("a", "rack1")
     service.add_conductor("dead", "rack1")
     kill(service, "dead")
-    settings = service.app.extensions["settings"]
+    settings = service.app.settings
     _, group = service.database.select(lambda connection: list_groups(connection, settings))
     ring = group.rings[0]
     assert [(arc.start, arc.end, arc.member) for arc in ring.arcs()] == [(0.0, 1.0, "a")]

@@ -37,7 +37,7 @@ def wait(service: Service, request: MachineRequest = GOLD, seconds: float = 60, 
     """Have a claim wait; return its UUID."""
     uuid = str(uuid_module.uuid4())
     asked = NewClaim(uuid, request, project, "u", None, "digest")
-    settings = service.app.extensions["settings"]
+    settings = service.app.settings
     service.database.write(lambda session: claims.wait(session, asked, seconds, "None is free.", settings) and None)
     return uuid
 

@@ -64,7 +64,7 @@ class Story:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self.settings = service.app.extensions["settings"]
+        self.settings = service.app.settings
         self.uuid = service.node("n1")["uuid"]
         self.hour = 0.0
         self.beginning = service.database.read(holds.now)

@@ -30,7 +30,7 @@ def explained(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def _sweep(service: Service) -> None:
-    settings = service.app.extensions["settings"]
+    settings = service.app.settings
     sweep.sweep(service.database, settings, "r1", lambda *_: True)
 
 

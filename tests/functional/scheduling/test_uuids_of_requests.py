@@ -50,7 +50,7 @@ def end(service: Service, uuid: str) -> None:
     """The request has waited in vain."""
     late = update(WaitingRequest).where(WaitingRequest.uuid == uuid).values(deadline=1.0)
     service.database.write(lambda session: session.execute(late) and None)
-    sweep.sweep(service.database, service.app.extensions["settings"], "r1", lambda *_: True)
+    sweep.sweep(service.database, service.app.settings, "r1", lambda *_: True)
 
 
 def wait_as_claim(service: Service) -> str:

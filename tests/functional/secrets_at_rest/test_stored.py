@@ -150,5 +150,5 @@ def test_a_warning_if_there_is_no_key(serve: Callable[..., Service], key_file: P
     service = serve()
     service.set_columns(service.add_node("n1", power=False), driver="redfish")
     for running, warned in ((serve(key_file), False), (service, True)):
-        daemon.warn(running.database, running.app.extensions["settings"])
+        daemon.warn(running.database, running.app.settings)
         assert ("passwords of management controllers are stored as they are" in lines.getvalue()) is warned

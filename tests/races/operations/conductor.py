@@ -17,7 +17,7 @@ class Sweep(Operation):
     def act(self, service: Service, facts: Mapping[str, Any]) -> int:
         """Sweep; return the status of a request that would."""
         try:
-            sweep.sweep(service.database, service.app.extensions["settings"], "nobody", lambda *_: True)
+            sweep.sweep(service.database, service.app.settings, "nobody", lambda *_: True)
         except SchedulerError:
             return 503
         return 204
@@ -28,7 +28,7 @@ class SweepHolds(Operation):
 
     def act(self, service: Service, facts: Mapping[str, Any]) -> int:
         """Begin and end holds; return the status of a request that would."""
-        settings = service.app.extensions["settings"]
+        settings = service.app.settings
         try:
             for node in service.database.read(due.due_nodes):
                 service.database.write(partial(due.settle_due, node_id=node.id, settings=settings))
