@@ -15,8 +15,8 @@ from sqlalchemy.orm.exc import StaleDataError
 #: Name of the notes among the options of a connection, which has them for one transaction.
 _NOTES = "handover_notes"
 
-#: The number of attempts of a transaction that hand over. If all of them lose races, the transaction commits without: a
-#: periodic task then gives away what it freed.
+#: The number of attempts of a transaction that hand over. If all of them lose races, the transaction commits without a
+#: hand-over: a periodic task then hands the freed machines over.
 _MOST_ATTEMPTS = 3
 
 
@@ -29,9 +29,8 @@ class MachineLocked(StaleDataError):
 
 
 class WaitedFor(Exception):
-    """A machine is free that a request waits for: it is handed over before a newcomer gets it.
-
-    ``machines``: ids of providers. The transaction is run again afterwards.
+    """A newcomer claims a free machine for which a request waits: the machine is handed over first. ``machines``: ids
+    of providers. The transaction is run again afterwards.
     """
 
     def __init__(self, machines: Collection[int]) -> None:
@@ -55,7 +54,7 @@ class HandoverNotes:
     gives: bool = False
 
     def is_wanted(self) -> bool:
-        """Return whether it is to be found out who waits for what was freed."""
+        """Return whether the transaction may have freed a machine for which a request waits."""
         return bool(self.nodes or self.providers - self.unwanted)
 
 
@@ -63,7 +62,7 @@ class Handover(Protocol):
     """Serves the claims that wait."""
 
     def wanted(self, connection: Connection, notes: HandoverNotes) -> Sequence[Any]:
-        """Return the machines among those freed that may fit a claim which waits, in a form for ``serve``."""
+        """Return the freed machines that may fit a waiting claim, in a form for ``serve``."""
 
     def serve(self, session: Session, machines: Sequence[Any]) -> None:
         """Give each machine to the first claim that it fits, in the transaction of the session."""
@@ -75,9 +74,10 @@ class Handover(Protocol):
         """Lock these machines in the order of locks, and wait for transactions that have locked them."""
 
     def look_after(self, notes: HandoverNotes, deadline: float | None) -> None:
-        """Look once more whether anybody waits for what a transaction has freed, after its commit.
+        """Look once more for claims that wait for the freed machines, after the commit.
 
-        A claim that began to wait meanwhile saw nothing free, and was not seen. It ends and fails like ``look_again``.
+        A claim that began to wait meanwhile found nothing free, and the transaction did not see it. Ends and fails like
+        ``look_again``.
         """
 
     def look_again(self, waiting: Collection[str], deadline: float | None) -> None:

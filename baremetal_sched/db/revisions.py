@@ -22,7 +22,8 @@ def _place() -> Path:
 
 def alembic_config(connection: Connection | None = None) -> "Config":
     """Return Alembic's configuration with our migrations and, to run them, the connection."""
-    from alembic.config import Config  # only migrations need Alembic, which is dear: no process of the API imports it
+    # Alembic is slow to import, and only migrations need it: no process of the API imports it.
+    from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(_place()))

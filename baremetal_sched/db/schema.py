@@ -3,7 +3,7 @@
 A change of the schema that running releases cannot serve is made in three steps. It is announced in the database
 (``schema_state``). Then it waits until every process has seen the announcement: each checks once a second, and writes
 nothing if its last check is older than ``LEASE_SECONDS`` (``schema_guard``). Then it waits for earlier transactions. So
-no release writes what the new schema does not support, even if its processes are never stopped.
+no release writes rows that the new schema does not support, even if its processes are never stopped.
 """
 
 import time

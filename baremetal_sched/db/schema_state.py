@@ -89,7 +89,7 @@ def oldest(connection: Connection) -> str | None:
 
 
 def lock(connection: Connection) -> None:
-    """Lock the row of the state, for what only one transaction may do at a time, and rarely does."""
+    """Lock the row of the state, for rare changes that only one transaction may make at a time."""
     connection.execute(select(table_of(Row).c.id).with_for_update())
 
 

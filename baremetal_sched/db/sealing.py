@@ -4,8 +4,8 @@ A document with secrets is stored as ``~<ID of the key>~<the whole document, enc
 of masked documents use the last part unchanged, and need no key. A document without secrets is stored as JSON. JSON
 never begins with ``~``, so clients cannot send anything that looks encrypted.
 
-What cannot be decrypted is read as Unreadable: the row can be loaded, shown masked and deleted, and access to the
-secrets fails with an error that names the missing key.
+A value that cannot be decrypted is read as Unreadable: the row can be loaded, shown masked and deleted, and access to
+the secrets fails with an error that names the missing key.
 """
 
 import json

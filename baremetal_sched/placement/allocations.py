@@ -30,7 +30,7 @@ _ROOT = PROVIDERS.alias("root")
 
 
 def explained(writer: Writer, error: CapacityExceeded, requests: Sequence[ConsumerWrite]) -> CapacityExceeded:
-    """Return the error of these requests with who has the machine, if it is one.
+    """Return the error of these requests; if the provider is a machine, it names the holder.
 
     SELECT p.id, r.id, r.mirrored_class_id FROM resource_providers p JOIN resource_providers r ON r.id = p.root_id
     WHERE p.uuid = :provider

@@ -1,4 +1,4 @@
-"""Taking what may close while a statement waits for it.
+"""Claims of rows that may close while the statement waits for them.
 
 PostgreSQL checks the condition of an UPDATE before it waits for the lock of a row, and again only if the row has
 changed meanwhile (seen on 15). So the UPDATE says in the end whether the row is still open. MariaDB checks under the

@@ -1,6 +1,6 @@
 """The requested allocations of a consumer, what consumers have, and UUIDs that are reserved for requests that wait.
 
-The row of a consumer is what a UUID belongs to. A request that waits for a machine has one without allocations, of
+A UUID belongs to the row of a consumer. A request that waits for a machine has one without allocations, of
 generation ``RESERVED``, so that no other request and no client of the placement API takes its UUID.
 """
 
@@ -84,7 +84,7 @@ def take_reserved(connection: Connection, uuid: str) -> int | None:
 
 
 def free_uuids(session: Session, uuids: Collection[str]) -> None:
-    """Delete what ``reserve`` has entered for requests that do not wait any more and were given nothing."""
+    """Delete the reservations of requests that do not wait any more and got nothing."""
     session.connection().execute(delete(CONSUMERS).where(CONSUMERS.c.uuid.in_(uuids), IS_RESERVED))
 
 

@@ -80,8 +80,8 @@ _WANTED_NODES = _WANTED.where(PROVIDERS.c.uuid.in_(bindparam("nodes", expanding=
 
 
 def wanted(connection: Connection, notes: HandoverNotes) -> dict[int, str]:
-    """Return the machines among those noted that are free now, and for whose class claims wait: the id of the provider,
-    and the name of the class."""
+    """Return the noted machines that are free now and for whose class claims wait: the id of the provider, and the name
+    of the class."""
     found: dict[int, str] = {}
     if len(notes.providers) == 1:
         found.update(compiled.run(connection, _WANTED_PROVIDER, {"provider": min(notes.providers)}).all())

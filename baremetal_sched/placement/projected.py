@@ -74,7 +74,7 @@ _REMOVE_TRAITS = delete(PROVIDER_TRAITS).where(
 class SingleUnit:
     """An inventory of one indivisible unit of ``resource_class``: total 1, and reserved unless it is available.
 
-    ``closes_at``: from when it cannot be claimed whatever else is so, in seconds since 1970; None: never.
+    ``closes_at``: from when it cannot be claimed in any case, in seconds since 1970; None: never.
     """
 
     resource_class: str

@@ -151,7 +151,7 @@ def _check_amount(row: Any, amount: int, growth: int, resource_class: str, provi
 
 
 def move(writer: Writer, growth: Mapping[tuple[int, int], int], own: Collection[int] = ()) -> None:
-    """Book the amounts. The UPDATE itself checks the capacity, as what was read before may be outdated.
+    """Book the amounts. The UPDATE itself checks the capacity, because earlier reads may be outdated.
 
     ``own`` are the ids of providers in indivisible trees held by the consumer. Raises StaleDataError if another claim
     was faster, WaitedFor if a request waits for a machine among them.

@@ -23,7 +23,7 @@ PENDING_CLAIMS = table_of(models.WaitingRequest)
 def is_open(row: Any, now: type[epoch] = row_epoch) -> ColumnElement[bool]:
     """SQL condition on a provider or an inventory: can be claimed now (closes_at IS NULL OR closes_at > now).
 
-    A claim needs the time when it has the row's lock; what only reads, when the statement started.
+    A claim needs the time at which it has the row's lock; a read, the time at which its statement started.
     """
     return or_(row.c.closes_at.is_(None), row.c.closes_at > now())
 
@@ -34,8 +34,8 @@ _WAITED_CLASS = CLASSES.alias("waited_class")
 
 
 def first_waiting(root: ColumnElement[int]) -> Any:
-    """SQL: a claim (its id) that waits for machines of the class of this one, known by the id of its root provider; if
-    that is no machine, but may be shared by some, any claim that waits.
+    """SQL: the id of a claim that waits for machines of the same class as this one (the id of its root provider). If
+    that is no machine, but may be shared by some: any waiting claim.
 
     (SELECT w.id FROM pending_claims w WHERE w.state = 'waiting' AND w.resource_class = (SELECT c.name FROM
     resource_classes c JOIN resource_providers r ON r.mirrored_class_id = c.id WHERE r.id = <root>) LIMIT 1)
@@ -50,7 +50,7 @@ def first_waiting(root: ColumnElement[int]) -> Any:
 
 
 def first_waiting_for(class_name: Any) -> Any:
-    """SQL: a claim (its id) that waits for machines of the class with this name."""
+    """SQL: the id of a request that waits for machines of the class with this name."""
     # An EXISTS would become a join, which reads all that wait.
     waiting = PENDING_CLAIMS.c.state == literal("waiting"), PENDING_CLAIMS.c.resource_class == class_name
     return select(PENDING_CLAIMS.c.id).where(*waiting).limit(1).correlate_except(PENDING_CLAIMS).scalar_subquery()

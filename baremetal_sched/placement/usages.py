@@ -36,7 +36,7 @@ def by_type(session: Session, project_id: str, user_id: str | None, wanted: str 
     for name, resource_class, used in session.execute(query):
         group = groups.setdefault(ALL if wanted == ALL else name, {})
         group[resource_class] = group.get(resource_class, 0) + int(used)
-    # Between the two statements consumers come and go: those of the one need not be those of the other.
+    # Consumers come and go between the two statements, which may therefore count different ones.
     return {
         name: group | {"consumer_count": consumers[name]}
         for name, group in groups.items()

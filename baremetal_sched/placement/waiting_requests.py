@@ -1,7 +1,7 @@
-"""The queue of claims that wait until a machine is free: who is in it, in which order, and who leaves it.
+"""The queue of claims that wait until a machine is free: its order, and how claims enter and leave it.
 
-Waiting claims of one resource class are served by priority, the highest first, and then by the time when they were
-asked for. Those with equal requests are one entry of the queue: what does not fit the first of them fits none.
+Waiting claims of one resource class are served by priority, the highest first, and then by age. Claims with equal
+requests are one entry of the queue: a machine that does not fit the first of them fits none.
 """
 
 import hashlib
@@ -76,7 +76,7 @@ _FOR_TRAITS = _OF_CLASS.where(_QUEUE.needed_trait.in_(bindparam("traits", expand
 
 
 def _entries(claims: Select[Any] | CompoundSelect[Any]) -> Select[Any]:
-    """Return the query of the first entries that these claims are, in their order:
+    """Return the query of the first entries of these claims, in their order:
 
     SELECT priority, request_key, min(id) FROM (<claims>) GROUP BY priority, request_key
     ORDER BY priority DESC, min(asked_at), min(id) LIMIT :most
@@ -150,7 +150,7 @@ def enter(session: Session, new: NewWaitingRequest, *, most: int) -> WaitingRequ
     looked for once more.
 
     Raises TooManyWaitingClaims if ``most`` of its project wait; UuidTaken if a consumer has its UUID; WaitingNotServed
-    while a release may serve the database that does not hand over.
+    while a release that hands nothing over may serve the database.
     """
     served_since = schema_state.oldest(session.connection())
     if not schema_state.is_since(served_since, FIRST_REVISION):
@@ -309,7 +309,7 @@ def leave(session: Session, uuid: str, *, frees_uuid: bool = True) -> bool:
 
 
 def count_by_class(most: int) -> Query:
-    """Return the query of the classes that are waited for and how many claims wait, the ``most`` waited for first."""
+    """Return the query of the ``most`` classes for which most claims wait, with the number of claims."""
     number = func.count()
     columns = (WaitingRequest.resource_class, number)
     by_class = select(*columns).where(IS_WAITING).group_by(WaitingRequest.resource_class)

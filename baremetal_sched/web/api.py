@@ -97,7 +97,7 @@ class Api(ABC):
         return replace(caller, system_scope=None, project_id=self.settings.compute.project_id)
 
     def before_routing(self, call: Call) -> Response | None:
-        """Checks after authentication and before 404 and 405. What they return or raise is the answer."""
+        """Checks after authentication and before 404 and 405. Their result or error is the answer."""
         return None
 
     def negotiate(self, call: Call) -> None:

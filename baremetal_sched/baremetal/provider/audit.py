@@ -247,7 +247,7 @@ def _differences(uuid: str, text: str, shown: Set[str]) -> Iterator[str]:
 
 
 def _waiting(session: Session) -> Iterator[str]:
-    """Compare the allocations that wait for a node with their rows in the queue of pending claims."""
+    """Compare the allocations that wait for a node with their rows in the queue of waiting requests."""
     allocating = set(session.scalars(select(NodeAllocation.uuid).where(NodeAllocation.state == "allocating")))
     queued = set(session.scalars(select(WaitingRequest.uuid).where(WaitingRequest.kind == waiting_requests.ALLOCATION)))
     for uuid in sorted(allocating - queued):
@@ -257,7 +257,7 @@ def _waiting(session: Session) -> Iterator[str]:
 
 
 def _reserved(session: Session) -> Iterator[str]:
-    """Compare the UUIDs that are reserved for requests that wait with the queue of pending claims."""
+    """Compare the UUIDs that are reserved for waiting requests with the queue."""
     waits = exists().where(WaitingRequest.uuid == Consumer.uuid, WaitingRequest.state == waiting_requests.WAITING)
     reserved = select(Consumer.uuid, Consumer.request_kind).where(consumers.IS_RESERVED, ~waits)
     for uuid, kind in session.execute(reserved.order_by(Consumer.id)):

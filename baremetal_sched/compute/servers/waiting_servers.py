@@ -1,6 +1,6 @@
 """Servers that wait until a machine is free: they are built, have no node, and a row in the queue of claims.
 
-Locks are taken in the order node, pending claim, server, consumer.
+Locks are taken in the order node, waiting request, server, consumer.
 """
 
 import sys

@@ -10,7 +10,7 @@ from baremetal_sched.db.types import Json
 
 
 class Hold(HasUuid, Base):
-    """A reason why a node is not to be used. Releasing it deletes the row.
+    """A reason why a node must not be used. Releasing it deletes the row.
 
     All times are seconds since 1970 by the clock of the database. ``asserted_by_project`` is empty if the service
     itself asserted it. ``starts_at`` and ``ends_at`` are the planned times: without a start it starts when it is

@@ -1,4 +1,4 @@
-"""Nodes, their traits, what was allocated of them and their history."""
+"""Nodes, their traits, their allocations and their history."""
 
 from datetime import datetime
 from typing import Any
@@ -36,8 +36,8 @@ class Node(HasUuid, Versioned, Timestamped, Base):
     """A machine. Fields and their meaning are those of Ironic's node, in the order of the API reference.
 
     ``reservation`` is the host name of the conductor that is working on the node, ``conductor_affinity`` that of the
-    one that is set up for the node's instance. ``closes_at``: from when it is not to be claimed, as a hold is planned,
-    in seconds since 1970 by the clock of the database; NULL: none is.
+    one that is set up for the node's instance. ``closes_at``: the moment from which a planned hold closes it to claims,
+    in seconds since 1970 by the clock of the database; NULL: no hold is planned.
     """
 
     __tablename__ = "nodes"

@@ -92,9 +92,9 @@ class Inventory(Timestamped, Base):
     claimed: a hold of the node is planned (``baremetal.holds``). The index over free capacity covers all columns that a
     search needs, so that a search reads only what it returns.
 
-    An inventory of a node's own class repeats what the node says of itself, so that an index tells how many machines
-    are free: ``node_class`` and ``node_group`` (its resource class and conductor group), and ``node_state``: in one
-    word, why the node is not available (NULL if it is). In others ``node_group`` is NULL.
+    An inventory of a node's own class repeats columns of the node, so that an index tells how many machines are free:
+    ``node_class`` and ``node_group`` (its resource class and conductor group), and ``node_state``: in one word, why the
+    node is not available (NULL if it is). In others ``node_group`` is NULL.
     """
 
     __tablename__ = "inventories"

@@ -80,7 +80,7 @@ class _Form:
         self._numbers: dict[tuple[str, int], _Number] = {}
 
     def number(self, kind: str, value: int) -> _Number:
-        """Return what stands for an id or an amount: the same for the same."""
+        """Return the placeholder of an id or an amount; equal values have the same one."""
         number = self._numbers.get((kind, value))
         if number is None:
             number = self._numbers[kind, value] = _Number(len(self.values))
@@ -94,7 +94,7 @@ class _Form:
 
 
 def _form_of(resolved: ResolvedRequest, form: _Form) -> ResolvedRequest:
-    """Return the request with what stands for its ids, amounts and names; the same for all requests of one form."""
+    """Return the request with placeholders for its ids, amounts and names; equal for all requests of one form."""
     (group,) = resolved.groups
     asked: FrozenDict[int, int] = FrozenDict(
         (form.number("class", key), form.number("amount", n)) for key, n in group.resources.items()

@@ -1,7 +1,7 @@
 """Strategy ``keystone``: callers have Keystone tokens, which keystonemiddleware validates.
 
-Only its checks are used. What it would write into headers for an application is read from its objects, so that no
-header matters but those with the tokens.
+Only its checks are used. The values that it would write into headers for an application are read from its objects, so
+that only the headers with the tokens matter.
 """
 
 import threading

@@ -12,8 +12,7 @@ from baremetal_sched.web.caller import Caller
 class Strategy(ABC):
     """Determines the caller of a request.
 
-    One instance is shared by all threads of an application. Strategies rely on nothing that a client sends except what
-    they check themselves.
+    One instance is shared by all threads of an application. Strategies rely only on input that they check themselves.
     """
 
     #: The value of ``WWW-Authenticate`` in a 401; None: the header is omitted.

@@ -21,8 +21,8 @@ Conditions = list[ColumnElement[bool]]
 #: those about the same class or trait are kept. Sources must be aliases that are kept as well.
 _memoized = lru_cache(maxsize=1024)
 
-#: PostgreSQL makes a join of each EXISTS and looks for their best order: in no time up to this many, in six minutes for
-#: 500.
+#: PostgreSQL makes a join of each EXISTS and looks for their best order. That takes no time up to this many, and six
+#: minutes for 500.
 FEW = 8
 
 #: The index by trait holds the providers of one trait side by side: many questions after one trait read few pages.

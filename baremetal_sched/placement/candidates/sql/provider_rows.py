@@ -1,4 +1,4 @@
-"""Providers as rows: all that the search and the answer want to know of them.
+"""Providers as rows: everything that the search and the answer need.
 
 Thousands of providers mostly have the same few inventories and traits. Each of these is one text, which is parsed once.
 """

@@ -92,8 +92,8 @@ def _flows(needed: Sequence[int], left: Counter[int], time_limit: TimeLimit) -> 
 
 
 def _augment(place: int, amount: int, given: list[Counter[int]], left: Counter[int]) -> int:
-    """Give up to ``amount`` more to ``place``, by the shortest way on which others move to what they can have instead;
-    return how much that was."""
+    """Give up to ``amount`` more to ``place``, along the shortest path on which others move to another option; return
+    how much that was."""
     came_from: dict[int, tuple[int, int | None]] = {}
     reached = {place}
     queue: list[tuple[int, int | None]] = [(place, None)]

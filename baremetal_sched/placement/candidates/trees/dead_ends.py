@@ -26,7 +26,7 @@ class _Ahead(NamedTuple):
     unit: int
 
     def left(self, amount: int) -> int:
-        """``amount``, as far as it matters to these slots how much is left."""
+        """The part of ``amount`` that matters to these slots."""
         if amount < self.least:
             return 0
         return min(amount - amount % self.unit, self.total)

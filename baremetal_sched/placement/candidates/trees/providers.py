@@ -63,7 +63,7 @@ class Provider:
 
 
 def _meets(ids: AbstractSet[int], wanted: Sequence[frozenset[int]]) -> bool:
-    """Is one of each set among the ids? (RequestedAmounts of every provider, so there is no generator.)"""
+    """Is one of each set among the ids? (Called for every provider, so there is no generator.)"""
     for any_of in wanted:  # noqa: SIM110
         if any_of.isdisjoint(ids):
             return False
