@@ -123,7 +123,7 @@ def _anything(owner: str | None, lessee: str | None) -> None:
 
 @dataclass(frozen=True)
 class Access:
-    """The nodes that the caller of a request may see, and what it may do to them.
+    """The nodes that the caller of a request may see, and the caller's rights to them.
 
     ``require(owner, lessee)`` raises NotAllowed unless the caller may do the requested action to a node with this owner
     and this lessee; both are None for a node that does not exist, or that the caller may not see.

@@ -1,4 +1,4 @@
-"""Access to what ``serve`` serves: the authentication strategy, the log-in, and TLS."""
+"""Access to the APIs of ``serve``: the authentication strategy, the log-in, and TLS."""
 
 from dataclasses import dataclass
 from pathlib import Path

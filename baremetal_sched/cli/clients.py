@@ -96,7 +96,7 @@ def _endpoints(url: str, login: ClientLogin) -> dict[str, str]:
 
 
 def url_for_clients(scheme: str, host: str, port: int) -> str:
-    """Return the URL under which clients reach what listens on ``host``: if it listens on all addresses, one of this
+    """Return the URL under which clients reach the service on ``host``: if it listens on all addresses, one of this
     host's."""
     try:
         is_any = ip_address(host).is_unspecified

@@ -43,7 +43,7 @@ def upgrade(only_check: bool, finish: bool, settings: "Settings") -> None:
 
 
 def _follow_flags(database: "Database") -> None:
-    """Have the holds of nodes follow what a release that knew none did to their flags."""
+    """Make the holds of nodes follow changes of their flags by a release that knew no holds."""
     from baremetal_sched.baremetal.holds.hold_audit import follow_flags
     from baremetal_sched.errors import IsMirror
 
@@ -54,7 +54,7 @@ def _follow_flags(database: "Database") -> None:
 
 
 def _plan(database: "Database") -> str:
-    """Return what ``prepare`` would do. Raises SchemaTooNew, DatabaseAway."""
+    """Return the work that ``prepare`` would do. Raises SchemaTooNew, DatabaseAway."""
     from baremetal_sched.db import revisions, schema
 
     state = schema.read_state(database.engine)

@@ -75,7 +75,7 @@ def encrypt(settings: "Settings") -> None:
 @secrets.command()
 @configured
 def rotate(settings: "Settings") -> None:
-    """Re-encrypt with the first key what was encrypted with others. The other keys can be removed then."""
+    """Re-encrypt all secrets with the first key. The other keys can be removed then."""
     from baremetal_sched.db import resealing
 
     with opened(settings) as found:

@@ -108,7 +108,7 @@ class _File:
 
 @contextmanager
 def _changed(path: Path, like: Path | None = None) -> Iterator[_File]:
-    """Replace the text of a file by what it is at the end, atomically: readers see the old or the new text.
+    """Replace the text of a file atomically, at the end of the block: readers see the old or the new text.
 
     The file keeps its owner. A new file takes the owner and mode of the file ``like``, if there is one; otherwise it is
     readable only by its owner. Raises ValueError if it cannot be written.

@@ -82,7 +82,7 @@ def end(entry: ServerAction, *, error: str | None = None, host: str | None = Non
 
 
 def try_again(session: Session, server: Server, reason: str, host: str | None) -> None:
-    """Note that the last event of the server's action failed, and that what it was about is tried anew."""
+    """Note that the last event of the server's action failed, and that the operation begins again."""
     entry = last(session, server)
     if entry is not None:
         add_attempt(entry, reason, host)

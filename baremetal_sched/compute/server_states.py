@@ -171,5 +171,5 @@ def require_editable(doing: str, server: str, state: ServerState) -> None:
 
 
 def refuse(action: str, server: str, state: ServerState) -> NoReturn:
-    """Raise ServerStateRefused for ``action``, because of what the server's ``vm_state`` is."""
+    """Raise ServerStateRefused for ``action``, because of the server's ``vm_state``."""
     raise ServerStateRefused(action=action.removesuffix("_hard"), server=server, attr="vm_state", value=state.vm_state)

@@ -175,7 +175,7 @@ class AgentClient:
         return AgentAnswer(command_id, name, status, found.get("command_result"), self._sentence(error))
 
     def _sentence(self, said: object) -> str:
-        """Return what an agent said as a part of a message: on one line, short, and without secrets."""
+        """Return an agent's words as a part of a message: on one line, short, and without secrets."""
         text = said if said and isinstance(said, str) else "it is not said why"
         # A secret that is cut is not recognized any more.
         text = mask_text(text.replace(self._token, MASK) if self._token else text)[:_LONGEST]

@@ -119,7 +119,7 @@ def pending(task: Task) -> Document | None:
 
 
 def ask(task: Task, record: Document) -> AgentAnswer | None:
-    """Return what has become of the command, which may still be running; None if the agent cannot be reached now.
+    """Return the state of the command, which may still be running; None if the agent cannot be reached now.
 
     Raises InvalidValue if the agent does not know the command, or has been executing it for too long: then the machine
     is switched off.

@@ -47,7 +47,7 @@ _ERASING = {
 
 
 def complete(task: Task, command: AgentCommand) -> Document:
-    """Return the command's parameters, with what commands about steps have in common: node, ports and versions.
+    """Return the command's parameters, with the common ones of commands about steps: node, ports and versions.
 
     Redirects of an image's URL are followed: the agent gets the last one. Raises InvalidValue.
     """

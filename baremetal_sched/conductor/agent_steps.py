@@ -1,4 +1,4 @@
-"""The agent's own steps: what it says about them, and how they join the plan."""
+"""The agent's own steps: its description of them, and their place in the plan."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -135,8 +135,8 @@ def _merged(
 
 
 def flags_of(kind: StepKind, own: Document) -> dict[str, Any]:
-    """Return what the agent says of its step. A step of deploying has a mark of its own, or none, as agents give none
-    to steps that may well be aborted."""
+    """Return the agent's description of its step. A step of deploying has a mark of its own, or none, as agents give
+    none to steps that may well be aborted."""
     flags: dict[str, Any] = {"reboot_requested": bool(own.get("reboot_requested"))}
     if kind != "deploy" or own.get("abortable") is not None:
         flags["abortable"] = bool(own.get("abortable"))

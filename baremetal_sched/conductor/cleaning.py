@@ -131,7 +131,7 @@ def end_aborted_service(task: Task) -> None:
 
 
 def _operation(task: Task, kind: StepKind) -> str:
-    """Return what types of events begin with."""
+    """Return the beginning of the types of events."""
     if kind == "service":
         return "servicing"
     return "manual_cleaning" if task.machine.target_provision_state == MANAGEABLE else "automated_cleaning"

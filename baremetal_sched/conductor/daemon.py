@@ -100,7 +100,7 @@ class ConductorDaemon:
 
     @cached_property
     def _served(self) -> list[ServedType]:
-        """Return what this conductor serves. Types that cannot be loaded are logged."""
+        """Return the hardware types that this conductor serves. Types that cannot be loaded are logged."""
         enabled = EnabledDrivers.of(self._settings)
         for name, reason in enabled.left_out.items():
             log.info("interface left out", conductor=self._hostname, interface=name, reason=reason)
@@ -112,7 +112,7 @@ class ConductorDaemon:
         return self._workers.is_idle
 
     def start(self, stop: threading.Event | None = None) -> None:
-        """Clean up what was left under this host name, and register; not if ``stop`` is set meanwhile.
+        """Clean up after the previous process of this host name, and register; not if ``stop`` is set meanwhile.
 
         Raises HostNameTaken if another conductor of this name is running, and what ``register`` raises.
         """

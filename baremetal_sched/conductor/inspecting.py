@@ -118,7 +118,7 @@ def discover(task: Task) -> None:
 
 
 def _keep(task: Task, finding: MachineFinding) -> dict[str, Any] | None:
-    """Store what was found, even if the inspection fails, for diagnosis; return the inventory stored before."""
+    """Store the findings, for diagnosis even if the inspection fails; return the inventory stored before."""
     before = task.job.read(lambda session: inspection.last(session, task.machine.uuid))
     task.write(lambda session, node: inspection.store(session, node, finding.inventory, finding.plugin_data))
     return before

@@ -119,7 +119,7 @@ def _trim(session: Session, most: int) -> int:
 
 
 def reconcile(host: ConductorHost) -> None:
-    """Restore the providers of this conductor's nodes to what the nodes determine, and report what differed."""
+    """Restore the providers of this conductor's nodes from the nodes, and report the differences."""
     for node_id in host.database.snapshot(lambda session: host.select_own(session, reconciliation.drifted(session))):
         try:
             undone = host.database.write(partial(reconciliation.reconcile, node_id=node_id, conductor=host.name))

@@ -53,7 +53,7 @@ class MachineQuestion:
         wait([each._future for each in (self, *others)], seconds, FIRST_COMPLETED)
 
     def error(self) -> BaseException | None:
-        """Return what the thread raised, once it is finished."""
+        """Return the thread's error, once it is finished."""
         return self._future.exception() if self.is_over else None
 
     def give_up(self) -> None:

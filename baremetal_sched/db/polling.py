@@ -1,4 +1,4 @@
-"""One thread of a process that looks in the database for what requests of the process wait for, for all of them."""
+"""One thread of a process that reads the database for all requests of the process that wait for a change there."""
 
 import threading
 import time

@@ -48,7 +48,7 @@ def listen(engine: Engine) -> None:
 def _prepared(
     connection: Connection, cursor: Any, statement: str, parameters: Any, context: Any, executemany: bool
 ) -> tuple[str, Any]:
-    """Return what to send instead of ``statement``, and its parameters."""
+    """Return the text to send instead of ``statement``, and its parameters."""
     if executemany or not getattr(connection.dialect, "is_mariadb", False):
         return statement, parameters
     known: _Statements | None = connection.info.get(_Statements)

@@ -69,7 +69,7 @@ def age(revision: str | None) -> int:
 
 
 def title(revision: str) -> str:
-    """Return what the migration to this revision does: the first line of its docstring."""
+    """Return the summary of the migration to this revision: the first line of its docstring."""
     return str(_scripts().get_revision(revision).doc)
 
 

@@ -206,7 +206,7 @@ class Database:
                 attempts.offered |= error.machines
 
     def _hand_over(self, writer: Writer, notes: HandoverNotes) -> None:
-        """Give what the transaction has freed to claims that wait for it, before it commits."""
+        """Give the machines that the transaction has freed to waiting requests, before it commits."""
         if self.handover is None or not notes.is_wanted():
             return
         connection = connection_of(writer)

@@ -17,12 +17,13 @@ _PLACES = re.compile(rf'"{_MARK}value(\d+)"|{_MARK}part(\d+)')
 
 
 def value(number: int) -> str:
-    """Return what stands for a value or a key, in a document of which a template is made: ``fill`` gets its JSON."""
+    """Return the placeholder of a value or a key, in a document of which a template is made: ``fill`` gets its JSON."""
     return f"{_MARK}value{number}"
 
 
 def part(number: int) -> str:
-    """Return what stands for a part of a string: ``fill`` gets text that JSON does not escape, for example a UUID."""
+    """Return the placeholder of a part of a string: ``fill`` gets text that JSON does not escape, for example a
+    UUID."""
     return f"{_MARK}part{number}"
 
 

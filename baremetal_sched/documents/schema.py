@@ -74,7 +74,7 @@ def describe(messages: Any, path: str = "") -> str:
 
 
 def decode_base64(text: str) -> bytes:
-    """Return what ``text`` encodes. Line breaks and blanks are left out, as programs wrap long texts.
+    """Return the bytes that ``text`` encodes. Line breaks and blanks are left out, as programs wrap long texts.
 
     Raises ValueError at any other character that is not base64.
     """

@@ -135,7 +135,7 @@ def ensure_power(
 
 
 def _require_allowed(machine: Machine, switch: Switch, target: str) -> None:
-    """Raise InvalidValue for what needs the power to go off, if the node forbids that."""
+    """Raise InvalidValue if the request needs the power to go off and the node forbids that."""
     if not machine.disable_power_off or target == POWER_ON or target in switch.restarts:
         return
     raise InvalidValue(

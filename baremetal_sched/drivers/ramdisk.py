@@ -60,7 +60,7 @@ def require_no_boot_iso(machine: Machine) -> None:
 
 
 class RamdiskDeploy(DeployInterface):
-    """The machine boots an ISO image, or what its boot server has for it, and runs that from memory.
+    """The machine boots an ISO image, or the system that its boot server offers, and runs it from memory.
 
     There is no agent: nothing is written to a disk, and nothing is erased.
     """
@@ -75,7 +75,7 @@ class RamdiskDeploy(DeployInterface):
 
     @deploy_step(100)
     def deploy(self, machine: Machine) -> Effect:
-        """Switch the machine off, prepare what it boots, and switch it on."""
+        """Switch the machine off, prepare its boot, and switch it on."""
         return _then(_PREPARE, _off(machine))
 
     def poll(self, machine: Machine, step: str, remembered: Mapping[str, Any]) -> Effect:

@@ -227,7 +227,7 @@ class TreeHeld(CapacityExceeded):
 
 
 class MirrorsNode(ConflictError):
-    """The write would change what the node determines about its provider; ``what`` names it."""
+    """The write would change a part of the provider that its node determines; ``what`` names the part."""
 
     template = (
         "Resource provider {provider} mirrors the bare metal node with this UUID, which determines its {what}. "

@@ -51,7 +51,7 @@ class FitUnknown(UnavailableError):
 
 
 class CannotWait(InvalidError):
-    """The request does not say what it waits for."""
+    """The request does not name the machines that it waits for."""
 
 
 class CannotBegin(ConflictError):

@@ -1,1 +1,1 @@
-"""Images as records: what a server boots, and what its machine must have. Follows Glance; keeps no image data."""
+"""Images as records: their names, locations, and conditions on the machine. Follows Glance; keeps no image data."""

@@ -91,7 +91,7 @@ AUTODETECT = "autodetect"
 def _interface(node: Node, kind: str, settings: Settings) -> str:
     """The node's interface of this type; the one that "autodetect" stands for now.
 
-    A machine is deployed from memory if ``instance_info`` says so and has what to boot.
+    A machine is deployed from memory if ``instance_info`` says so and names an image to boot.
     """
     name: str = getattr(node, f"{kind}_interface") or ""
     if kind != "deploy" or name != AUTODETECT:

@@ -1,7 +1,7 @@
 """Moving in: copies the databases of an Ironic and a Placement into this one.
 
-``source_databases`` reads them in snapshots, ``heads`` says which schemas are known. ``survey`` looks for what
-contradicts or has no place here, and returns findings. ``importing`` writes: it computes the rows that should be here,
-and ``row_sync`` changes only the ones that differ. So an import can be interrupted and repeated, and until it is
-finished the database is a mirror (``db.mirror``), which nothing else changes.
+``source_databases`` reads them in snapshots, ``heads`` says which schemas are known. ``survey`` looks for
+contradictions and for rows that have no place here, and returns findings. ``importing`` writes: it computes the rows
+that should be here, and ``row_sync`` changes only the ones that differ. So an import can be interrupted and repeated,
+and until it is finished the database is a mirror (``db.mirror``), which nothing else changes.
 """

@@ -65,7 +65,8 @@ class Adoptions:
 
     @classmethod
     def of(cls, texts: Collection[str]) -> "Adoptions":
-        """Return what ``--adopt`` names. Raises InvalidValue for a kind that does not exist or cannot be adopted."""
+        """Return the findings that ``--adopt`` names. Raises InvalidValue for a kind that does not exist or cannot be
+        adopted."""
         words = [kind.word for kind in FindingKind if kind.adoption]
         for text in texts:
             if text.partition(":")[0] not in words:

@@ -1,4 +1,4 @@
-"""Writes what Ironic has: nodes, and everything that belongs to them."""
+"""Writes the rows of Ironic: nodes, and everything that belongs to them."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -78,7 +78,7 @@ def _documents(rule: SourceRow) -> Row:
 
 
 class _Nodes:
-    """Nodes and allocations, with what Ironic has as ids and we have as names."""
+    """Nodes and allocations, with names here for the ids that Ironic has."""
 
     def __init__(self, run: ImportRun) -> None:
         self._run = run
@@ -108,7 +108,7 @@ class _Nodes:
         return allocation_row(table_of(NodeAllocation), source, node_id=source["node_id"], conductor_affinity=host)
 
     def _parts(self, sync: RowSync, nodes: Sequence[SourceRow]) -> None:
-        """Write what has no id of its own: it belongs to the nodes of a batch."""
+        """Write the rows without ids of their own, which belong to the nodes of a batch."""
         ids = [node["id"] for node in nodes]
         traits, settings, components, inventories = (
             table_of(model) for model in (NodeTrait, BiosSetting, FirmwareComponent, NodeInventory)

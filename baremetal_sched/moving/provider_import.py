@@ -1,4 +1,4 @@
-"""Writes what Placement has: providers, inventories, traits and aggregates of providers.
+"""Writes the rows of Placement: providers, and their inventories, traits and aggregates.
 
 A provider of a node gets its inventory and its traits from the node, which is here already; of Placement it keeps the
 name, the place in aggregates and the traits of schedulers.
@@ -242,7 +242,7 @@ _NO_COPIES: Row = {"node_class": None, "node_group": None, "node_state": None}
 
 
 def times_of(source: SourceRow) -> Row:
-    """Return the times of a row of Placement; what was never changed has the time of its creation."""
+    """Return the times of a row of Placement. A row that was never changed has the time of its creation."""
     created = time_of(source.get("created_at")) or BEGIN
     return {
         "created_at": created,

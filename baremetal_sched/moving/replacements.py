@@ -58,7 +58,7 @@ class Replacements:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> "Replacements":
-        """Return what ``--replace-interface OLD=NEW`` says. Raises InvalidValue."""
+        """Return the replacements that ``--replace-interface OLD=NEW`` names. Raises InvalidValue."""
         chosen = {}
         for text in texts:
             old, _, new = text.partition("=")
@@ -76,7 +76,7 @@ class Replacements:
         return cls(chosen)
 
     def name(self, kind: str, name: str | None) -> str | None:
-        """Return what takes the place of a hardware type (``kind`` is DRIVER) or an interface of type ``kind``."""
+        """Return the replacement of a hardware type (``kind`` is DRIVER) or an interface of type ``kind``."""
         if name is None:
             return None
         return self._chosen.get(f"{kind}.{name}", self._chosen.get(name, name))

@@ -61,8 +61,8 @@ class ImportRun:
         row_of: Callable[[SourceRow], Row],
         more: Callable[[RowSync, Sequence[SourceRow]], None] | None = None,
     ) -> None:
-        """Make ``table`` what table ``name`` of Ironic is, with the same ids. ``more`` writes the rows that belong to a
-        batch. Each batch is a range of ids: rows within it that Ironic does not have are deleted.
+        """Make ``table`` the same as table ``name`` of Ironic, with the same ids. ``more`` writes the rows that belong
+        to a batch. Each batch is a range of ids: rows within it that Ironic does not have are deleted.
         """
         last = 0
         for batch in self.ironic.batches(name):

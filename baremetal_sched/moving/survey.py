@@ -1,4 +1,4 @@
-"""Looks at both originals for what contradicts, is in flight, or has no place here. Writes nothing."""
+"""Looks through both originals for contradictions, work in flight, and rows without a place here. Writes nothing."""
 
 import json
 from collections.abc import Mapping, Sequence

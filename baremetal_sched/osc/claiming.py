@@ -52,7 +52,7 @@ class Consumers:
     type: str
 
     def body(self, allocations: Allocations) -> dict[str, Any]:
-        """Return what placement is sent for one of them, which has nothing yet."""
+        """Return the request to placement for one of the consumers, which has nothing yet."""
         return {
             "allocations": allocations,
             "consumer_generation": None,

@@ -115,7 +115,7 @@ class Client:
         return self.request(service, "GET", path + query)
 
     def pages(self, path: str, items: str, parameters: Sequence[tuple[str, str]], limit: int | None) -> Iterator[Any]:
-        """Yield what a list of the scheduling API has under ``items``, of all its pages, at most ``limit``. Raises like
+        """Yield the ``items`` of a list of the scheduling API, of all its pages, at most ``limit``. Raises like
         ``request``."""
         marker: list[tuple[str, str]] = []
         left = limit

@@ -25,7 +25,7 @@ _EXPLAIN = "No node was found. 'openstack scheduling explain' says why a request
 
 
 class FindNode(FitsOrNot, command.Lister):
-    """Find nodes by what they are and have
+    """Find nodes by class, traits, state and other properties
 
     All conditions must hold. The exit status is 0 if a node was found, and 3 if not.
     """

@@ -139,7 +139,7 @@ def _awaited(
 
 
 def _choice(shown: dict[str, Any]) -> ClaimChoice:
-    """Return what a claim has: the node is the provider that has its class."""
+    """Return the machine of a claim: the node is the provider that has its class."""
     held = shown["allocations"]
     nodes = [uuid for uuid, each in held.items() if shown["resource_class"] in each["resources"]]
     return ClaimChoice((nodes or [*held])[0], held)

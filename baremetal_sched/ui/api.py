@@ -1,4 +1,4 @@
-"""The pages' implementation of what the application leaves to each API."""
+"""The parts of the application that each API implements, for the pages."""
 
 from http import HTTPStatus
 

@@ -1,4 +1,5 @@
-"""/static/{name}: what pages look like, and how they stay up to date. There is nothing secret in it."""
+"""/static/{name}: the style sheet of the pages, and the script that keeps them up to date. Nothing in them is
+secret."""
 
 from functools import cache
 from hashlib import sha256

@@ -39,7 +39,7 @@ _PINNED = "Finish the upgrade: when every process runs the new release, remove [
 
 @dataclass(frozen=True)
 class Attention:
-    """Something that is wrong: how bad it is (a kind of chip), what it is, and what to do.
+    """Something that is wrong: its severity (a kind of chip), its name, and its remedy.
 
     ``count`` nodes are concerned, which the list of nodes has with the parameters of ``query``.
     """

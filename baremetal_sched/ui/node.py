@@ -1,4 +1,4 @@
-"""/nodes/{node}: one machine: what it is, whether it is on offer and why not, and what happened to it."""
+"""/nodes/{node}: one machine: its facts, whether it is on offer and why not, and its history."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -64,7 +64,7 @@ _DOCUMENTS = (("Properties", "properties"), ("Extra", "extra"))
 
 @dataclass(frozen=True)
 class _Seen:
-    """A node with what its page needs: as an entity, as the API shows it to the caller, and as a target of rules."""
+    """A node as its page needs it: as an entity, as the API shows it to the caller, and as a target of rules."""
 
     entity: Node
     document: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""The base class of the APIs: has what all of them share, and lets each override the rest."""
+"""The base class of the APIs: the part that all of them share, with methods that each overrides."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence

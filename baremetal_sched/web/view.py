@@ -108,7 +108,7 @@ class View:
 
     @classmethod
     def column(cls, name: str, resource: Resource, version: int) -> Column | None:
-        """Return what to select for a field; None if it is added otherwise."""
+        """Return the expression to select for a field; None if the field is added otherwise."""
         kind = resource.fields[name].kind
         if kind in (FieldKind.LINKS, FieldKind.NESTED_LINKS):
             return None

@@ -46,7 +46,8 @@ def service_project(settings: Settings) -> Target:
 
 
 class BaremetalCall(Call):
-    """Adds what the views of this API share. ``stripped_json``: the path ended in ``.json``, which was taken off."""
+    """Adds the common parts of the views of this API. ``stripped_json``: the path ended in ``.json``, which was taken
+    off."""
 
     stripped_json = False
     #: Names that cannot stand for a node in a path.

@@ -1,4 +1,4 @@
-"""The bare metal API's implementation of what the application leaves to each API."""
+"""The parts of the application that each API implements, for the bare metal API."""
 
 from wsgiref.types import WSGIEnvironment
 

@@ -1,4 +1,4 @@
-"""The version documents: / and /v1; and requests that leave out what they are about"""
+"""The version documents: / and /v1; and requests that name no resource"""
 
 from typing import Any
 

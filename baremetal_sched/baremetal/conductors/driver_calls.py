@@ -55,7 +55,7 @@ class DriverQuestion:
 
     @property
     def key(self) -> tuple[int | None, str, str]:
-        """Return what distinguishes this question from others."""
+        """Return the key that distinguishes this question from others."""
         return self.node_id, self.method, dump_json(self.arguments)
 
     @property

@@ -24,7 +24,7 @@ class Reply:
 
 
 def said(value: Any, revision: int | None) -> dict[str, Any]:
-    """Return the document of what a driver said."""
+    """Return a driver's reply as a document."""
     return {"value": value, "revision": revision}
 
 

@@ -1,4 +1,4 @@
-"""Questions about the holds of a node: what they allow and refuse. Nothing is changed or locked."""
+"""Questions about the holds of a node: the operations that they allow and refuse. Nothing is changed or locked."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ def loosens_guards(session: Session, node: Node) -> bool:
     return node.maintenance and rules.loosens(rules.active(of_node(session, node)) or [_PLAIN])
 
 
-#: What a release without holds means by the flag.
+#: The meaning of the flag to a release without holds.
 _PLAIN = Hold(type=LEGACY, scope=rules.SYSTEM, asserted_at=0.0, begun_at=0.0)
 
 

@@ -1,4 +1,5 @@
-"""Holds and the flags of nodes: what differs, and how holds follow flags that a release without holds has changed."""
+"""Holds and the flags of nodes: their differences, and how holds follow flags that a release without holds has
+changed."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Holds of many nodes: a list by time and by what their nodes are, and the nodes that a filter selects."""
+"""Holds of many nodes: a list by time and by properties of their nodes, and the nodes that a filter selects."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from baremetal_sched.errors import InvalidValue, SchedulerError
 #: The most nodes of which one request asserts a hold.
 MOST_NODES = 1000
 
-#: What a hold is shown with: it, its node's UUID, name, owner and lessee.
+#: The columns of a hold in the list: the hold, and its node's UUID, name, owner and lessee.
 ShownHold = tuple[Hold, str, str | None, str | None, str | None]
 
 _SHOWN = select(Hold, Node.uuid, Node.name, Node.owner, Node.lessee).join(Node, Node.id == Hold.node_id)

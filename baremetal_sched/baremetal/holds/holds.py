@@ -1,4 +1,4 @@
-"""Asserting and releasing holds of a node whose row is locked, and what a node derives from its holds.
+"""Asserting and releasing holds of a node whose row is locked, and the columns of a node that follow from its holds.
 
 Every change of a node's holds is a change of the node, so two that meet are done one after the other. The node's
 ``maintenance``, ``maintenance_reason``, ``fault`` and ``closes_at`` follow in the same transaction.

@@ -34,7 +34,7 @@ def outranks(scope: str, other: str) -> bool:
 
 @dataclass(frozen=True)
 class Actor:
-    """Who asserts or releases holds of a node: what it is to the node, its user and project.
+    """A caller who asserts or releases holds of a node: its relation to the node, its user and project.
 
     ``refuses`` returns whether policy keeps it from releasing a hold.
     """
@@ -50,7 +50,7 @@ INTERNAL = Actor(SYSTEM)
 
 
 def scope_of(project: str | None, owner: str | None, lessee: str | None, *, has_system_authority: bool) -> str | None:
-    """Return what a caller with this project is to a node; None if it has nothing to do with it."""
+    """Return the relation of a caller with this project to a node; None if there is none."""
     if has_system_authority:
         return SYSTEM
     if not project:

@@ -21,7 +21,7 @@ def _serves(state: str) -> bool:
 
 
 def to_make_available(node: Node) -> str:
-    """Return what brings the node to ``available``, and the verbs that its state takes."""
+    """Return the commands that bring the node to ``available``, and the verbs that its state takes."""
     state = node.provision_state
     verbs = state_machine.verbs_of(state)
     possible = f" Possible now: {', '.join(verbs)}." if verbs else ""
@@ -44,7 +44,7 @@ def _to_unset(node: Node, way: list[str]) -> str:
 
 
 def to_free(node: Node) -> str:
-    """Return what ends the use of the node by its instance."""
+    """Return the command that ends the use of the node by its instance."""
     state = node.provision_state
     if state == states.AVAILABLE:
         return f"{_WHEN_FREE} delete its allocation, or unset instance_uuid if it has none."
@@ -57,14 +57,14 @@ def to_free(node: Node) -> str:
 
 
 def to_end_maintenance(node: Node) -> str:
-    """Return what ends the maintenance of the node."""
+    """Return the command that ends the maintenance of the node."""
     if node.fault == states.POWER_FAILURE:
         return "Correct the cause: it ends by itself as soon as the management controller answers."
     return "Unset maintenance when the machine is fit for use."
 
 
 def to_know_power(node: Node) -> str:
-    """Return what makes the power state of the node known."""
+    """Return the command that makes the power state of the node known."""
     advice = "Check driver_info and the management controller, then set its power state"
     again = state_machine.accepts(node.provision_state, "manage") and not node.retired
     return f"{advice}, or 'manage' and 'provide' it." if again else f"{advice}."

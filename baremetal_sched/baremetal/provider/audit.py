@@ -127,7 +127,7 @@ def _providers(session: Session) -> Iterator[str]:
 
 
 def _copies(session: Session) -> dict[str, list[tuple[str | None, ...]]]:
-    """Return what inventories repeat of nodes, by UUID of the provider."""
+    """Return the values that inventories repeat of nodes, by UUID of the provider."""
     found: dict[str, list[tuple[str | None, ...]]] = {}
     columns = (Inventory.node_class, Inventory.node_group, Inventory.node_state)
     for uuid, *texts in session.execute(

@@ -21,7 +21,7 @@ from baremetal_sched.placement import names
 from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.placement.traits import scheduler_clause
 
-#: The type of the events that say what was undone.
+#: The type of the events about undone changes.
 EVENT_TYPE = "reconciliation"
 
 
@@ -88,7 +88,7 @@ def _wanted_class(session: Session, used: Sequence[str | None]) -> ColumnElement
 
 
 def reconcile(session: Session, node_id: int, conductor: str) -> tuple[str, list[str]] | None:
-    """Make the node's provider match the node; return the node's UUID and what was undone, in words.
+    """Make the node's provider match the node; return the node's UUID and the changes that were undone, in words.
 
     It is recorded in the node's history, and counted with ``conductor`` (a host name). Returns None if there is nothing
     to undo. Raises NodeAllocated if a consumer has a claim on something that would be removed.

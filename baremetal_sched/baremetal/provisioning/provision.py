@@ -1,4 +1,4 @@
-"""Provision verbs: what a client asks of a node. Checked and begun here, carried on by the node's conductor.
+"""Provision verbs: changes of a node's state by clients. Checked and begun here, carried on by the node's conductor.
 
 A request is one transaction: the checks, the change of state, the node's reservation with the work, and the change in
 placement. So a node that is being cleaned or deployed is never offered.
@@ -103,7 +103,7 @@ def _refused(node: Node, verb: str | None) -> VerbRefused:
 
 
 def _action(verb: str | None) -> str:
-    """Return what messages call the verb: clients deploy a node with the target ``active``."""
+    """Return the verb's name in messages: clients deploy a node with the target ``active``."""
     return "deploy" if verb == "active" else str(verb)
 
 

@@ -1,1 +1,1 @@
-"""The compute API: flavors, key pairs, servers and what clients ask around them, as Nova has it."""
+"""The compute API: flavors, key pairs, servers, and the smaller resources around them, as in Nova."""

@@ -31,7 +31,7 @@ PREFIX = "/v2.1"
 
 
 class ComputeCall(Call):
-    """Adds what the views of this API share."""
+    """Adds the common parts of the views of this API."""
 
     not_json = "Malformed request body: it is not JSON."
     #: The administrator's password of the server that the request is about, and what checks it, once they are made.

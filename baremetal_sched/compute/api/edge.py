@@ -1,4 +1,4 @@
-"""How the compute API does what the edge leaves to each API."""
+"""The parts of the edge that each API implements, for the compute API."""
 
 from flask import Response
 

@@ -29,7 +29,7 @@ from baremetal_sched.web.responses import empty_response, json_response
 
 
 def summary(call: ComputeCall, row: Any) -> dict[str, Any]:
-    """Return what a list without details shows of a row of ``flavors.COLUMNS``."""
+    """Return a row of ``flavors.COLUMNS`` as a list without details shows it."""
     document = {"id": row.flavorid, "name": row.name, "links": call.links("flavors", row.flavorid)}
     if call.version >= DESCRIPTION_SINCE:
         document["description"] = row.description

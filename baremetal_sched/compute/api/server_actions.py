@@ -73,7 +73,8 @@ Do = Callable[[ComputeCall, Session, str, Any], Response]
 
 @dataclass(frozen=True)
 class ActionHandler:
-    """An action: its policy, the form of its body by microversion, and what does it, with the value of its member."""
+    """An action: its policy, the form of its body by microversion, and its function, which gets the value of its
+    member."""
 
     policy: str
     form: Callable[[int], Form]
@@ -81,7 +82,7 @@ class ActionHandler:
 
 
 def _operation(operate: Callable[[MachineContext, Locked, ServerRequester], None]) -> Do:
-    """Return what does an action that takes nothing."""
+    """Return the function of an action that takes nothing."""
 
     def do(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Response:
         locked = find_unlocked(call, session, server_id)

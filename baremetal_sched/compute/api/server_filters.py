@@ -1,4 +1,4 @@
-"""Filters of the lists of servers: each parameter with what it asks of a server."""
+"""Filters of the lists of servers: each parameter with its condition on a server."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -91,7 +91,7 @@ _SPECIAL = re.compile(r"[*+?\[\](){}|\\]")
 
 
 def filters_of(call: ComputeCall, reader: Reader, query: Query, operation: str) -> Filters:
-    """Return what the query asks for; ``operation`` is the list, as rules call it. Raises InvalidValue, NotAllowed."""
+    """Return the filters of the query; ``operation`` is the list, as rules call it. Raises InvalidValue, NotAllowed."""
     filters = Filters([_of_project(call, query, operation)])
     if any(query.has(name) for name in _OF_ADMINISTRATORS):
         call.require(name_of("servers", "allow_all_filters"))

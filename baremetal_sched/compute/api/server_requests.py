@@ -86,7 +86,7 @@ def new_servers(call: ComputeCall, session: Session, body: Mapping[str, Any], pa
 
 
 def rebuild(call: ComputeCall, session: Session, asked: Mapping[str, Any], password: str) -> Rebuild:
-    """Return what a body of ``schemas.servers.rebuild`` asks for. Raises InvalidValue."""
+    """Return the request in a body of ``schemas.servers.rebuild``. Raises InvalidValue."""
     _refuse(asked)
     changes = changes_of(asked)
     if "metadata" in asked:

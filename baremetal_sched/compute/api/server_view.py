@@ -98,7 +98,7 @@ class Viewer:
 
 
 def summary(viewer: Viewer, row: Any) -> dict[str, Any]:
-    """Return what a list without details shows of a server."""
+    """Return a server as a list without details shows it."""
     return {"id": row.uuid, "name": row.name, "links": viewer.links("servers", row.uuid)}
 
 
@@ -121,7 +121,7 @@ def detail(viewer: Viewer, row: ServerRow, *, single: bool = True) -> dict[str, 
 
 
 def changed(viewer: Viewer, row: ServerRow) -> dict[str, Any]:
-    """Return what the answers to a change and to a rebuild show: before 2.75 not everything."""
+    """Return a server as the answers to a change and to a rebuild show it: before 2.75 not everything."""
     version = viewer.version
     if version >= FULL_ANSWERS_SINCE:
         return detail(viewer, row)
@@ -259,7 +259,7 @@ def _image_properties(text: str | None) -> Mapping[str, str]:
 
 @lru_cache(maxsize=1000)
 def host_id(project_id: str, host: str | None) -> str:
-    """Return what users may know of the host: a text that is the same for all servers of their project on it."""
+    """Return the host's identifier for users: a text that is the same for all servers of their project on it."""
     return sha224((project_id + host).encode()).hexdigest() if host else ""
 
 

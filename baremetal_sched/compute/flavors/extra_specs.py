@@ -6,7 +6,7 @@ at every microversion, and nothing that would restrict the choice of a node is i
 - ``resources[S]:CLASS=N``, ``trait[S]:NAME=required|forbidden`` and ``group_policy`` must be right, and a key that
   looks like a slip of one of these is refused.
 - ``capabilities:NAME`` is compared with the node's capabilities; values with an operator are refused.
-- Namespaces that ask for what no bare metal node has are refused.
+- Namespaces of features that no bare metal node has are refused.
 
 All other keys are accepted; they mean nothing here.
 """
@@ -172,7 +172,7 @@ def is_class(name: str) -> bool:
 
 
 def not_a_class(name: str) -> str:
-    """Return a sentence about ``name``, which is not a resource class, that proposes what may be meant."""
+    """Return a sentence that proposes similar names; ``name`` is not a resource class."""
     meant = _proposal(name)
     return (
         f"'{name}' is not a resource class.{f' Did you mean {meant}?' if meant else ''} It is not one of "

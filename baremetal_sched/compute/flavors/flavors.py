@@ -1,4 +1,4 @@
-"""Flavors: what a server may ask for, their extra specs, and which projects may use a private one.
+"""Flavors: the sizes of servers, their extra specs, and the projects that may use a private one.
 
 ``project`` is the project for which a flavor is looked up: it sees public flavors, and the private ones that it has
 access to. None means an administrator, who sees all of them.

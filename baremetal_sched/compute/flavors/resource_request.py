@@ -29,7 +29,7 @@ class Conditions:
 
 
 def pinning(vcpus: int, extra_specs: Mapping[str, str], image_properties: Mapping[str, str]) -> Conditions:
-    """Return what CPU and thread policies ask for: PCPU instead of VCPU, and hyperthreading or its absence."""
+    """Return the request of CPU and thread policies: PCPU instead of VCPU, and hyperthreading or its absence."""
     conditions = Conditions()
     if _setting("cpu_policy", extra_specs, image_properties) == "dedicated":
         emulator = extra_specs.get("hw:emulator_threads_policy") == "isolate"
@@ -43,7 +43,7 @@ def pinning(vcpus: int, extra_specs: Mapping[str, str], image_properties: Mappin
 
 
 def devices(extra_specs: Mapping[str, str], image_properties: Mapping[str, str]) -> Conditions:
-    """Return what persistent memory, TPM, PCI affinity and secure boot ask for."""
+    """Return the requests of persistent memory, TPM, PCI affinity and secure boot."""
     conditions = Conditions()
     labels = filter(None, (label.strip() for label in extra_specs.get("hw:pmem", "").split(",")))
     conditions.resources = dict(Counter(orc.normalize_name(f"PMEM_NAMESPACE_{label}") for label in labels))
@@ -120,7 +120,7 @@ class ResourceGroup:
 
 @dataclass(frozen=True)
 class ResourceRequest:
-    """Groups by suffix, and what holds for all of them."""
+    """Groups by suffix, and the conditions on all of them."""
 
     groups: Mapping[str, ResourceGroup]
     limit: int | None = None
@@ -163,7 +163,7 @@ def build(
     root_forbidden: Collection[str] = (),
     same_subtrees: Sequence[Collection[str]] = (),
 ) -> ResourceRequest:
-    """Return what a server of this flavor and image asks placement for.
+    """Return the request to placement for a server of this flavor and image.
 
     A provider must be in one of each of ``aggregates``, and in none of ``forbidden_aggregates``. ``limit`` None means
     that the query has none. A boot gives no root traits and no subtrees.

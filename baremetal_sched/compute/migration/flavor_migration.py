@@ -158,7 +158,7 @@ def _page(
 
 
 def judge(occupied: Occupancy, required_class: str | None = None) -> MigrationFinding:
-    """Return what there is to be said of an occupied node; ``required_class`` is the class that it must have."""
+    """Return the finding about an occupied node; ``required_class`` is the class that it must have."""
 
     def finding(verdict: MigrationVerdict, message: str) -> MigrationFinding:
         return MigrationFinding(verdict, occupied.node, occupied.instance, message)
@@ -264,7 +264,7 @@ def _apply(session: Session, settings: Settings, node: Node, server: Server | No
 def _claim_of(
     session: Session, settings: Settings, node: Node, server: Server | None, occupied: Occupancy
 ) -> ConsumerWrite:
-    """Return the claim that the instance is to have: 1 of the class of its node, and what it holds elsewhere."""
+    """Return the claim that the instance is to have: 1 of the class of its node, and its allocations elsewhere."""
     amounts: dict[str, dict[str, int]] = {}
     held = consumers.held_by(session, occupied.instance)
     for row in held:

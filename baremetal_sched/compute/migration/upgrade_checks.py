@@ -25,7 +25,7 @@ class Result(IntEnum):
 
 @dataclass(frozen=True)
 class UpgradeCheck:
-    """A check, how it came out, and what to do about it."""
+    """A check, its result, and the remedy."""
 
     name: str
     result: Result
@@ -41,7 +41,7 @@ _OLD = {
 
 
 def run(database: Database, settings: Settings) -> list[UpgradeCheck]:
-    """Return what the checks found. Raises what the database raises."""
+    """Return the results of the checks. Raises what the database raises."""
     return [_check_servers(database, settings), database.read(_check_nodes)]
 
 

@@ -35,7 +35,7 @@ def require_unlocked(server: Server, *, is_admin: bool) -> None:
 
 @contextmanager
 def asked_of_machine(action: str, server: Server) -> Iterator[None]:
-    """Within this, what the bare metal side refuses is MachineRefuses: the request itself was sound."""
+    """Within this, a refusal by the bare metal side becomes MachineRefuses: the request itself was sound."""
     try:
         yield
     except (InvalidError, ForbiddenError, NotFoundError) as error:

@@ -27,7 +27,7 @@ MOST_TAGS = 50
 
 _SERVERS, _NODES = table_of(Server).c, table_of(Node).c
 
-#: What the state of a server depends on, and what filters look at.
+#: The columns on which the state of a server depends, and the columns of filters.
 STATE_COLUMNS = (
     Server.task,
     Server.power_after_task,
@@ -109,7 +109,7 @@ def state_of(row: Any) -> ServerState:
 
 
 def status() -> ColumnElement[str]:
-    """Return the SQL of what ``state_of`` says of a server's status: of a server and its node, which may be missing."""
+    """Return the SQL of the status that ``state_of`` returns: of a server and its node, which may be missing."""
     task, state, power = Server.task, Node.provision_state, Node.power_state
     by_power = case((power == states.POWER_OFF, "SHUTOFF"), else_="ACTIVE")
     reboots = and_(Node.target_power_state.is_not(None), or_(power.is_(None), power != states.POWER_OFF))
@@ -210,7 +210,7 @@ def has_tags(tags: Sequence[str], *, any_of: bool = False, negated: bool = False
 
 
 def decoded(text: str | None) -> Any:
-    """Return what a column of JSON holds."""
+    """Return the value of a column of JSON."""
     return None if text is None else orjson.loads(text)
 
 

@@ -69,7 +69,7 @@ def _has_class(request: TreeRequest) -> bool:
 
 
 def drive_of(context: MachineContext, admin_password: str | None) -> Drive:
-    """Return what makes config drives with this password."""
+    """Return a function that makes config drives with this password."""
 
     def drive(server: Server, on: Node) -> dict[str, Any]:
         zone = availability_zones.zone_of(on.conductor_group, context.settings.compute.default_availability_zone)

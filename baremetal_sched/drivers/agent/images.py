@@ -1,4 +1,4 @@
-"""The image of an instance: what its node says of it, checked, and as ironic-python-agent takes it."""
+"""The image of an instance: the node's fields about it, checked, and in the form that ironic-python-agent takes."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""``fake-hardware`` and what its controllers would do: power, boot devices, BIOS, firmware, RAID, vendor methods."""
+"""``fake-hardware`` and the functions of its controllers: power, boot devices, BIOS, firmware, RAID, vendor methods."""
 
 import json
 from collections.abc import Collection, Mapping

@@ -1,4 +1,4 @@
-"""Protocols of interfaces for what runs on machines: boot, deploy, inspect, rescue, storage, network."""
+"""Protocols of interfaces for the software on machines: boot, deploy, inspect, rescue, storage, network."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -9,7 +9,7 @@ from baremetal_sched.machines.machine import NOTHING, Effect, Machine, MachineFi
 
 
 class BootInterface(Protocol):
-    """Prepares what a machine boots. Its methods return the changes of the node; None means that there are none."""
+    """Prepares the boot of a machine. Its methods return the changes of the node; None means that there are none."""
 
     def validate(self, machine: Machine) -> None:
         """Raise a SchedulerError unless the machine can be booted."""
@@ -136,7 +136,7 @@ class NetworkInterface(Protocol):
         raise machine.unsupported("vif_detach")
 
     def port_changed(self, machine: Machine, port: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Effect:
-        """Follow a change of a port (a UUID), which is written if this succeeds; what it raises refuses the change.
+        """Follow a change of a port (a UUID), which is written if this succeeds; any error refuses the change.
 
         ``before`` and ``after`` are the fields that a PATCH may change. The same change may come again. Never called
         for the interface "noop".

@@ -49,7 +49,7 @@ class Login(auth.AuthBase):  # type: ignore[misc]
             self.current = self._basic()
 
     def renew(self, refused: object, transport: Transport) -> bool:
-        """See Credentials: one thread opens a new session for all. Raises what opening one raises."""
+        """See Credentials: one thread opens a new session for all. Raises the errors of opening a session."""
         if not isinstance(refused, Session):
             return False
         with self._lock:

@@ -1,4 +1,4 @@
-"""How the image API does what the edge leaves to each API, and its format of errors."""
+"""The parts of the edge that each API implements, for the image API, and its format of errors."""
 
 import html
 from http import HTTPStatus

@@ -35,7 +35,7 @@ class TokenCache:
     digests instead of tokens."""
 
     def __init__(self, seconds: float, most: int = MOST, clock: Callable[[], float] = time.monotonic) -> None:
-        """Keep what is set for ``seconds``; if these are not positive, keep nothing."""
+        """Keep values for ``seconds``; if that is not positive, keep nothing."""
         self._lock = threading.Lock()
         self._entries: TTLCache[bytes, Mapping[str, Any]] = TTLCache(most, max(seconds, 0), clock)
 

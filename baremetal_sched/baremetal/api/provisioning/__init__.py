@@ -1,1 +1,1 @@
-"""Views of provision states, deploy templates and runbooks, and of what a node lacks for them."""
+"""Views of provision states, deploy templates and runbooks, and of the validation of nodes for them."""

@@ -19,7 +19,7 @@ def target_of(call: Call, owner: str | None, lessee: str | None, **entry: str) -
 
 
 def nodes_by(call: Call, rule: str) -> Visibility:
-    """Return the nodes of which the rule allows the caller what it is about."""
+    """Return the nodes to which the rule allows the caller access."""
     project = call.caller.project_id
     if call.allows(rule, target_of(call, None, None)):
         return EVERYTHING
@@ -30,7 +30,7 @@ def nodes_by(call: Call, rule: str) -> Visibility:
 
 
 def entry_of(hold: Hold) -> dict[str, str]:
-    """Return what rules know of a hold."""
+    """Return the facts about a hold that rules compare with the caller."""
     return {
         "type": hold.type,
         "scope": hold.scope,

@@ -1,4 +1,4 @@
-"""Who owns what a request creates."""
+"""The owner of a resource that a request creates."""
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.errors import InvalidValue
