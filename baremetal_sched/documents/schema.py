@@ -55,7 +55,7 @@ def load(schema: Schema, body: Any, argument: str) -> dict[str, Any]:
     return loaded
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Return ``value`` for a message: shortened, and without the contents of objects and arrays, which may be
     secret."""
     if value and isinstance(value, dict | list):
@@ -64,7 +64,7 @@ def shown(value: Any) -> str:
     return repr(text if isinstance(value, str) else value)
 
 
-def describe(messages: Any, path: str = "") -> str:
+def describe(messages: object, path: str = "") -> str:
     """Return marshmallow's errors as one sentence: the first field, with its path."""
     if isinstance(messages, Mapping):
         key, value = next(iter(messages.items()))
@@ -81,7 +81,7 @@ def decode_base64(text: str) -> bytes:
     return base64.b64decode("".join(text.split()), validate=True)
 
 
-def parse_flag(name: str, value: Any) -> bool:
+def parse_flag(name: str, value: object) -> bool:
     """Return a boolean from a boolean or a word for one. Raises InvalidValue with the accepted words."""
     flag: bool | None = strutils.bool_from_string(value, default=None)
     if flag is None:
@@ -90,6 +90,10 @@ def parse_flag(name: str, value: Any) -> bool:
             message=f"Invalid {name}: Unrecognized value '{given}', acceptable values are: {_ACCEPTABLE}"
         )
     return flag
+
+
+#: The document that the value of a field is in.
+Parent = Mapping[str, object] | None
 
 
 class Text(fields.Field[str]):
@@ -113,7 +117,7 @@ class Text(fields.Field[str]):
 
         super().__init__(validate=check, **options)
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> str:
         if not isinstance(value, str):
             raise ValidationError(f"{shown(value)} is not of type 'string'")
         return value
@@ -126,7 +130,7 @@ class Choice(Text):
         super().__init__(**options)
         self._words = list(words)
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> str:
         word = super()._deserialize(value, attr, data, **kwargs)
         if word not in self._words:
             raise ValidationError(f"{word!r} is not one of {self._words}")
@@ -139,10 +143,12 @@ class JsonObject(fields.Field[dict[str, Any]]):
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_none=True, **options)
 
-    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **kwargs: Any) -> Any:
+    def deserialize(
+        self, value: object, attr: str | None = None, data: Parent = None, **kwargs: object
+    ) -> dict[str, Any]:
         return super().deserialize({} if value is None else value, attr, data, **kwargs)
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
+    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise ValidationError(f"{shown(value)} is not of type 'object', 'null'")
         return value
@@ -151,7 +157,7 @@ class JsonObject(fields.Field[dict[str, Any]]):
 class Flag(fields.Field[bool]):
     """A boolean, or a word for one."""
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> bool:
+    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> bool:
         if not isinstance(value, bool | str):
             raise ValidationError(f"{shown(value)} is not of type 'boolean'")
         try:
@@ -163,7 +169,7 @@ class Flag(fields.Field[bool]):
 class Uuid(fields.Field[str]):
     """A UUID; becomes lower case with dashes."""
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> str:
         if not isinstance(value, str):
             raise ValidationError(f"{shown(value)} is not of type 'string', 'null'")
         canonical = canonical_uuid(value)
@@ -175,7 +181,7 @@ class Uuid(fields.Field[str]):
 class Whole(fields.Field[int]):
     """An integer within the range of the databases' columns; booleans are rejected."""
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
+    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> int:
         if not isinstance(value, int) or isinstance(value, bool):
             raise ValidationError(f"{shown(value)} is not of type 'integer'")
         if not -(2**31) <= value < 2**31:

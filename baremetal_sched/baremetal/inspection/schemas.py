@@ -6,7 +6,7 @@ from marshmallow import INCLUDE, Schema, ValidationError, fields, post_load, val
 
 from baremetal_sched.baremetal.inspection.rules.actions import ACTIONS
 from baremetal_sched.baremetal.inspection.rules.operators import OPERATORS
-from baremetal_sched.documents.schema import Choice, Flag, StrictSchema, Text, Uuid, shown
+from baremetal_sched.documents.schema import Choice, Flag, Parent, StrictSchema, Text, Uuid, shown
 
 #: The largest number of interfaces in a report.
 MOST_INTERFACES = 1024
@@ -37,7 +37,7 @@ class _Interface(_Open):
 class _Interfaces(fields.List):  # type: ignore[type-arg]
     """Some interfaces; they are counted before any of them is looked at."""
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
+    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> list[Any]:
         if isinstance(value, list) and len(value) > MOST_INTERFACES:
             raise ValidationError(f"at most {MOST_INTERFACES} are accepted, and here are {len(value)}")
         interfaces: list[Any] = super()._deserialize(value, attr, data, **kwargs)
@@ -67,7 +67,7 @@ MOST_PRIORITY = 9999
 class _Either(fields.Field[Any]):
     """An array or an object."""
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> Any:
         if not isinstance(value, list | dict):
             raise ValidationError(f"{shown(value)} is not of type 'array', 'object'")
         return value
@@ -80,7 +80,7 @@ class _Clause(StrictSchema):
     loop = _Either(allow_none=True)
 
     @post_load
-    def drop_what_says_nothing(self, clause: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+    def drop_what_says_nothing(self, clause: dict[str, Any], **kwargs: object) -> dict[str, Any]:
         kept = ("op", "args", "loop", "multiple") if clause.get("loop") else ("op", "args")
         return {name: clause[name] for name in kept if clause.get(name) is not None}
 
@@ -102,7 +102,7 @@ class _Clauses(fields.Field[list[Any]]):
         self._clauses = fields.List(fields.Nested(clause))
         self._fewest = fewest
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
+    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> list[Any]:
         if not isinstance(value, list):
             raise ValidationError(f"{shown(value)} is not of type 'array'")
         if len(value) < self._fewest:
@@ -118,7 +118,7 @@ class _Priority(fields.Field[int]):
         super().__init__(**options)
         self._most = most
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
+    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> int:
         if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 10:
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool):

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from marshmallow import ValidationError, fields
 
 from baremetal_sched.baremetal.identifiers import is_logical_name
 from baremetal_sched.baremetal.schemas.traits import complaint_about
-from baremetal_sched.documents.schema import JsonObject, StrictSchema, Text, Uuid, canonical_uuid, shown
+from baremetal_sched.documents.schema import JsonObject, Parent, StrictSchema, Text, Uuid, canonical_uuid, shown
 
 #: No node has as many traits; each is looked for in every node that might do.
 MOST_TRAITS = 500
@@ -49,7 +48,7 @@ class TraitEntry:
 class _TextList(fields.Field[list[str]]):
     """A list of strings."""
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[str]:
+    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> list[str]:
         if not isinstance(value, list):
             raise ValidationError(f"{shown(value)} is not of type 'array', 'null'")
         for item in value:
@@ -65,7 +64,7 @@ class _TextList(fields.Field[list[str]]):
 class _TraitEntries(_TextList):
     """Traits, ``!`` and a trait, or ``in:`` and several traits."""
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[str]:
+    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> list[str]:
         entries = super()._deserialize(value, attr, data, **kwargs)
         if len(entries) > MOST_TRAITS:
             raise ValidationError(f"{len(entries)} traits are too many: {MOST_TRAITS} are allowed")

@@ -10,6 +10,7 @@ from baremetal_sched.documents.schema import (
     Choice,
     Flag,
     JsonObject,
+    Parent,
     StrictSchema,
     Text,
     Uuid,
@@ -22,7 +23,7 @@ from baremetal_sched.documents.schema import (
 class MacAddress(fields.Field[str]):
     """A MAC address; becomes lower case."""
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> str:
         address = canonical_mac(value) if isinstance(value, str) else None
         if address is None:
             raise ValidationError(f"Expected valid MAC address for {attr}: {value}")
@@ -32,7 +33,7 @@ class MacAddress(fields.Field[str]):
 class LogicalName(Text):
     """A name that can stand in a path."""
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> str:
         name = super()._deserialize(value, attr, data, **kwargs)
         if not is_logical_name(name):
             raise ValidationError(f"invalid name '{name}'")
@@ -107,7 +108,7 @@ _LINK_FORMS = ({"port_id", "switch_id"}, {"port_id", "hostname"}, {"port_id", *V
 class LocalLink(JsonObject):
     """Where the port is plugged in. The id of the switch becomes lower case."""
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
+    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> dict[str, Any]:
         link = dict(super()._deserialize(value, attr, data, **kwargs))
         surplus = sorted(set(link) - _LINK_KEYS)
         if surplus:
@@ -163,12 +164,12 @@ class _PortCreate(_Port):
     node_ident = Text(longest=255)
 
     @validates("local_link_connection")
-    def check_link(self, link: dict[str, Any], **kwargs: Any) -> None:
+    def check_link(self, link: dict[str, Any], **kwargs: object) -> None:
         if complaint := link_complaint(link):
             raise ValidationError(complaint)
 
     @validates_schema
-    def check_node(self, data: dict[str, Any], **kwargs: Any) -> None:
+    def check_node(self, data: dict[str, Any], **kwargs: object) -> None:
         if ("node_uuid" in data) == ("node_ident" in data):
             raise ValidationError("exactly one of node_ident and node_uuid is required")
 

@@ -6,7 +6,7 @@ from typing import Any
 from marshmallow import ValidationError
 
 from baremetal_sched.documents.json_schema import JsonSchema
-from baremetal_sched.documents.schema import JsonObject
+from baremetal_sched.documents.schema import JsonObject, Parent
 
 _LINK_TYPES = ("bridge", "dvs", "hw_veb", "hyperv", "ovs", "phy", "tap", "vhostuser", "vif")
 _BOND_MODES = (*("802.3ad", "balance-rr", "active-backup", "balance-xor", "broadcast", "balance-tlb", "balance-alb"),)
@@ -108,7 +108,7 @@ _SCHEMA = JsonSchema(
 class NetworkData(JsonObject):
     """Links, networks and services; or nothing."""
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
+    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> dict[str, Any]:
         document = super()._deserialize(value, attr, data, **kwargs)
         error = _SCHEMA.error(document) if document else None
         if error is not None:

@@ -10,7 +10,7 @@ from marshmallow import Schema, ValidationError, fields
 
 from baremetal_sched.baremetal.identifiers import is_logical_name
 from baremetal_sched.baremetal.schemas.traits import TraitName
-from baremetal_sched.documents.schema import Choice, Flag, JsonObject, StrictSchema, Text, Uuid, shown
+from baremetal_sched.documents.schema import Choice, Flag, JsonObject, Parent, StrictSchema, Text, Uuid, shown
 from baremetal_sched.machines.interface_types import STEP_INTERFACES
 
 #: Most steps in one list. A conductor does them one after the other, with the node reserved.
@@ -23,7 +23,7 @@ _INTEGER = {"type": "integer", "minimum": 0}
 class Count(fields.Field[int]):
     """A non-negative integer, or one in digits."""
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
+    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int | str):
             raise ValidationError(f"{shown(value)} is not of type 'integer', 'string'")
         if isinstance(value, int) and value < 0:
@@ -36,7 +36,7 @@ class Count(fields.Field[int]):
 class Args(JsonObject):
     """The arguments of a step: an object, not null."""
 
-    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **kwargs: Any) -> Any:
+    def deserialize(self, value: object, attr: str | None = None, data: Parent = None, **kwargs: object) -> Any:
         if value is None:
             raise ValidationError("None is not of type 'object'")
         return super().deserialize(value, attr, data, **kwargs)
@@ -107,7 +107,7 @@ class Steps(fields.Field[list[Any]]):
         self._steps = fields.List(fields.Nested(step.schema()))
         self._of, self._kind = of, kind
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
+    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> list[Any]:
         if not isinstance(value, list):
             raise ValidationError(f"{shown(value)} is not of type 'array'")
         if not value:
@@ -131,7 +131,7 @@ class Steps(fields.Field[list[Any]]):
 class _Name(Text):
     """A name that can stand in a path."""
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> str:
         name = super()._deserialize(value, attr, data, **kwargs)
         if not is_logical_name(name):
             raise ValidationError(
