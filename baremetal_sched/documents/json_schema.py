@@ -3,10 +3,13 @@ requests need it, and it takes as long to import as Flask."""
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jsonschema import ValidationError
+    from jsonschema import Draft202012Validator, ValidationError
+
+#: A JSON schema as it is written.
+SchemaDict = Mapping[str, object]
 
 
 class JsonSchema:
@@ -15,11 +18,11 @@ class JsonSchema:
     ``formats``: the checks of the formats that it names. A check returns whether a value fits, or raises ValueError.
     """
 
-    def __init__(self, schema: Mapping[str, Any], formats: Mapping[str, Callable[[Any], bool]] | None = None) -> None:
+    def __init__(self, schema: SchemaDict, formats: Mapping[str, Callable[[object], bool]] | None = None) -> None:
         self._schema = schema
         self._formats = formats or {}
 
-    def error(self, document: Any) -> "ValidationError | None":
+    def error(self, document: object) -> "ValidationError | None":
         """Return the error that explains best why the document does not fit; None if it fits."""
         from jsonschema.exceptions import best_match  # see above
 
@@ -27,7 +30,7 @@ class JsonSchema:
         return found
 
     @cached_property
-    def _validator(self) -> Any:
+    def _validator(self) -> "Draft202012Validator":
         from jsonschema import Draft202012Validator, FormatChecker  # see above
 
         checker = FormatChecker(formats=())

@@ -137,7 +137,7 @@ class Choice(Text):
         return word
 
 
-class JsonObject(fields.Field[dict[str, Any]]):
+class JsonObject(fields.Field[dict[str, object]]):
     """Any JSON object. null means an empty one."""
 
     def __init__(self, **options: Any) -> None:
@@ -145,10 +145,10 @@ class JsonObject(fields.Field[dict[str, Any]]):
 
     def deserialize(
         self, value: object, attr: str | None = None, data: Parent = None, **kwargs: object
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         return super().deserialize({} if value is None else value, attr, data, **kwargs)
 
-    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> dict[str, Any]:
+    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> dict[str, object]:
         if not isinstance(value, dict):
             raise ValidationError(f"{shown(value)} is not of type 'object', 'null'")
         return value

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from baremetal_sched.documents.json_schema import JsonSchema
+from baremetal_sched.documents.json_schema import JsonSchema, SchemaDict
 from baremetal_sched.errors.image import ImageChangeForbidden, InvalidImage
 from baremetal_sched.image.access import MEMBER_STATUSES, VISIBILITIES
 
@@ -35,17 +35,17 @@ _LARGEST_INTEGER = 2**31 - 1
 _UUID_PATTERN = "^([0-9a-fA-F]){8}-([0-9a-fA-F]){4}-([0-9a-fA-F]){4}-([0-9a-fA-F]){4}-([0-9a-fA-F]){12}$"
 
 
-def _text(description: str, longest: int | None = None, **more: Any) -> dict[str, Any]:
+def _text(description: str, longest: int | None = None, **more: object) -> dict[str, object]:
     limit = {} if longest is None else {"maxLength": longest}
     return {"type": "string", "description": description, **limit, **more}
 
 
-def _nullable(kind: str, description: str, longest: int | None = None, **more: Any) -> dict[str, Any]:
+def _nullable(kind: str, description: str, longest: int | None = None, **more: object) -> dict[str, object]:
     limit = {} if longest is None else {"maxLength": longest}
     return {"type": ["null", kind], "description": description, **limit, **more}
 
 
-PROPERTIES: dict[str, dict[str, Any]] = {
+PROPERTIES: dict[str, SchemaDict] = {
     "id": _text(
         "The image's UUID",
         pattern=_UUID_PATTERN,
@@ -79,7 +79,7 @@ PROPERTIES: dict[str, dict[str, Any]] = {
     "schema": _text("The path of this schema", readOnly=True),
 }
 
-IMAGE: dict[str, Any] = {
+IMAGE: SchemaDict = {
     "name": "image",
     "properties": PROPERTIES,
     "additionalProperties": {"type": "string"},
@@ -93,7 +93,7 @@ IMAGE: dict[str, Any] = {
 _VALIDATOR = JsonSchema({"type": "object", **IMAGE})
 
 
-def collection(name: str, item: Mapping[str, Any], links: list[dict[str, str]]) -> dict[str, Any]:
+def collection(name: str, item: SchemaDict, links: list[dict[str, str]]) -> dict[str, object]:
     """The schema of a list of ``name``, whose items have the schema ``item``."""
     paging = {key: {"type": "string"} for key in ("first", "next", "schema")}
     return {
@@ -179,7 +179,7 @@ def normal(name: str, value: Any) -> Any:
 
 # -- members -----------------------------------------------------------------------------------------------------------
 
-MEMBER: dict[str, Any] = {
+MEMBER: SchemaDict = {
     "name": "member",
     "properties": {
         "created_at": {"type": "string", "description": "When the image was shared with the project"},
@@ -199,7 +199,7 @@ MEMBER: dict[str, Any] = {
     },
 }
 
-MEMBERS: dict[str, Any] = {
+MEMBERS: SchemaDict = {
     "name": "members",
     "properties": {
         "members": {"type": "array", "items": MEMBER},

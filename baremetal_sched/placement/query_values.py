@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from baremetal_sched.documents.json_schema import SchemaDict
 from baremetal_sched.errors.placement import BadQuery
 from baremetal_sched.placement.schemas.common import IDENTIFIER, closed, is_tolerant_uuid
 
@@ -161,11 +162,11 @@ def all_values(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return values
 
 
-_TEXT: dict[str, Any] = {"type": "string"}
+_TEXT: SchemaDict = {"type": "string"}
 LIMIT = "^[1-9][0-9]*$"
 GROUP_POLICIES = ("none", "isolate")
-_LIMIT: dict[str, Any] = {"type": ["integer", "string"], "pattern": LIMIT, "minimum": 1, "minLength": 1}
-_GROUP_POLICY: dict[str, Any] = {"type": "string", "enum": list(GROUP_POLICIES)}
+_LIMIT: SchemaDict = {"type": ["integer", "string"], "pattern": LIMIT, "minimum": 1, "minLength": 1}
+_GROUP_POLICY: SchemaDict = {"type": "string", "enum": list(GROUP_POLICIES)}
 
 #: Suffixes of request groups: numbers first, names from 1.33.
 SUFFIX = {25: "[1-9][0-9]*", 33: "[a-zA-Z0-9_-]{1,64}"}
@@ -174,7 +175,7 @@ TRAITS_SCHEMA = closed({"name": _TEXT, "associated": _TEXT})
 
 
 #: A consumer type, or a word for a group of types.
-_CONSUMER_TYPE: dict[str, Any] = {
+_CONSUMER_TYPE: SchemaDict = {
     "type": "string",
     "pattern": "^[A-Z0-9_]+$|^all|^unknown$",
     "minLength": 1,
@@ -184,7 +185,7 @@ CONSUMER_TYPE_SINCE = 38
 
 
 @cache
-def usages_schema(version: int) -> dict[str, Any]:
+def usages_schema(version: int) -> dict[str, object]:
     """Return the schema of ``GET /usages``."""
     properties = {"project_id": IDENTIFIER, "user_id": IDENTIFIER}
     if version >= CONSUMER_TYPE_SINCE:
@@ -193,9 +194,9 @@ def usages_schema(version: int) -> dict[str, Any]:
 
 
 @cache
-def providers_schema(version: int) -> dict[str, Any]:
+def providers_schema(version: int) -> dict[str, object]:
     """Return the schema of ``GET /resource_providers``."""
-    properties: dict[str, Any] = {"name": _TEXT, "uuid": {"type": "string", "format": "uuid"}}
+    properties: dict[str, SchemaDict] = {"name": _TEXT, "uuid": {"type": "string", "format": "uuid"}}
     for name, since in (("member_of", 3), ("resources", 4), ("in_tree", 14), ("required", 18)):
         if version >= since:
             properties[name] = {"type": "string", "format": "uuid"} if name == "in_tree" else _TEXT
@@ -205,17 +206,16 @@ def providers_schema(version: int) -> dict[str, Any]:
 @cache
 def candidates_schema(version: int) -> dict[str, Any]:
     """Return the schema of ``GET /allocation_candidates``."""
+    properties: dict[str, SchemaDict] = {"resources": _TEXT}
     if version < 25:
-        properties: dict[str, Any] = {"resources": _TEXT}
         for name, since, kind in (("limit", 16, _LIMIT), ("required", 17, _TEXT), ("member_of", 21, _TEXT)):
             if version >= since:
                 properties[name] = kind
         return closed(properties, ("resources",))
     suffix = SUFFIX[33] if version >= 33 else SUFFIX[25]
     grouped = ["resources", "required", "member_of"] + (["in_tree"] if version >= 31 else [])
-    schema = closed({"group_policy": _GROUP_POLICY, "limit": _LIMIT})
-    schema["patternProperties"] = {f"^{name}({suffix})?$": _TEXT for name in grouped}
+    properties = {"group_policy": _GROUP_POLICY, "limit": _LIMIT}
     for name, since in (("root_required", 35), ("same_subtree", 36)):
         if version >= since:
-            schema["properties"][name] = _TEXT
-    return schema
+            properties[name] = _TEXT
+    return {**closed(properties), "patternProperties": {f"^{name}({suffix})?$": _TEXT for name in grouped}}

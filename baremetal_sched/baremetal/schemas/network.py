@@ -108,7 +108,7 @@ _LINK_FORMS = ({"port_id", "switch_id"}, {"port_id", "hostname"}, {"port_id", *V
 class LocalLink(JsonObject):
     """Where the port is plugged in. The id of the switch becomes lower case."""
 
-    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> dict[str, Any]:
+    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> dict[str, object]:
         link = dict(super()._deserialize(value, attr, data, **kwargs))
         surplus = sorted(set(link) - _LINK_KEYS)
         if surplus:
@@ -122,7 +122,7 @@ class LocalLink(JsonObject):
         if len(set(VTEP) & set(link)) == 1:
             raise ValidationError(f"{' and '.join(VTEP)} go together")
         if "switch_id" in link:
-            switch_id = canonical_switch_id(link["switch_id"])
+            switch_id = canonical_switch_id(str(link["switch_id"]))
             if switch_id is None:
                 raise ValidationError(f"Invalid switch_id: {link['switch_id']}")
             link["switch_id"] = switch_id

@@ -1,9 +1,9 @@
 """Bodies of requests about flavors, their extra specs, and access to them."""
 
 import re
-from typing import Any
 
 from baremetal_sched.compute.schemas.form import BOOLEAN, NAME, PROJECT_ID, Form, closed, whole_number
+from baremetal_sched.documents.json_schema import SchemaDict
 from baremetal_sched.errors import InvalidValue
 
 #: The first microversions with a description, and with extra specs in the flavor.
@@ -25,9 +25,9 @@ _LARGEST_FACTOR = 3.40282e38
 _ID = "[a-zA-Z0-9._-]([a-zA-Z0-9. _-]*[a-zA-Z0-9._-])?"
 _ID_TEXT = re.compile(f"(?=.{{1,255}}$){_ID}")
 
-_DESCRIPTION: dict[str, Any] = {"type": ["string", "null"], "maxLength": 65535, "format": "description"}
+_DESCRIPTION: SchemaDict = {"type": ["string", "null"], "maxLength": 65535, "format": "description"}
 
-_FIELDS: dict[str, Any] = {
+_FIELDS: SchemaDict = {
     "name": NAME,
     "id": {
         "type": ["string", "number", "null"],
@@ -71,7 +71,7 @@ _CREATE_WITHOUT_FACTOR = Form(
 
 UPDATE = Form(closed({"flavor": closed({"description": _DESCRIPTION}, "description")}, "flavor"))
 
-_SPECS: dict[str, Any] = {
+_SPECS: SchemaDict = {
     "type": "object",
     "patternProperties": {"^[a-zA-Z0-9_:. -]{1,255}$": {"type": ["string", "number"], "maxLength": LONGEST_SPEC}},
     "additionalProperties": False,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema_rs
 
-from baremetal_sched.documents.json_schema import JsonSchema
+from baremetal_sched.documents.json_schema import JsonSchema, SchemaDict
 from baremetal_sched.documents.schema import canonical_uuid, shown
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.masking import mask
@@ -72,13 +72,13 @@ FORMATS: Mapping[str, Callable[[object], bool]] = {
 
 # -- parts of schemas --------------------------------------------------------------------------------------------------
 
-NAME: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 255, "format": "name"}
-PROJECT_ID: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[a-zA-Z0-9-]*$"}
+NAME: SchemaDict = {"type": "string", "minLength": 1, "maxLength": 255, "format": "name"}
+PROJECT_ID: SchemaDict = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[a-zA-Z0-9-]*$"}
 #: A boolean, or a word for one: see ``to_boolean``.
-BOOLEAN: dict[str, Any] = {"type": ["boolean", "string"], "enum": [*_TRUE, *_FALSE]}
+BOOLEAN: SchemaDict = {"type": ["boolean", "string"], "enum": [*_TRUE, *_FALSE]}
 
 
-def whole_number(minimum: int) -> dict[str, Any]:
+def whole_number(minimum: int) -> dict[str, object]:
     """Return the schema of an integer, or of the digits of one: see ``to_integer``."""
     return {
         "type": ["integer", "string"],
@@ -89,7 +89,7 @@ def whole_number(minimum: int) -> dict[str, Any]:
     }
 
 
-def closed(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:
+def closed(properties: SchemaDict, *required: str) -> dict[str, object]:
     """Return the schema of an object with these properties and no others."""
     return {
         "type": "object",
@@ -121,11 +121,11 @@ def to_integer(name: str, value: int | str, minimum: int = 0) -> int:
 class Form:
     """A JSON schema that documents are checked against."""
 
-    def __init__(self, schema: dict[str, Any]) -> None:
-        self.schema = schema
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self.schema = dict(schema)
         self._explaining = JsonSchema(schema, FORMATS)
 
-    def check(self, document: Any) -> None:
+    def check(self, document: object) -> None:
         """Raise InvalidValue if the document does not fit the schema; the message names the member."""
         if self._quick.is_valid(document):
             return

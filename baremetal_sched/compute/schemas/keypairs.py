@@ -1,8 +1,7 @@
 """Bodies of requests about key pairs."""
 
-from typing import Any
-
 from baremetal_sched.compute.schemas.form import NAME, Form, closed
+from baremetal_sched.documents.json_schema import SchemaDict
 
 TYPE_SINCE = 2
 USER_SINCE = 10
@@ -13,12 +12,12 @@ IMPORT_ONLY_SINCE = 92
 _KEY = {"type": "string", "minLength": 1, "maxLength": 65535}
 _TYPE = {"type": "string", "enum": ["ssh", "x509"]}
 
-_FIRST: dict[str, Any] = {"name": NAME, "public_key": _KEY}
+_FIRST: SchemaDict = {"name": NAME, "public_key": _KEY}
 _WITH_TYPE = {**_FIRST, "type": _TYPE}
 _WITH_USER = {**_WITH_TYPE, "user_id": {"type": "string", "minLength": 1, "maxLength": 255}}
 
 
-def _form(properties: dict[str, Any], *required: str) -> Form:
+def _form(properties: SchemaDict, *required: str) -> Form:
     return Form(closed({"keypair": closed(properties, "name", *required)}, "keypair"))
 
 

@@ -3,12 +3,12 @@
 Members that no server on bare metal can have are in the forms: ``api.server_requests`` refuses them by name.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
 
 from baremetal_sched.compute.schemas.form import BOOLEAN, NAME, Form, closed, whole_number
 from baremetal_sched.compute.servers.server_rows import MOST_TAGS
+from baremetal_sched.documents.json_schema import SchemaDict
 
 TAGS_SINCE = 26
 NETWORKS_REQUIRED_SINCE = 37
@@ -17,30 +17,30 @@ USER_DATA_AT_REBUILD_SINCE = 57
 LOCK_REASON_SINCE = 73
 PINNED_SINCE = 104
 
-_MEMBER: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 255}
-_UUID: dict[str, Any] = {"type": "string", "format": "uuid"}
-_DESCRIPTION: dict[str, Any] = {"type": ["string", "null"], "maxLength": 255, "format": "description"}
-_HOSTNAME: dict[str, Any] = {
+_MEMBER: SchemaDict = {"type": "string", "minLength": 1, "maxLength": 255}
+_UUID: SchemaDict = {"type": "string", "format": "uuid"}
+_DESCRIPTION: SchemaDict = {"type": ["string", "null"], "maxLength": 255, "format": "description"}
+_HOSTNAME: SchemaDict = {
     "type": "string",
     "minLength": 2,
     "maxLength": 63,
     "pattern": "^[a-zA-Z0-9]+[a-zA-Z0-9-]*[a-zA-Z0-9]+$",
 }
-_FQDN: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[a-zA-Z0-9._-]*$"}
-_DISK_CONFIG: dict[str, Any] = {"type": "string", "enum": ["AUTO", "MANUAL"]}
-_IPV4: dict[str, Any] = {"type": "string", "format": "ipv4"}
-_IPV6: dict[str, Any] = {"type": "string", "format": "ipv6"}
-_USER_DATA: dict[str, Any] = {"type": "string", "maxLength": 65535}
+_FQDN: SchemaDict = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[a-zA-Z0-9._-]*$"}
+_DISK_CONFIG: SchemaDict = {"type": "string", "enum": ["AUTO", "MANUAL"]}
+_IPV4: SchemaDict = {"type": "string", "format": "ipv4"}
+_IPV6: SchemaDict = {"type": "string", "format": "ipv6"}
+_USER_DATA: SchemaDict = {"type": "string", "maxLength": 65535}
 _KEY_PATTERN = "^[a-zA-Z0-9-_:. ]{1,255}$"
-METADATA: dict[str, Any] = {
+METADATA: SchemaDict = {
     "type": "object",
     "patternProperties": {_KEY_PATTERN: {"type": "string", "maxLength": 255}},
     "additionalProperties": False,
 }
-TAG: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 60, "pattern": "^[^,/]*$"}
-_TAGS: dict[str, Any] = {"type": "array", "items": TAG, "maxItems": MOST_TAGS}
-_ANY_LIST: dict[str, Any] = {"type": "array"}
-_HINTS: dict[str, Any] = {"type": "object"}
+TAG: SchemaDict = {"type": "string", "minLength": 1, "maxLength": 60, "pattern": "^[^,/]*$"}
+_TAGS: SchemaDict = {"type": "array", "items": TAG, "maxItems": MOST_TAGS}
+_ANY_LIST: SchemaDict = {"type": "array"}
+_HINTS: SchemaDict = {"type": "object"}
 
 _BLOCK_DEVICE = {"type": "array", "items": {"type": "object"}}
 _NETWORKS = {"oneOf": [{"type": "array", "items": {"type": "object"}}, {"type": "string", "enum": ["none", "auto"]}]}
@@ -48,7 +48,7 @@ _NETWORKS = {"oneOf": [{"type": "array", "items": {"type": "object"}}, {"type": 
 #: Members of creations, rebuilds and changes of servers.
 _ADDRESSES = {"OS-DCF:diskConfig": _DISK_CONFIG, "accessIPv4": _IPV4, "accessIPv6": _IPV6}
 
-_CREATE: dict[str, Any] = {
+_CREATE: SchemaDict = {
     **_ADDRESSES,
     "name": NAME,
     "imageRef": {"type": "string", "maxLength": 255},
@@ -67,7 +67,7 @@ _CREATE: dict[str, Any] = {
     "user_data": _USER_DATA,
 }
 
-_REBUILD: dict[str, Any] = {
+_REBUILD: SchemaDict = {
     **_ADDRESSES,
     "name": NAME,
     "imageRef": _UUID,
@@ -76,10 +76,10 @@ _REBUILD: dict[str, Any] = {
     "preserve_ephemeral": BOOLEAN,
 }
 
-_UPDATE: dict[str, Any] = {**_ADDRESSES, "name": NAME}
+_UPDATE: SchemaDict = {**_ADDRESSES, "name": NAME}
 
 #: A member by name, the first and the last microversion that has it, and its schema.
-Since = tuple[str, int, int | None, dict[str, Any]]
+Since = tuple[str, int, int | None, SchemaDict]
 
 _IN_CHANGES: tuple[Since, ...] = (
     ("description", 19, None, _DESCRIPTION),
@@ -107,7 +107,7 @@ _IN_REBUILDS: tuple[Since, ...] = (
 )
 
 
-def _members(version: int, always: Mapping[str, Any], more: Iterable[Since]) -> dict[str, Any]:
+def _members(version: int, always: SchemaDict, more: Iterable[Since]) -> dict[str, object]:
     found = {name: schema for name, first, last, schema in more if first <= version <= (last or version)}
     return {**always, **found}
 

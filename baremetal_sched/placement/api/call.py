@@ -7,6 +7,7 @@ from typing import Any
 from flask import Response
 
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.documents.json_schema import SchemaDict
 from baremetal_sched.errors.placement import BadQuery
 from baremetal_sched.placement.api.policies import USAGES
 from baremetal_sched.placement.schemas.common import validation_error
@@ -18,14 +19,14 @@ from baremetal_sched.web.responses import json_response
 CACHE_HEADERS_SINCE = 15
 
 
-def check_query(values: dict[str, str], schema: dict[str, Any]) -> None:
+def check_query(values: dict[str, str], schema: SchemaDict) -> None:
     """Raise BadQuery, with the validator's message, if parameters do not fit ``schema``."""
     wrong = validation_error(values, schema, query=True)
     if wrong is not None:
         raise BadQuery(message=f"Invalid query string parameters: {wrong}")
 
 
-def check_body(document: Any, schema: dict[str, Any]) -> None:
+def check_body(document: Any, schema: SchemaDict) -> None:
     """Raise BadRequest, with the validator's message, if ``document`` does not fit ``schema``."""
     wrong = validation_error(document, schema)
     if wrong is not None:
@@ -45,13 +46,13 @@ class PlacementCall(Call):
             return {"project_id": projects[-1] if projects else None}
         return {"project_id": self.caller.project_id, "user_id": self.caller.user_id}
 
-    def body(self, schema: dict[str, Any]) -> Any:
+    def body(self, schema: SchemaDict) -> Any:
         """Return the JSON body if it fits ``schema``. Raises BadRequest with the message of the parser or the
         validator."""
         check_body(self.json, schema)
         return self.json
 
-    def checked_query(self, schema: dict[str, Any]) -> dict[str, str]:
+    def checked_query(self, schema: SchemaDict) -> dict[str, str]:
         """Return the query string (last value of each parameter) if it fits ``schema``. Raises BadQuery."""
         values = dict(self.query)
         check_query(values, schema)

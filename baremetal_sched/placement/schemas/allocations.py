@@ -1,8 +1,8 @@
 """Bodies that write allocations, by microversion."""
 
 from functools import cache
-from typing import Any
 
+from baremetal_sched.documents.json_schema import SchemaDict
 from baremetal_sched.placement.schemas.common import CONSUMER_TYPE, IDENTIFIER, RESOURCES, UUID, UUID_KEY, closed
 from baremetal_sched.placement.schemas.inventories import REPLACE
 
@@ -12,7 +12,7 @@ CONSUMER_GENERATION_SINCE = 28
 MAPPINGS_SINCE = 34
 CONSUMER_TYPE_SINCE = 38
 
-_LISTED: dict[str, Any] = {
+_LISTED: SchemaDict = {
     "type": "array",
     "minItems": 1,
     "items": closed(
@@ -25,15 +25,15 @@ _LISTED: dict[str, Any] = {
     ),
 }
 
-_MAPPINGS: dict[str, Any] = {
+_MAPPINGS: SchemaDict = {
     "type": "object",
     "minProperties": 1,
     "patternProperties": {"[a-zA-Z0-9_-]{1,64}": {"type": "array", "minItems": 1, "items": UUID}},
 }
 
 
-def _keyed(*, may_be_empty: bool) -> dict[str, Any]:
-    schema: dict[str, Any] = {
+def _keyed(*, may_be_empty: bool) -> dict[str, object]:
+    schema: dict[str, object] = {
         "type": "object",
         "patternProperties": {
             UUID_KEY: closed({"generation": {"type": "integer"}, "resources": RESOURCES}, ("resources",))
@@ -46,19 +46,19 @@ def _keyed(*, may_be_empty: bool) -> dict[str, Any]:
 
 
 @cache
-def put_schema(version: int) -> dict[str, Any]:
+def put_schema(version: int) -> dict[str, object]:
     """PUT /allocations/{consumer}"""
     return _one(version, may_be_empty=version >= CONSUMER_GENERATION_SINCE)
 
 
 @cache
-def post_schema(version: int) -> dict[str, Any]:
+def post_schema(version: int) -> dict[str, object]:
     """POST /allocations"""
     return {**_many(version), "minProperties": 1}
 
 
 @cache
-def reshape_schema(version: int) -> dict[str, Any]:
+def reshape_schema(version: int) -> dict[str, object]:
     """POST /reshaper"""
     inventories = {
         "type": "object",
@@ -69,7 +69,7 @@ def reshape_schema(version: int) -> dict[str, Any]:
     return closed({"inventories": inventories, "allocations": _many(version)}, ("inventories", "allocations"))
 
 
-def _many(version: int) -> dict[str, Any]:
+def _many(version: int) -> dict[str, object]:
     return {
         "type": "object",
         "patternProperties": {UUID_KEY: _one(version, may_be_empty=True)},
@@ -77,9 +77,9 @@ def _many(version: int) -> dict[str, Any]:
     }
 
 
-def _one(version: int, *, may_be_empty: bool) -> dict[str, Any]:
+def _one(version: int, *, may_be_empty: bool) -> dict[str, object]:
     """Return the schema of the writes to one consumer."""
-    properties: dict[str, Any] = {"allocations": _LISTED}
+    properties: dict[str, object] = {"allocations": _LISTED}
     required = ["allocations"]
     if version >= KEYED_SINCE:
         properties["allocations"] = _keyed(may_be_empty=may_be_empty)

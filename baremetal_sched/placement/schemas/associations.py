@@ -1,13 +1,12 @@
 """Bodies about aggregates, traits and resource classes."""
 
-from typing import Any
-
+from baremetal_sched.documents.json_schema import SchemaDict
 from baremetal_sched.placement.schemas.common import UUID, closed
 
-_GENERATION: dict[str, Any] = {"type": "integer"}
+_GENERATION: SchemaDict = {"type": "integer"}
 
 #: PUT …/aggregates, before it knew generations
-AGGREGATES_ONLY: dict[str, Any] = {"type": "array", "items": UUID, "uniqueItems": True}
+AGGREGATES_ONLY: SchemaDict = {"type": "array", "items": UUID, "uniqueItems": True}
 
 #: PUT …/aggregates since 1.19
 AGGREGATES = closed(
@@ -24,7 +23,7 @@ TRAITS = closed(
     ("traits", "resource_provider_generation"),
 )
 
-_CUSTOM_CLASS: dict[str, Any] = {"type": "string", "pattern": "^CUSTOM_[A-Z0-9_]+$", "minLength": 1, "maxLength": 255}
+_CUSTOM_CLASS: SchemaDict = {"type": "string", "pattern": "^CUSTOM_[A-Z0-9_]+$", "minLength": 1, "maxLength": 255}
 
 #: POST /resource_classes, and PUT of one before 1.7
 RESOURCE_CLASS = closed({"name": _CUSTOM_CLASS}, ("name",))

@@ -13,18 +13,18 @@ from typing import Any
 import jsonschema_rs
 import orjson
 
-from baremetal_sched.documents.json_schema import JsonSchema
+from baremetal_sched.documents.json_schema import JsonSchema, SchemaDict
 
 CLASS_NAME = "^[A-Z0-9_]+$"
 UUID_KEY = "^[0-9a-fA-F-]{36}$"
 INT32 = 2147483647
 
-UUID: dict[str, Any] = {"type": "string", "format": "uuid"}
-IDENTIFIER: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 255}
-CONSUMER_TYPE: dict[str, Any] = {"type": "string", "pattern": CLASS_NAME, "minLength": 1, "maxLength": 255}
+UUID: SchemaDict = {"type": "string", "format": "uuid"}
+IDENTIFIER: SchemaDict = {"type": "string", "minLength": 1, "maxLength": 255}
+CONSUMER_TYPE: SchemaDict = {"type": "string", "pattern": CLASS_NAME, "minLength": 1, "maxLength": 255}
 
 #: Amounts by class; never empty.
-RESOURCES: dict[str, Any] = {
+RESOURCES: SchemaDict = {
     "type": "object",
     "minProperties": 1,
     "patternProperties": {CLASS_NAME: {"type": "integer", "minimum": 1}},
@@ -32,10 +32,10 @@ RESOURCES: dict[str, Any] = {
 }
 
 
-def closed(properties: dict[str, Any], required: tuple[str, ...] = ()) -> dict[str, Any]:
+def closed(properties: SchemaDict, required: tuple[str, ...] = ()) -> dict[str, object]:
     """Return the schema of an object with only these properties."""
     # Of two equally relevant errors the validator reports the first, so the order of keywords is visible.
-    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    schema: dict[str, object] = {"type": "object", "properties": properties}
     if required:
         schema["required"] = list(required)
     return schema | {"additionalProperties": False}
@@ -74,7 +74,7 @@ _QUERY_FORMATS = {"uuid": is_strict_uuid}
 _END = r"\Z"
 
 
-def validation_error(document: Any, schema: dict[str, Any], *, query: bool = False) -> str | None:
+def validation_error(document: Any, schema: SchemaDict, *, query: bool = False) -> str | None:
     """Return the first error of ``document``, in jsonschema's words; None if it is valid."""
     written = orjson.dumps(schema)
     if _is_fine(document, written, query):

@@ -1,17 +1,16 @@
 """Bodies about inventories."""
 
-from typing import Any
-
+from baremetal_sched.documents.json_schema import SchemaDict
 from baremetal_sched.placement.schemas.common import CLASS_NAME, INT32, closed
 
-_GENERATION: dict[str, Any] = {"type": "integer"}
+_GENERATION: SchemaDict = {"type": "integer"}
 
 
-def _whole(minimum: int) -> dict[str, Any]:
+def _whole(minimum: int) -> dict[str, object]:
     return {"type": "integer", "minimum": minimum, "maximum": INT32}
 
 
-_INVENTORY: dict[str, Any] = {
+_INVENTORY: SchemaDict = {
     "resource_provider_generation": _GENERATION,
     "total": _whole(1),
     "reserved": _whole(0),

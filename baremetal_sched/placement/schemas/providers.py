@@ -1,18 +1,18 @@
 """Bodies about resource providers."""
 
 from functools import cache
-from typing import Any
 
+from baremetal_sched.documents.json_schema import SchemaDict
 from baremetal_sched.placement.schemas.common import UUID, closed
 
 TREES_SINCE = 14
 
-_NAME: dict[str, Any] = {"type": "string", "maxLength": 200}
-_PARENT: dict[str, Any] = {"anyOf": [UUID, {"type": "null"}]}
+_NAME: SchemaDict = {"type": "string", "maxLength": 200}
+_PARENT: SchemaDict = {"anyOf": [UUID, {"type": "null"}]}
 
 
 @cache
-def create(version: int) -> dict[str, Any]:
+def create(version: int) -> dict[str, object]:
     """POST /resource_providers"""
     properties = {"name": _NAME, "uuid": UUID}
     if version >= TREES_SINCE:
@@ -21,7 +21,7 @@ def create(version: int) -> dict[str, Any]:
 
 
 @cache
-def update(version: int) -> dict[str, Any]:
+def update(version: int) -> dict[str, object]:
     """PUT /resource_providers/{uuid}"""
     properties = {"name": _NAME}
     if version >= TREES_SINCE:

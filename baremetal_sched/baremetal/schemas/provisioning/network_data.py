@@ -1,17 +1,16 @@
 """Network configuration for an instance, as Nova writes it into config drives (network_data.json)."""
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Interface
-from typing import Any
 
 from marshmallow import ValidationError
 
-from baremetal_sched.documents.json_schema import JsonSchema
+from baremetal_sched.documents.json_schema import JsonSchema, SchemaDict
 from baremetal_sched.documents.schema import JsonObject, Parent
 
 _LINK_TYPES = ("bridge", "dvs", "hw_veb", "hyperv", "ovs", "phy", "tap", "vhostuser", "vif")
 _BOND_MODES = (*("802.3ad", "balance-rr", "active-backup", "balance-xor", "broadcast", "balance-tlb", "balance-alb"),)
-_TEXT: dict[str, Any] = {"type": "string"}
-_MAC: dict[str, Any] = {"type": "string", "pattern": r"^([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}\Z"}
+_TEXT: SchemaDict = {"type": "string"}
+_MAC: SchemaDict = {"type": "string", "pattern": r"^([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}\Z"}
 
 
 def _is_ipv4(text: object) -> bool:
@@ -34,18 +33,18 @@ def _is_ipv6_host(text: object) -> bool:
 _FORMATS = {"ipv4": _is_ipv4, "ipv4-mask": _is_ipv4_mask, "ipv6": _is_ipv6, "ipv6-host": _is_ipv6_host}
 
 
-def _objects(required: tuple[str, ...], properties: dict[str, Any], **more: Any) -> dict[str, Any]:
+def _objects(required: tuple[str, ...], properties: SchemaDict, **more: object) -> dict[str, object]:
     return {
         "type": "array",
         "items": {"type": "object", "required": list(required), "properties": properties, **more},
     }
 
 
-def _of_type(types: tuple[str, ...], then: dict[str, Any]) -> dict[str, Any]:
+def _of_type(types: tuple[str, ...], then: SchemaDict) -> dict[str, object]:
     return {"if": {"required": ["type"], "properties": {"type": {"enum": list(types)}}}, "then": then}
 
 
-def _addresses(host: str, mask: str, address: str) -> dict[str, Any]:
+def _addresses(host: str, mask: str, address: str) -> dict[str, object]:
     """The schema of the networks of one version of IP; the arguments are formats."""
     route = {
         name: {"type": "string", "format": kind}
@@ -108,7 +107,7 @@ _SCHEMA = JsonSchema(
 class NetworkData(JsonObject):
     """Links, networks and services; or nothing."""
 
-    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> dict[str, Any]:
+    def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> dict[str, object]:
         document = super()._deserialize(value, attr, data, **kwargs)
         error = _SCHEMA.error(document) if document else None
         if error is not None:
