@@ -9,16 +9,16 @@ another.
 import logging
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
-from wsgiref.types import StartResponse, WSGIEnvironment
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import structlog
-from flask import Flask, Request, Response, g, request
+from flask import Request, Response
 from sqlalchemy.orm import Session
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import NotFound
 from werkzeug.routing import Map, Rule
 
 from baremetal_sched.db import requester
@@ -28,37 +28,100 @@ from baremetal_sched.web.api import Api
 from baremetal_sched.web.audit import loggable
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.http_errors import HttpError, PathNotFound
-from baremetal_sched.web.route import Methods, Route, by_path, choose, is_public
+from baremetal_sched.web.route import Route, by_path, choose, is_public
 from baremetal_sched.web.slots import ACCEPTED_AT, REFUSAL
 
 log = structlog.get_logger(__name__)
 
-_HERE = str(Path(__file__).parent)
+class _Application:
+    """The WSGI application of one API. Its steps are those of this module instead of Flask's, whose contexts, hooks,
+    signals and sessions take as long as a SELECT and are used by nothing here."""
+
+    def __init__(self, api: Api, database: Database) -> None:
+        self._api = api
+        self._database = database
+        self._table = by_path(api.routes)
+        # No route redirects, so the host does not matter.
+        self._paths = _url_map(tuple(self._table)).bind("localhost")
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        path = environ["PATH_INFO"]
+        if not path.isascii() and any(ord(character) > 255 for character in path):
+            # WSGI has bytes as latin-1 here; hosts that pass text are tolerated.
+            environ["PATH_INFO"] = path.encode().decode("latin-1")
+        self._api.rewrite_path(environ)
+        call = self._api.new_call(Request(environ), f"req-{uuid.uuid4()}")
+        try:
+            response = self._answer(call)
+        except Exception as error:
+            response = _fail(self._api, call, error)
+        _end(self._api, call, response)
+        return response(environ, start_response)
+
+    def _answer(self, call: Call) -> Response:
+        api, http = self._api, call.http
+        structlog.contextvars.clear_contextvars()
+        structlog.contextvars.bind_contextvars(request_id=call.request_id)
+        call.policy = api.policy
+        with suppress(NotFound):
+            http.url_rule, parameters = self._paths.match(http.path, http.method, return_rule=True)
+            http.view_args = dict(parameters)
+        timeout = self._database.limits.transaction
+        if timeout is not None:
+            call.deadline = http.environ.get(ACCEPTED_AT, time.monotonic()) + timeout
+        refusal: HttpError | None = http.environ.get(REFUSAL)
+        if refusal is not None:
+            raise refusal
+        body.check_text(http.path)
+        # The route table would ignore a duplicate slash.
+        if http.url_rule is not None and not http.environ["PATH_INFO"].startswith("//"):
+            call.methods = self._table[http.url_rule.rule]
+        api.authenticate(call, public=is_public(call.methods, http.method))
+        if call.caller.user_id is not None:
+            structlog.contextvars.bind_contextvars(user_id=call.caller.user_id, project_id=call.caller.project_id)
+        return api.before_routing(call) or self._dispatch(call)
+
+    def _dispatch(self, call: Call) -> Response:
+        api, rule, parameters = self._api, call.http.url_rule, call.http.view_args
+        if rule is None or parameters is None:
+            raise PathNotFound
+        if not call.negotiated:
+            api.negotiate(call)
+        methods = self._table[rule.rule]
+        routes = methods.get(call.http.method)
+        if routes is None:
+            api.refuse_method(call, methods)
+        route = call.route = choose(routes, call.version)
+        api.before_view(call, route)
+        if route.check is not None:
+            route.check(call)
+        view, deadline = route.view, call.deadline
+
+        def work(reader: Any) -> Response:
+            if call.attach is not None and isinstance(reader, Session):
+                call.attach(reader)
+            return view(call, reader, **parameters)
+
+        match route.transaction:
+            case "write":
+                return api.run(call, lambda: _write(route, call, self._database, parameters, deadline))
+            case "change":
+                return api.run(call, lambda: self._database.change(work, deadline=deadline))
+            case "read":
+                return api.run(call, lambda: self._database.read(work, deadline=deadline))
+            case "select":
+                return api.run(call, lambda: self._database.select(work, deadline=deadline))
+            case None:
+                return view(call, None, **parameters)
 
 
-class _Application(Flask):
-    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """Return ``func``. None of our functions is a coroutine, which Flask would check at every request."""
-        return func
-
-
-def build(api: Api, database: Database) -> Flask:
+def build(api: Api, database: Database) -> WSGIApplication:
     """Return the WSGI application of ``api``, at its own root. Raises ValueError if a route has neither a policy nor is
     public."""
     unguarded = [f"{route.method} {route.path}" for route in api.routes if route.policy is None and not route.public]
     if unguarded:
         raise ValueError(f"routes of the API {api.name} that name no policy and are not public: {', '.join(unguarded)}")
-    # With the paths given, Flask need not look for a package of this name.
-    app = _Application(api.name, static_folder=None, root_path=_HERE, instance_path=_HERE)
-    table = by_path(api.routes)
-    app.url_map = _url_map(tuple(table))
-    for path, methods in table.items():
-        app.view_functions[path] = _dispatcher(api, methods, database)
-    app.wsgi_app = _rewriting(api, app.wsgi_app)  # type: ignore[method-assign]
-    app.before_request(lambda: _begin(api, table, database.limits.transaction))
-    app.after_request(lambda response: _end(api, response))
-    app.register_error_handler(Exception, lambda error: _fail(api, error))
-    return app
+    return _Application(api, database)
 
 
 class _Rule(Rule):
@@ -81,76 +144,6 @@ def _url_map(paths: tuple[str, ...]) -> Map:
     return Map([_Rule(path, endpoint=path, strict_slashes=True) for path in paths], merge_slashes=False)
 
 
-def _rewriting(api: Api, wsgi: Callable[..., Any]) -> Callable[..., Any]:
-    def rewritten(environ: WSGIEnvironment, start_response: StartResponse) -> Any:
-        path = environ["PATH_INFO"]
-        if not path.isascii() and any(ord(character) > 255 for character in path):
-            # WSGI has bytes as latin-1 here; hosts that pass text are tolerated.
-            environ["PATH_INFO"] = path.encode().decode("latin-1")
-        api.rewrite_path(environ)
-        return wsgi(environ, start_response)
-
-    return rewritten
-
-
-def _begin(api: Api, table: dict[str, Methods], timeout: float | None) -> Response | None:
-    request_id = f"req-{uuid.uuid4()}"
-    structlog.contextvars.clear_contextvars()
-    structlog.contextvars.bind_contextvars(request_id=request_id)
-    # The request itself: Flask's proxy would look it up at every access.
-    http: Request = request._get_current_object()  # type: ignore[attr-defined]
-    call = g.call = api.new_call(http, request_id)
-    call.policy = api.policy
-    if timeout is not None:
-        call.deadline = http.environ.get(ACCEPTED_AT, time.monotonic()) + timeout
-    refusal: HttpError | None = http.environ.get(REFUSAL)
-    if refusal is not None:
-        raise refusal
-    body.check_text(http.path)
-    rule = http.url_rule
-    # The route table would ignore a duplicate slash.
-    if rule is not None and not http.environ["PATH_INFO"].startswith("//"):
-        call.methods = table[rule.rule]
-    api.authenticate(call, public=is_public(call.methods, http.method))
-    if call.caller.user_id is not None:
-        structlog.contextvars.bind_contextvars(user_id=call.caller.user_id, project_id=call.caller.project_id)
-    return api.before_routing(call)
-
-
-def _dispatcher(api: Api, methods: Methods, database: Database) -> Callable[..., Response]:
-    def dispatch(**parameters: Any) -> Response:
-        call: Call = g.call
-        if not call.negotiated:
-            api.negotiate(call)
-        routes = methods.get(call.http.method)
-        if routes is None:
-            api.refuse_method(call, methods)
-        route = call.route = choose(routes, call.version)
-        api.before_view(call, route)
-        if route.check is not None:
-            route.check(call)
-        view, deadline = route.view, call.deadline
-
-        def work(reader: Any) -> Response:
-            if call.attach is not None and isinstance(reader, Session):
-                call.attach(reader)
-            return view(call, reader, **parameters)
-
-        match route.transaction:
-            case "write":
-                return api.run(call, lambda: _write(route, call, database, parameters, deadline))
-            case "change":
-                return api.run(call, lambda: database.change(work, deadline=deadline))
-            case "read":
-                return api.run(call, lambda: database.read(work, deadline=deadline))
-            case "select":
-                return api.run(call, lambda: database.select(work, deadline=deadline))
-            case None:
-                return view(call, None, **parameters)
-
-    return dispatch
-
-
 def _write(
     route: Route, call: Call, database: Database, parameters: dict[str, Any], deadline: float | None
 ) -> Response:
@@ -167,18 +160,14 @@ def _write(
     return database.write(change, deadline=deadline)
 
 
-def _fail(api: Api, error: Exception) -> Response:
-    if isinstance(error, HTTPException):
-        # Raised by Flask itself; our own code does not use these.
-        error = PathNotFound() if error.code == 404 else error
-    response = api.failure(g.call, error)
+def _fail(api: Api, call: Call, error: Exception) -> Response:
+    response = api.failure(call, error)
     if response.status_code == 500:
-        log.error("request failed", path=loggable(request.path), method=request.method, exc_info=error)
+        log.error("request failed", path=loggable(call.http.path), method=call.http.method, exc_info=error)
     return response
 
 
-def _end(api: Api, response: Response) -> Response:
-    call: Call = g.call
+def _end(api: Api, call: Call, response: Response) -> None:
     api.finish(call, response)
     http, status, seconds = call.http, response.status_code, time.perf_counter() - call.started
     metrics.count_request(api.name, http.method, status, seconds)
@@ -196,4 +185,3 @@ def _end(api: Api, response: Response) -> Response:
             version=call.version,
             milliseconds=round(seconds * 1000, 2),
         )
-    return response
