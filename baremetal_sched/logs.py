@@ -100,6 +100,9 @@ def configure(settings: Settings) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.log_level)
+    # No line shows these, and finding them takes as long as writing it (see Python's logging HOWTO, "Optimization").
+    logging._srcfile = None
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     # The second one is SQLAlchemy's log of our connection pool, under the name of its class. The third one logs four
     # lines for every invalid token; one is enough.
     for library in ("alembic", "baremetal_sched.db.engine._Pool", "keystonemiddleware.auth_token"):

@@ -268,8 +268,7 @@ class Answering:
 
 def _waiting(connection: Connection, conductor: str) -> Sequence[int]:
     """Return the calls that wait; each has a request behind it, so there are not many."""
-    found: Sequence[int] = compiled.run(connection, _WAITING, {"conductor": conductor}).scalars().all()
-    return found
+    return [call for (call,) in compiled.run(connection, _WAITING, {"conductor": conductor})]
 
 
 def give_up_before_start(host: ConductorHost) -> None:

@@ -1,10 +1,13 @@
 """Statements that are created once and run often, without SQLAlchemy's work for each execution.
 
-Looking up a compiled statement by all of its parts takes longer than the database needs to find a row. A statement kept
-as an object is looked up by its identity.
+Looking up a compiled statement by all of its parts takes longer than the database needs to find a row, and so does
+describing its columns. A statement kept as an object is looked up by its identity, runs on the driver's own cursor, and
+its columns are described once.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import namedtuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import index
 from typing import Any
@@ -22,44 +25,103 @@ IDS: ColumnClause[int] = literal_column("given_ids")
 _AT_ONCE = 4
 
 
+@dataclass(frozen=True)
+class Result:
+    """The rows that a statement returned, with the names of their columns, and the number of those that it changed."""
+
+    rows: Sequence[Any]
+    rowcount: int
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.rows)
+
+    def all(self) -> Sequence[Any]:
+        """Return the rows."""
+        return self.rows
+
+    def first(self) -> Any:
+        """Return the first row, None if there is none."""
+        return self.rows[0] if self.rows else None
+
+    def scalar(self) -> Any:
+        """Return the first column of the first row, None if there is none."""
+        return self.rows[0][0] if self.rows else None
+
+
+@dataclass
+class _Statement:
+    """A compiled statement: its text, the preset parameters, the converters of values for the driver, and the order of
+    all parameters for drivers without named ones. ``rows`` makes named tuples of rows."""
+
+    text: str
+    values: dict[str, Any]
+    order: list[str] | None
+    processors: list[tuple[str, Callable[[Any], Any]]] = field(default_factory=list)
+    rows: Callable[[Any], Any] | None = None
+
+    def parameters(self, given: Mapping[str, Any]) -> Any:
+        values = {**self.values, **given}
+        for name, process in self.processors:
+            values[name] = process(values[name])
+        return values if self.order is None else tuple([values[name] for name in self.order])
+
+    def execute(self, connection: Connection, text: str, parameters: Any) -> Result:
+        """Do what ``exec_driver_sql`` does, without its result, which describes its columns each time."""
+        if not connection.in_transaction():
+            connection.begin()
+        cursor = connection.connection.cursor()
+        for listen in connection.dispatch.before_cursor_execute:
+            text, parameters = listen(connection, cursor, text, parameters, None, False)
+        try:
+            cursor.execute(text, parameters)
+            count, found = cursor.rowcount, []
+            if self.rows is None and cursor.description is not None:
+                names = [column[0] for column in cursor.description]
+                self.rows = namedtuple("Row", names, rename=True)._make  # type: ignore[attr-defined]
+            if self.rows is not None:
+                found = [*map(self.rows, cursor.fetchall())]
+            for listen in connection.dispatch.after_cursor_execute:
+                listen(connection, cursor, text, parameters, None, False)
+            cursor.close()
+        except BaseException as error:
+            connection._handle_dbapi_exception(error, text, parameters, cursor, None)
+        return Result(found, count)
+
+
 def run(
     connection: Connection, query: Query, given: Mapping[str, Any], ids: Iterable[int] = (), *, stream: bool = False
 ) -> Any:
-    """Execute ``query``, which must be the same object each time, and return the result (a CursorResult). ``given`` are
-    the values of its parameters: texts and numbers, which are passed to the driver unchanged.
+    """Execute ``query``, which must be the same object each time, and return the result. ``given`` are the values of
+    its parameters: texts and numbers, which are passed to the driver unchanged.
 
     ``ids``, if the query has ``IDS``, are at least one, and integers (anything else raises TypeError). They become part
     of the text, which is cheaper than as many parameters. Then no column may be of a type whose values
     SQLAlchemy makes of those of the driver.
 
     ``stream``: rows may come while the server looks for more (PyMySQL can do that; psycopg in transactions only). Until
-    the result is read to its end or closed, there is no other statement on the connection.
+    the result (a CursorResult) is read to its end or closed, there is no other statement on the connection.
     """
     found = _compiled(query, connection.dialect)
     if found is None:
         return connection.execute(query, given)
-    text, values, order = found
+    text, parameters = found.text, found.parameters(given)
     if ids:
         text = text.replace(IDS.name, ",".join(map(str, map(index, ids))))
-    values = {**values, **given}
-    parameters = values if order is None else tuple(values[name] for name in order)
-    options = {"stream_results": True, "max_row_buffer": _AT_ONCE} if stream and _can_stream(connection) else None
+    if not stream:
+        return found.execute(connection, text, parameters)
+    options = {"stream_results": True, "max_row_buffer": _AT_ONCE} if _can_stream(connection) else None
     return connection.exec_driver_sql(text, parameters, options)
 
 
 def change(connection: Connection, statement: Executable, given: Mapping[str, Any]) -> Any:
-    """Execute an INSERT, UPDATE or DELETE, which must be the same object each time; return the result (a CursorResult).
+    """Execute an INSERT, UPDATE or DELETE, which must be the same object each time; return the result.
 
     ``given`` are the values of its parameters, of any type but lists; values of other parameters are ignored.
     """
     found = _compiled_change(statement, connection.dialect, tuple(given))
     if found is None:
         return connection.execute(statement, given)
-    text, values, processors, order = found
-    values = {**values, **given}
-    for name, process in processors:
-        values[name] = process(values[name])
-    return connection.exec_driver_sql(text, values if order is None else tuple([values[name] for name in order]))
+    return found.execute(connection, found.text, found.parameters(given))
 
 
 def _can_stream(connection: Connection) -> bool:
@@ -67,15 +129,12 @@ def _can_stream(connection: Connection) -> bool:
 
 
 @lru_cache(maxsize=1000)
-def _compiled(query: Query, dialect: Dialect) -> tuple[str, dict[str, Any], list[str] | None] | None:
-    """Return the text, the preset parameters, and the order of all parameters for drivers without named ones.
-
-    None if SQLAlchemy converts the values of a column: then it must process every value.
-    """
+def _compiled(query: Query, dialect: Dialect) -> _Statement | None:
+    """Return the statement; None if SQLAlchemy converts the values of a column: then it has to process every value."""
     if any(_is_converted(column.type, dialect) for column in query.selected_columns):
         return None
     compiled = query.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
-    return str(compiled), dict(compiled.params), compiled.positiontup
+    return _Statement(str(compiled), dict(compiled.params), compiled.positiontup)
 
 
 def _is_converted(kind: Any, dialect: Dialect) -> bool:
@@ -86,13 +145,9 @@ def _is_converted(kind: Any, dialect: Dialect) -> bool:
 
 
 @lru_cache(maxsize=1000)
-def _compiled_change(
-    statement: Any, dialect: Dialect, names: tuple[str, ...]
-) -> tuple[str, dict[str, Any], list[tuple[str, Callable[[Any], Any]]], list[str] | None] | None:
-    """Return the text, the preset parameters, the converters of values for the driver, and the order of parameters.
-
-    None if columns have defaults that are computed for each row: then SQLAlchemy must compute them.
-    """
+def _compiled_change(statement: Any, dialect: Dialect, names: tuple[str, ...]) -> _Statement | None:
+    """Return the statement; None if columns have defaults that are computed for each row: then SQLAlchemy has to
+    compute them."""
     compiled = statement.compile(dialect=dialect, column_keys=list(names))
     if compiled.insert_prefetch or compiled.update_prefetch:
         return None
@@ -101,4 +156,4 @@ def _compiled_change(
         for name, parameter in compiled.binds.items()
         if (process := parameter.type.dialect_impl(dialect).bind_processor(dialect)) is not None
     ]
-    return str(compiled), dict(compiled.params), processors, compiled.positiontup
+    return _Statement(str(compiled), dict(compiled.params), compiled.positiontup, processors)

@@ -56,6 +56,10 @@ class _Application:
         except Exception as error:
             response = _fail(self._api, call, error)
         _end(self._api, call, response)
+        if response.status_code == 200 and call.http.method != "HEAD" and isinstance(response.response, list):
+            # As it is: Werkzeug looks for what it would have to change in others, in a copy of the headers.
+            start_response(response.status, response.headers.to_wsgi_list())
+            return response.response
         return response(environ, start_response)
 
     def _answer(self, call: Call) -> Response:

@@ -5,6 +5,7 @@ from datetime import datetime
 
 import pytest
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.models import Trait, table_of
@@ -84,6 +85,17 @@ def test_what_changes_rows_has_its_own_values_of_any_type(service: Service) -> N
 def test_a_parameter_that_a_change_does_not_have_is_left_out(service: Service) -> None:
     given = {"name": "CUSTOM_NONE", "another": 1}
     assert service.database.change(lambda connection: rows_changed(compiled.change(connection, _REMOVE, given))) == 0
+
+
+def test_rows_have_names_and_errors_are_those_of_any_statement(service: Service) -> None:
+    def add_twice(connection: Connection) -> None:
+        given = {"name": NAMES[0], "created_at": datetime(2026, 1, 2)}
+        assert compiled.run(connection, _IDS, {"name": NAMES[0]}).first().id > 0
+        with pytest.raises(IntegrityError), connection.begin_nested():
+            compiled.change(connection, _ADD, given)
+        assert compiled.run(connection, _IDS, {"name": "CUSTOM_NONE"}).first() is None
+
+    service.database.change(add_twice)
 
 
 def test_a_change_is_all_or_nothing(service: Service) -> None:
