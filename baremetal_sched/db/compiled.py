@@ -43,6 +43,11 @@ class Result:
         """Return the first row, None if there is none."""
         return self.rows[0] if self.rows else None
 
+    def one(self) -> Any:
+        """Return the row, of which there is one."""
+        (row,) = self.rows
+        return row
+
     def scalar(self) -> Any:
         """Return the first column of the first row, None if there is none."""
         return self.rows[0][0] if self.rows else None
@@ -50,10 +55,10 @@ class Result:
 
 @dataclass
 class _Statement:
-    """A compiled statement: its text, the preset parameters, the converters of values for the driver, and the order of
-    all parameters for drivers without named ones. ``rows`` makes named tuples of rows."""
+    """A compiled statement: its text (under SQLAlchemy's name, for listeners), the preset parameters, the order of all
+    parameters for drivers without named ones, and converters of values. ``rows`` makes named tuples of rows."""
 
-    text: str
+    statement: str
     values: dict[str, Any]
     order: list[str] | None
     processors: list[tuple[str, Callable[[Any], Any]]] = field(default_factory=list)
@@ -71,7 +76,7 @@ class _Statement:
             connection.begin()
         cursor = connection.connection.cursor()
         for listen in connection.dispatch.before_cursor_execute:
-            text, parameters = listen(connection, cursor, text, parameters, None, False)
+            text, parameters = listen(connection, cursor, text, parameters, self, False)
         try:
             cursor.execute(text, parameters)
             count, found = cursor.rowcount, []
@@ -81,7 +86,7 @@ class _Statement:
             if self.rows is not None:
                 found = [*map(self.rows, cursor.fetchall())]
             for listen in connection.dispatch.after_cursor_execute:
-                listen(connection, cursor, text, parameters, None, False)
+                listen(connection, cursor, text, parameters, self, False)
             cursor.close()
         except BaseException as error:
             connection._handle_dbapi_exception(error, text, parameters, cursor, None)
@@ -104,7 +109,7 @@ def run(
     found = _compiled(query, connection.dialect)
     if found is None:
         return connection.execute(query, given)
-    text, parameters = found.text, found.parameters(given)
+    text, parameters = found.statement, found.parameters(given)
     if ids:
         text = text.replace(IDS.name, ",".join(map(str, map(index, ids))))
     if not stream:
@@ -121,7 +126,15 @@ def change(connection: Connection, statement: Executable, given: Mapping[str, An
     found = _compiled_change(statement, connection.dialect, tuple(given))
     if found is None:
         return connection.execute(statement, given)
-    return found.execute(connection, found.text, found.parameters(given))
+    return found.execute(connection, found.statement, found.parameters(given))
+
+
+def change_all(connection: Connection, statement: Executable, many: Sequence[Mapping[str, Any]]) -> None:
+    """The same once for each of ``many``, whose keys are the same."""
+    if len(many) > 1:
+        connection.execute(statement, many)
+    for given in many if len(many) == 1 else ():
+        change(connection, statement, given)
 
 
 def _can_stream(connection: Connection) -> bool:
@@ -130,7 +143,7 @@ def _can_stream(connection: Connection) -> bool:
 
 @lru_cache(maxsize=1000)
 def _compiled(query: Query, dialect: Dialect) -> _Statement | None:
-    """Return the statement; None if SQLAlchemy converts the values of a column: then it has to process every value."""
+    """Return the statement; None if SQLAlchemy converts the values of a column: then it must process every value."""
     if any(_is_converted(column.type, dialect) for column in query.selected_columns):
         return None
     compiled = query.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
@@ -146,7 +159,7 @@ def _is_converted(kind: Any, dialect: Dialect) -> bool:
 
 @lru_cache(maxsize=1000)
 def _compiled_change(statement: Any, dialect: Dialect, names: tuple[str, ...]) -> _Statement | None:
-    """Return the statement; None if columns have defaults that are computed for each row: then SQLAlchemy has to
+    """Return the statement; None if columns have defaults that are computed for each row: then SQLAlchemy must
     compute them."""
     compiled = statement.compile(dialect=dialect, column_keys=list(names))
     if compiled.insert_prefetch or compiled.update_prefetch:

@@ -13,10 +13,11 @@ from baremetal_sched.db.results import new_id, rows_changed
 from baremetal_sched.db.types import Query
 
 
-def insert_missing(session: Session, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+def insert_missing(writer: Session | Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
     """Insert the ``rows`` that violate no unique key; existing rows stay unchanged."""
     if rows:
-        session.execute(_insert(table, session.get_bind().dialect.name), rows)
+        connection = writer if isinstance(writer, Connection) else writer.connection()
+        connection.execute(_insert(table, connection.dialect.name), rows)
 
 
 def insert_if_missing(connection: Connection, table: Table, row: dict[str, Any]) -> int | None:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_missing
 from baremetal_sched.db.models import ResourceClass, Trait, table_of
-from baremetal_sched.db.transaction import Reader
+from baremetal_sched.db.transaction import Reader, Writer
 from baremetal_sched.errors.placement import ResourceClassNotFound
 from baremetal_sched.placement import name_memory
 from baremetal_sched.placement.name_memory import Named
@@ -85,15 +85,15 @@ def ensure_traits(session: Session, names: Collection[str]) -> dict[str, int]:
     return _ensure(session, Trait, names)
 
 
-def traits_to_give(session: Session, names: Collection[str]) -> dict[str, int]:
+def traits_to_give(writer: Writer, names: Collection[str]) -> dict[str, int]:
     """Like ``ensure_traits``, for rows that are written now, using this process's cache.
 
     A trait that was deleted a moment ago may still be found by its old id, which nothing can refer to. The transaction
     is run again, and by then the id is forgotten (``name_memory``).
     """
-    known = name_memory.of(session).written_traits
+    known = name_memory.of(writer).written_traits
     if not known.keys() >= set(names):
-        known.update(_ensure(session, Trait, names))
+        known.update(_ensure(writer, Trait, names))
     return {name: known[name] for name in names}
 
 
@@ -102,14 +102,14 @@ def ensure_class(session: Session, name: str) -> int:
     return _ensure(session, ResourceClass, [name])[name]
 
 
-def _ensure(session: Session, model: Named, names: Collection[str]) -> dict[str, int]:
-    known = ids_of(session, model, names)
+def _ensure(writer: Writer, model: Named, names: Collection[str]) -> dict[str, int]:
+    known = ids_of(writer, model, names)
     if len(known) < len(set(names)):
-        _insert(session, model, names, known)
-        known = ids_of(session, model, names)
+        _insert(writer, model, names, known)
+        known = ids_of(writer, model, names)
     return known
 
 
-def _insert(session: Session, model: Named, names: Iterable[str], known: Collection[str]) -> None:
+def _insert(writer: Writer, model: Named, names: Iterable[str], known: Collection[str]) -> None:
     rows = [{"name": name, "created_at": utcnow()} for name in dict.fromkeys(names) if name not in known]
-    insert_missing(session, table_of(model), rows)
+    insert_missing(writer, table_of(model), rows)

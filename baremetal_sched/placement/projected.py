@@ -3,15 +3,16 @@
 Called by the owner of the data (``baremetal.provider.projection``), within its transaction.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import ColumnElement, and_, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, insert, select, update
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
+from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.json_text import arrays
 from baremetal_sched.db.models import (
@@ -58,12 +59,20 @@ _MARK = (
 _CHANGE = _MARK.values(
     generation=PROVIDERS.c.generation + 1, trait_ids=bindparam("text"), updated_at=bindparam("updated_at")
 )
+_SET_TRAITS = (
+    update(PROVIDERS)
+    .where(PROVIDERS.c.id == bindparam("provider"), PROVIDERS.c.trait_ids == bindparam("before"))
+    .values(generation=PROVIDERS.c.generation + 1, trait_ids=bindparam("text"), updated_at=bindparam("updated_at"))
+)
 _WITHHOLD = (
     update(INVENTORIES)
     .where(INVENTORIES.c.provider_id == bindparam("provider"), INVENTORIES.c.resource_class_id == bindparam("class_id"))
     .values(withheld=1, **dict.fromkeys(Copies._fields))
 )
 _ADD_TRAITS = insert(PROVIDER_TRAITS)
+_REMOVE_TRAIT = delete(PROVIDER_TRAITS).where(
+    PROVIDER_TRAITS.c.provider_id == bindparam("provider_id"), PROVIDER_TRAITS.c.trait_id == bindparam("trait_id")
+)
 _REMOVE_TRAITS = delete(PROVIDER_TRAITS).where(
     PROVIDER_TRAITS.c.provider_id == bindparam("provider"),
     PROVIDER_TRAITS.c.trait_id.in_(bindparam("traits", expanding=True)),
@@ -83,22 +92,12 @@ class SingleUnit:
     closes_at: float | None = None
 
 
-@dataclass(frozen=True)
-class Traits:
-    """The mirrored traits; ``added`` and ``removed`` are the changes since the previous ones."""
-
-    names: frozenset[str]
-    added: frozenset[str] = frozenset()
-    removed: frozenset[str] = frozenset()
-
-
-def sync_provider(session: Session, uuid: str, unit: SingleUnit | None, traits: Traits) -> list[str]:
+def sync_provider(session: Session, uuid: str, unit: SingleUnit | None, traits: Set[str]) -> list[str]:
     """Give provider ``uuid`` exactly ``unit`` (None: no inventory) and ``traits``; create it if necessary.
 
-    It is a root, and a new one has its UUID as its name. Traits of schedulers (Nova) are kept, unless they were
-    added or removed just now. Returns descriptions of the changes; the provider's generation is incremented if there
-    are any. Raises InventoryInUse if its previous class must be removed but has allocations, DuplicateProvider if the
-    name of a new provider is taken.
+    It is a root, and a new one has its UUID as its name. Traits of schedulers (Nova) are kept. Returns
+    descriptions of the changes; the provider's generation is incremented if there are any. Raises InventoryInUse if its
+    previous class must be removed but has allocations, DuplicateProvider if the name of a new provider is taken.
     """
     changes = []
     provider = session.execute(_LOCK, {"provider": uuid}).first()
@@ -126,6 +125,27 @@ def sync_provider(session: Session, uuid: str, unit: SingleUnit | None, traits: 
     if becomes_mirror or (provider.indivisible and (changes_of_inventory or _marks_of(provider) != marks)):
         indivisible.settle(session, provider.id)
     return changes
+
+
+def change_traits(
+    connection: Connection, provider: int, before: str, added: Collection[str], removed: Collection[str]
+) -> None:
+    """Add and remove mirrored traits of the provider with this id, those of schedulers included.
+
+    ``before`` are its ``trait_ids`` as read. The UPDATE says whether they are still the same, so nothing has to be
+    locked before. Raises StaleDataError if they are not.
+    """
+    ids, present = names.traits_to_give(connection, [*added, *removed]), set(trait_ids.ids_in(before))
+    missing, surplus = {ids[name] for name in added} - present, {ids[name] for name in removed} & present
+    if not (missing or surplus):
+        return
+    text = trait_ids.text_of(present - surplus | missing)
+    given = {"provider": provider, "before": before, "text": text, "updated_at": utcnow()}
+    if not rows_changed(compiled.change(connection, _SET_TRAITS, given)):
+        raise StaleDataError("the provider's traits were changed meanwhile")
+    for statement, changed in ((_REMOVE_TRAIT, surplus), (_ADD_TRAITS, missing)):
+        rows = [{"provider_id": provider, "trait_id": trait} for trait in sorted(changed)]
+        compiled.change_all(connection, statement, rows)
 
 
 def unreserve(session: Session, uuid: str, unit: SingleUnit) -> None:
@@ -330,16 +350,12 @@ def _sync_unit(session: Session, provider: Any, unit: SingleUnit, found: _Stock 
 
 
 def _sync_traits(
-    session: Session, provider: Any, traits: Traits, present: Mapping[str, int]
+    session: Session, provider: Any, traits: Set[str], present: Mapping[str, int]
 ) -> tuple[Collection[int], list[str]]:
     """Return the ids of the provider's traits, and descriptions of the changes."""
     follows = provider.mirrored_class_id is None  # it mirrored nothing before: all of its traits come from the node
-    missing = [
-        name
-        for name in traits.names - present.keys()
-        if follows or not is_scheduler_trait(name) or name in traits.added
-    ]
-    surplus = [name for name in present.keys() - traits.names if not is_scheduler_trait(name) or name in traits.removed]
+    missing = [name for name in traits - present.keys() if follows or not is_scheduler_trait(name)]
+    surplus = [name for name in present.keys() - traits if not is_scheduler_trait(name)]
     if surplus:
         session.execute(_REMOVE_TRAITS, {"provider": provider.id, "traits": [present[name] for name in surplus]})
     ids = {trait_id for name, trait_id in present.items() if name not in surplus}

@@ -120,6 +120,7 @@ _BELOW_NODES = tuple(
             write("PUT", "/traits/<trait>", traits.add_trait, "node:traits:set"),
             write("DELETE", "/traits/<trait>", traits.remove_trait, "node:traits:delete"),
             since=37,
+            transaction="change",
             absent=absences.traits,
         ),
         *every(

@@ -32,7 +32,8 @@ def write(
     method: str, path: str, view: View, rule: str, guard: Guard | None = None, since: int = 0, **facts: Any
 ) -> BaremetalRoute:
     """A request that may change something."""
-    return BaremetalRoute(method, path, view, since, "write", policy=f"baremetal:{rule}", guard=guard, **facts)
+    facts = {"transaction": "write", **facts}
+    return BaremetalRoute(method, path, view, since, policy=f"baremetal:{rule}", guard=guard, **facts)
 
 
 def patch(path: str, view: View, rule: str, guard: Guard | None = None, since: int = 0, **facts: Any) -> BaremetalRoute:

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, bindparam, delete, exists, select
-from sqlalchemy.orm import Session, load_only
+from sqlalchemy import bindparam, delete, exists, select
+from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.conductors import driver_facts
-from baremetal_sched.baremetal.conductors.ownership import LiveMembers, Membership
+from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.hardware import management
 from baremetal_sched.baremetal.holds import guards, holds
 from baremetal_sched.baremetal.identifiers import RESERVED_NODE_NAMES, is_conductor_group, is_logical_name
@@ -82,7 +82,7 @@ def uuid_of(reader: Reader, ident: str) -> str:
     return uuid
 
 
-def require_unlocked(node: Node) -> None:
+def require_unlocked(node: Any) -> None:
     """Raise NodeLocked if a conductor is working on the node."""
     if node.reservation is not None:
         raise NodeLocked(node=node.uuid, host=node.reservation)
@@ -93,30 +93,15 @@ def find_to_change_by(session: Session, ident: str, membership: Membership) -> N
 
     Raises NodeNotFound, NoValidHost, NoConductors, NodeLocked.
     """
-    return _changeable(find_for_change(session, ident), membership)
+    node = find_for_change(session, ident)
+    require_changeable(node, membership)
+    return node
 
 
-def find_to_change_projected(session: Session, uuid: str, live: LiveMembers) -> Node:
-    """Like ``find_to_change_by``, in one statement, with just the columns that the node's provider depends on: for a
-    change of nothing else."""
-    found = session.execute(_projected(live.column), {"uuid": uuid}).first()
-    if found is None:
-        raise NodeNotFound(node=uuid)
-    node, members = found
-    return _changeable(node, live.read(members))
-
-
-@lru_cache
-def _projected(members: ColumnElement[Any]) -> Query:
-    """SELECT (the columns of a node that its provider depends on), members FROM nodes WHERE uuid = :uuid FOR UPDATE"""
-    query = select(Node, members).where(Node.uuid == bindparam("uuid")).with_for_update(of=Node)
-    return query.options(load_only(*projection.COLUMNS, raiseload=True))
-
-
-def _changeable(node: Node, membership: Membership) -> Node:
+def require_changeable(node: Any, membership: Membership) -> None:
+    """Raise what ``find_to_change_by`` raises for a node, or a row of one, that exists."""
     membership.require(node.conductor_group, node.driver)
     require_unlocked(node)
-    return node
 
 
 def find_named_in_body(session: Session, ident: str, access: Access = UNRESTRICTED) -> Node:

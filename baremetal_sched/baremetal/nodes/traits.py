@@ -1,23 +1,52 @@
 """The traits of a node: changes and conditions."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import lru_cache
+from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, delete, exists, func, insert, select
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    Connection,
+    Integer,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    null,
+    select,
+    type_coerce,
+    update,
+)
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
 
+from baremetal_sched.baremetal.conductors.ownership import LiveMembers
 from baremetal_sched.baremetal.identifiers import TRAITS_PER_NODE
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provider import projection
+from baremetal_sched.db import compiled
+from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, NodeTrait, table_of
 from baremetal_sched.db.results import rows_changed
-from baremetal_sched.errors.baremetal import NodeTraitNotFound, TooManyTraits
+from baremetal_sched.db.sql_functions import string_agg
+from baremetal_sched.db.types import Query
+from baremetal_sched.errors.baremetal import NodeNotFound, TooManyTraits
 from baremetal_sched.placement.candidates.sql.conditions import FEW
+from baremetal_sched.placement.tables import PROVIDERS
 
 _ROWS = table_of(NodeTrait)
 # Made once: making a statement takes longer than running it.
 _TRAITS = select(_ROWS.c.trait).where(_ROWS.c.node_id == bindparam("node"))
 _ADD = insert(_ROWS)
-_REMOVE = delete(_ROWS).where(
-    _ROWS.c.node_id == bindparam("node"), _ROWS.c.trait.in_(bindparam("gone", expanding=True))
+_REMOVE = delete(_ROWS).where(_ROWS.c.node_id == bindparam("node_id"), _ROWS.c.trait == bindparam("trait"))
+_NODES = table_of(Node)
+#: All changes of traits increment the revision of the node, and so do those of its other columns, but for reservations.
+_TOUCH = (
+    update(_NODES)
+    .where(_NODES.c.id == bindparam("node"), _NODES.c.revision == bindparam("before"), _NODES.c.reservation.is_(None))
+    .values(revision=_NODES.c.revision + 1, updated_at=bindparam("now"))
 )
 
 
@@ -26,48 +55,70 @@ def list_traits(session: Session, node_id: int) -> list[str]:
     return sorted(session.scalars(_TRAITS, {"node": node_id}))
 
 
-def replace_traits(session: Session, node: Node, traits: Iterable[str]) -> list[str]:
-    """Make ``traits`` (valid names; repeats are folded) the node's traits; returns them, sorted.
-
-    Raises TooManyTraits, and then nothing is changed, for more than 50.
-    """
-    wanted = set(traits)
-    if len(wanted) > TRAITS_PER_NODE:
-        raise TooManyTraits(node=node.uuid, count=len(wanted), limit=TRAITS_PER_NODE)
-    present = set(list_traits(session, node.id))
-    surplus, missing = present - wanted, wanted - present
-    if surplus:
-        session.execute(_REMOVE, {"node": node.id, "gone": sorted(surplus)})
-    if missing:
-        session.execute(_ADD, [{"node_id": node.id, "trait": trait} for trait in sorted(missing)])
-    _changed(session, node, present, wanted)
-    return sorted(wanted)
-
-
-def add_trait(session: Session, node: Node, trait: str) -> None:
-    """Add one trait (a valid name); fine if the node has it already. Raises TooManyTraits if it would be the 51st."""
-    present = list_traits(session, node.id)
-    if trait not in present:
-        if len(present) >= TRAITS_PER_NODE:
-            raise TooManyTraits(node=node.uuid, count=len(present) + 1, limit=TRAITS_PER_NODE)
-        session.execute(_ADD, {"node_id": node.id, "trait": trait})
-    _changed(session, node, present, [*present, trait])
-
-
-def remove_trait(session: Session, node: Node, trait: str) -> None:
-    """Remove one trait. Raises NodeTraitNotFound if the node does not have it."""
-    removed = session.execute(_REMOVE, {"node": node.id, "gone": [trait]})
-    if not rows_changed(removed):
-        raise NodeTraitNotFound(node=node.uuid, trait=trait)
-    after = list_traits(session, node.id)
-    _changed(session, node, [*after, trait], after)
-
-
-def _changed(session: Session, node: Node, before: Collection[str], after: Collection[str]) -> None:
-    # The node's own row grows a revision with every change of its traits: two changes at once cannot both pass, so the
-    # limit of 50 holds without a lock on the set.
+def replace_traits(session: Session, node: Node, traits: Iterable[str]) -> None:
+    """Make ``traits`` (valid names; repeats are folded) those of the node, whose row is locked. Raises TooManyTraits,
+    and then nothing is changed, for more than 50."""
+    wanted, connection = frozenset(traits), session.connection()
+    _require_few(node.uuid, wanted)
+    # Two changes at once cannot both pass, so the limit holds without a lock on the set.
     node.touch()
-    projection.traits_changed(session, node, before, after)
+    row = compiled.run(connection, _with_traits(null()), {"uuid": node.uuid}).one()
+    _write(connection, row, _names_in(row), wanted)
+
+
+def change_traits(
+    connection: Connection, uuid: str, live: LiveMembers, wanted: Callable[[frozenset[str]], frozenset[str]]
+) -> frozenset[str]:
+    """Make the node's traits what ``wanted`` makes of them (valid names), and return them.
+
+    Nothing is locked before the UPDATE of the node, which says whether it is still what was read. Raises NodeNotFound,
+    NoValidHost, NoConductors, NodeLocked, TooManyTraits, what ``wanted`` raises, and StaleDataError.
+    """
+    node = compiled.run(connection, _with_traits(live.column), {"uuid": uuid}).first()
+    if node is None:
+        raise NodeNotFound(node=uuid)
+    nodes.require_changeable(node, live.read(node.members))
+    before = _names_in(node)
+    after = wanted(before)
+    _require_few(uuid, after)
+    given = {"node": node.id, "before": node.revision, "now": utcnow()}
+    if not rows_changed(compiled.change(connection, _TOUCH, given)):
+        raise StaleDataError("the node was changed meanwhile")
+    _write(connection, node, before, after)
+    return after
+
+
+def _require_few(uuid: str, traits: Collection[str]) -> None:
+    if len(traits) > TRAITS_PER_NODE:
+        raise TooManyTraits(node=uuid, count=len(traits), limit=TRAITS_PER_NODE)
+
+
+def _names_in(node: Any) -> frozenset[str]:
+    return frozenset(filter(None, (node.traits or "").split(",")))
+
+
+def _write(connection: Connection, node: Any, before: frozenset[str], after: frozenset[str]) -> None:
+    """Write what has changed of a row of ``_with_traits``."""
+    added, removed = after - before, before - after
+    for statement, changed in ((_REMOVE, removed), (_ADD, added)):
+        compiled.change_all(connection, statement, [{"node_id": node.id, "trait": each} for each in sorted(changed)])
+    projection.change_traits(connection, node, added, removed)
+
+
+@lru_cache
+def _with_traits(members: ColumnElement[Any]) -> Query:
+    """SELECT (what the node's provider depends on), members, p.id AS provider_id, p.trait_ids,
+    (SELECT group_concat(trait) FROM node_traits WHERE node_id = n.id) AS traits
+    FROM nodes n LEFT JOIN resource_providers p ON p.uuid = n.uuid WHERE n.uuid = :uuid"""
+    # As the driver has it: no value is converted.
+    columns = [
+        type_coerce(column, Integer).label(column.key) if isinstance(column.type, Boolean) else column
+        for column in projection.COLUMNS
+    ]
+    traits = select(string_agg(_ROWS.c.trait)).where(_ROWS.c.node_id == Node.id).scalar_subquery()
+    provider = (PROVIDERS.c.id.label("provider_id"), PROVIDERS.c.trait_ids)
+    query = select(*columns, *provider, traits.label("traits"), members.label("members"))
+    return query.outerjoin(PROVIDERS, PROVIDERS.c.uuid == Node.uuid).where(Node.uuid == bindparam("uuid"))
 
 
 def has_any(traits: Collection[str]) -> ColumnElement[bool]:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 import structlog
-from sqlalchemy import event, inspect, select
+from sqlalchemy import Connection, event, inspect, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from baremetal_sched.baremetal.provider import availability
@@ -25,14 +25,11 @@ log = structlog.get_logger(__name__)
 #: The columns of a node that its provider depends on, besides the UUID.
 PROJECTED = (Node.resource_class, Node.conductor_group, Node.closes_at, *availability.COLUMNS)
 
-#: The columns of a node that ``project`` and the checks before a change look at.
-COLUMNS = (Node.uuid, Node.revision, Node.driver, Node.reservation, *PROJECTED)
+#: The columns of a node that ``change_traits`` and the checks before a change look at.
+COLUMNS = (Node.id, Node.uuid, Node.revision, Node.driver, Node.reservation, *PROJECTED)
 
 #: What else decides whether a claim that waits may get the node.
 _FITTING = (*PROJECTED, Node.reservation, Node.owner, Node.lessee, Node.properties, Node.driver)
-
-#: In ``Session.info``: traits of nodes before and after a change that is not flushed yet, by id of the node.
-_TRAITS = "traits_of_nodes"
 
 
 def inventory_of(node: Node) -> projected.SingleUnit | None:
@@ -49,11 +46,15 @@ def inventory_of(node: Node) -> projected.SingleUnit | None:
     )
 
 
-def traits_changed(session: Session, node: Node, before: Collection[str], after: Collection[str]) -> None:
-    """Note the new traits of the node, whose row is locked; its provider follows with the next flush."""
-    changes = session.info.setdefault(_TRAITS, {})
-    first, _ = changes.get(node.id, (frozenset(before), None))
-    changes[node.id] = (first, frozenset(after))
+def change_traits(connection: Connection, node: Any, added: Collection[str], removed: Collection[str]) -> None:
+    """Make the provider follow a change of the traits of ``node``, a row of its ``COLUMNS`` with ``provider_id`` and
+    ``trait_ids`` of its provider. The node's own row is locked."""
+    if node.provider_id is not None:
+        projected.change_traits(connection, node.provider_id, node.trait_ids, added, removed)
+    else:  # somebody removed it
+        with Session(connection) as session:
+            project(session, session.get_one(Node, node.id))
+    _note_free(connection, node)
 
 
 def project(session: Session, node: Node) -> list[str]:
@@ -61,14 +62,10 @@ def project(session: Session, node: Node) -> list[str]:
 
     Raises NodeAllocated if the node changed its resource class while a consumer has a claim on the old one.
     """
-    before, after = session.info.get(_TRAITS, {}).pop(node.id, (None, None))
-    if after is None:
-        # A new node does not have one.
-        names = session.scalars(select(NodeTrait.trait).where(NodeTrait.node_id == node.id)) if node.id else ()
-        before = after = frozenset(names)
-    traits = projected.Traits(after, added=after - before, removed=before - after)
+    # A new node does not have one.
+    names = session.scalars(select(NodeTrait.trait).where(NodeTrait.node_id == node.id)) if node.id else ()
     try:
-        return projected.sync_provider(session, node.uuid, inventory_of(node), traits)
+        return projected.sync_provider(session, node.uuid, inventory_of(node), frozenset(names))
     except InventoryInUse:
         consumers = projected.consumers_of(session, node.uuid)
         raise NodeAllocated(node=node.uuid, consumer=", ".join(consumers)) from None
@@ -80,24 +77,22 @@ def _project_changed(session: Session, *_: Any) -> None:
     nodes = [entity for entity in (*session.new, *session.dirty) if isinstance(entity, Node)]
     # In the same order everywhere, so that there are few deadlocks.
     for node in sorted(nodes, key=lambda node: node.uuid):
-        is_to_project = _is_to_project(session, node)
+        is_to_project = _is_to_project(node)
         if is_to_project:
             project(session, node)
         if is_to_project or _changed(node, _FITTING):
-            _note_free(session, node)
+            _note_free(session.connection(), node)
 
 
-def _note_free(session: Session, node: Node) -> None:
+def _note_free(connection: Connection, node: Any) -> None:
     """Note a node that can be given out, so that claims which wait are looked at before the transaction commits."""
     if node.resource_class and node.reservation is None and availability.is_available(node):
-        notes_of(session.connection()).nodes.add(node.uuid)
+        notes_of(connection).nodes.add(node.uuid)
 
 
-def _is_to_project(session: Session, node: Node) -> bool:
+def _is_to_project(node: Node) -> bool:
     state: Any = inspect(node)
-    if state.pending or node.id in session.info.get(_TRAITS, ()):
-        return True
-    return _changed(node, PROJECTED)
+    return state.pending or _changed(node, PROJECTED)
 
 
 def _changed(node: Node, columns: Iterable[InstrumentedAttribute[Any]]) -> bool:

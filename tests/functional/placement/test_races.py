@@ -212,9 +212,7 @@ def test_a_unit_that_is_claimed_is_not_taken_away(service: Service, monkeypatch:
     monkeypatch.setattr(service.database, "attempts", 3)
     unit = projected.SingleUnit("CUSTOM_SILVER", reserved=False, copies=projected.Copies("silver", "", None))
     with pytest.raises(TooManyConflicts):
-        service.database.write(
-            lambda session: projected.sync_provider(session, node, unit, projected.Traits(frozenset()))
-        )
+        service.database.write(lambda session: projected.sync_provider(session, node, unit, frozenset()))
     assert set(service.inventory(node)) == {"CUSTOM_GOLD"}
 
 

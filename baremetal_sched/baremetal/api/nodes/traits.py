@@ -1,13 +1,16 @@
 """/v1/nodes/{node}/traits"""
 
+from collections.abc import Callable
+
 from flask import Response
+from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.conductors.ownership import LiveMembers
-from baremetal_sched.baremetal.nodes import nodes, traits
+from baremetal_sched.baremetal.nodes import traits
 from baremetal_sched.baremetal.schemas.traits import check_trait, load_traits, refuse_traits
-from baremetal_sched.db.models import Node
+from baremetal_sched.errors.baremetal import NodeTraitNotFound
 from baremetal_sched.web.http_errors import TooNew
 from baremetal_sched.web.responses import empty_response, json_response
 
@@ -27,17 +30,16 @@ def list_traits(call: BaremetalCall, session: Session, ident: str) -> Response:
     return json_response({"traits": traits.list_traits(session, node.id)})
 
 
-def replace_traits(call: BaremetalCall, session: Session, ident: str) -> Response:
+def replace_traits(call: BaremetalCall, connection: Connection, ident: str) -> Response:
     """PUT /v1/nodes/{node}/traits; with ``Prefer: return=representation`` the answer is the list.
 
     A trait in the query string is added, as if it were in the path.
     """
     if trait := call.take("trait", in_body=False):
-        return add_trait(call, session, ident, trait)
+        return add_trait(call, connection, ident, trait)
     call.refuse_query()
-    wanted = load_traits(call.body(), "node")
-    now = traits.replace_traits(session, _changeable(call, session, ident), wanted)
-    return replaced(call, now)
+    wanted = frozenset(load_traits(call.body(), "node"))
+    return replaced(call, sorted(_change(call, connection, ident, lambda now: wanted)))
 
 
 def replaced(call: BaremetalCall, now: list[str]) -> Response:
@@ -47,31 +49,38 @@ def replaced(call: BaremetalCall, now: list[str]) -> Response:
     return empty_response(204)
 
 
-def add_trait(call: BaremetalCall, session: Session, ident: str, trait: str) -> Response:
+def add_trait(call: BaremetalCall, connection: Connection, ident: str, trait: str) -> Response:
     """PUT /v1/nodes/{node}/traits/{trait}"""
     call.refuse_query()
     check_trait(trait, "trait")
     refuse_traits(call.body(), "node")
-    traits.add_trait(session, _changeable(call, session, ident), trait)
+    _change(call, connection, ident, lambda now: now | {trait})
     return empty_response(204, {"Location": f"{call.base_url}/v1/nodes/{ident}/traits/{trait}"})
 
 
-def remove_all_traits(call: BaremetalCall, session: Session, ident: str) -> Response:
+def remove_all_traits(call: BaremetalCall, connection: Connection, ident: str) -> Response:
     """DELETE /v1/nodes/{node}/traits; a trait in the query string alone, as if it were in the path."""
     if trait := call.take("trait", in_body=False):
-        return remove_trait(call, session, ident, trait)
+        return remove_trait(call, connection, ident, trait)
     call.refuse_arguments()
-    traits.replace_traits(session, _changeable(call, session, ident), ())
+    _change(call, connection, ident, lambda now: frozenset())
     return empty_response(204)
 
 
-def remove_trait(call: BaremetalCall, session: Session, ident: str, trait: str) -> Response:
+def remove_trait(call: BaremetalCall, connection: Connection, ident: str, trait: str) -> Response:
     """DELETE /v1/nodes/{node}/traits/{trait}"""
     call.refuse_arguments()
-    traits.remove_trait(session, _changeable(call, session, ident), trait)
+
+    def without(now: frozenset[str]) -> frozenset[str]:
+        if trait not in now:
+            raise NodeTraitNotFound(node=call.node_uuid(connection, ident), trait=trait)
+        return now - {trait}
+
+    _change(call, connection, ident, without)
     return empty_response(204)
 
 
-def _changeable(call: BaremetalCall, session: Session, ident: str) -> Node:
-    node_uuid = call.node_uuid(session, ident)
-    return nodes.find_to_change_projected(session, node_uuid, LiveMembers.of(call.settings))
+def _change(
+    call: BaremetalCall, connection: Connection, ident: str, wanted: Callable[[frozenset[str]], frozenset[str]]
+) -> frozenset[str]:
+    return traits.change_traits(connection, call.node_uuid(connection, ident), LiveMembers.of(call.settings), wanted)
