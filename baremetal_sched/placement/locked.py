@@ -2,18 +2,37 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import Integer, bindparam, delete, insert, select, type_coerce, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 from sqlalchemy.orm.exc import StaleDataError
 
+from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.handover import notes_of
-from baremetal_sched.db.models import ResourceProvider
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors.placement import GenerationConflict, ProviderNotFound
+from baremetal_sched.placement.tables import PROVIDERS, first_waiting
 
 #: Message for another generation than the client's, where aggregates, traits or inventories are replaced.
 GENERATION_CHANGED = "Resource provider's generation already changed. Please update the generation and try again."
+
+
+# Made once: making a statement takes longer than running it.
+_LOCK = (
+    select(
+        *(PROVIDERS.c[name] for name in ("id", "uuid", "generation", "root_id", "mirrored_class_id")),
+        type_coerce(PROVIDERS.c.indivisible, Integer),  # the driver's value, which is true or false either way
+        PROVIDERS.c.trait_ids,
+        first_waiting(PROVIDERS.c.root_id).label("waiting"),
+    )
+    .where(PROVIDERS.c.uuid == bindparam("provider"))
+    .with_for_update(of=PROVIDERS)
+)
+_BUMP = (
+    update(PROVIDERS)
+    .where(PROVIDERS.c.id == bindparam("provider"), PROVIDERS.c.generation == bindparam("before"))
+    .values(generation=PROVIDERS.c.generation + 1, updated_at=bindparam("now"))
+)
 
 
 @dataclass
@@ -26,6 +45,9 @@ class LockedProvider:
     root_id: int
     mirrored_class_id: int | None
     indivisible: bool
+    trait_ids: str
+    #: A claim that waits for what this tree may give.
+    waiting: int | None
 
     @property
     def mirrors_node(self) -> bool:
@@ -37,20 +59,20 @@ class LockedProvider:
         if given != self.generation:
             raise GenerationConflict(message=message)
 
-    def bump(self, session: Session, **values: str) -> None:
-        """Increment the generation by compare-and-swap, so that only one of two concurrent changes succeeds.
-
-        ``values`` are other columns to update.
-        """
-        changed = session.execute(
-            update(ResourceProvider)
-            .where(ResourceProvider.id == self.id, ResourceProvider.generation == self.generation)
-            .values(generation=self.generation + 1, updated_at=utcnow(), **values)
-        )
-        if not rows_changed(changed):
+    def bump(self, session: Session) -> None:
+        """Increment the generation by compare-and-swap, so that only one of two concurrent changes succeeds."""
+        given = {"provider": self.id, "before": self.generation, "now": utcnow()}
+        if not rows_changed(compiled.change(session.connection(), _BUMP, given)):
             raise StaleDataError("the provider was changed meanwhile")
+        self.has_changed(session)
+
+    def has_changed(self, session: Session) -> None:
+        """Note that the generation has been incremented, and that somebody may have waited for the change."""
         self.generation += 1
-        notes_of(session.connection()).providers.add(self.id)
+        notes = notes_of(session.connection())
+        notes.providers.add(self.id)
+        if self.waiting is None:
+            notes.unwanted.add(self.id)
 
 
 def replace_associations(
@@ -74,17 +96,7 @@ def replace_associations(
 
 def lock(session: Session, uuid: str) -> LockedProvider:
     """Return the provider, locked for a change. Raises ProviderNotFound."""
-    row = session.execute(
-        select(
-            ResourceProvider.id,
-            ResourceProvider.generation,
-            ResourceProvider.root_id,
-            ResourceProvider.mirrored_class_id,
-            ResourceProvider.indivisible,
-        )
-        .where(ResourceProvider.uuid == uuid)
-        .with_for_update()
-    ).first()
+    row = compiled.run(session.connection(), _LOCK, {"provider": uuid}).first()
     if row is None:
         raise ProviderNotFound(provider=uuid)
-    return LockedProvider(row.id, uuid, row.generation, row.root_id, row.mirrored_class_id, row.indivisible)
+    return LockedProvider(*row)

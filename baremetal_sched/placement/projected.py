@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, delete, insert, select, update
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.json_text import arrays
 from baremetal_sched.db.models import (
@@ -59,20 +58,12 @@ _MARK = (
 _CHANGE = _MARK.values(
     generation=PROVIDERS.c.generation + 1, trait_ids=bindparam("text"), updated_at=bindparam("updated_at")
 )
-_SET_TRAITS = (
-    update(PROVIDERS)
-    .where(PROVIDERS.c.id == bindparam("provider"), PROVIDERS.c.trait_ids == bindparam("before"))
-    .values(generation=PROVIDERS.c.generation + 1, trait_ids=bindparam("text"), updated_at=bindparam("updated_at"))
-)
 _WITHHOLD = (
     update(INVENTORIES)
     .where(INVENTORIES.c.provider_id == bindparam("provider"), INVENTORIES.c.resource_class_id == bindparam("class_id"))
     .values(withheld=1, **dict.fromkeys(Copies._fields))
 )
 _ADD_TRAITS = insert(PROVIDER_TRAITS)
-_REMOVE_TRAIT = delete(PROVIDER_TRAITS).where(
-    PROVIDER_TRAITS.c.provider_id == bindparam("provider_id"), PROVIDER_TRAITS.c.trait_id == bindparam("trait_id")
-)
 _REMOVE_TRAITS = delete(PROVIDER_TRAITS).where(
     PROVIDER_TRAITS.c.provider_id == bindparam("provider"),
     PROVIDER_TRAITS.c.trait_id.in_(bindparam("traits", expanding=True)),
@@ -125,27 +116,6 @@ def sync_provider(session: Session, uuid: str, unit: SingleUnit | None, traits: 
     if becomes_mirror or (provider.indivisible and (changes_of_inventory or _marks_of(provider) != marks)):
         indivisible.settle(session, provider.id)
     return changes
-
-
-def change_traits(
-    connection: Connection, provider: int, before: str, added: Collection[str], removed: Collection[str]
-) -> None:
-    """Add and remove mirrored traits of the provider with this id, those of schedulers included.
-
-    ``before`` are its ``trait_ids`` as read. The UPDATE says whether they are still the same, so nothing has to be
-    locked before. Raises StaleDataError if they are not.
-    """
-    ids, present = names.traits_to_give(connection, [*added, *removed]), set(trait_ids.ids_in(before))
-    missing, surplus = {ids[name] for name in added} - present, {ids[name] for name in removed} & present
-    if not (missing or surplus):
-        return
-    text = trait_ids.text_of(present - surplus | missing)
-    given = {"provider": provider, "before": before, "text": text, "updated_at": utcnow()}
-    if not rows_changed(compiled.change(connection, _SET_TRAITS, given)):
-        raise StaleDataError("the provider's traits were changed meanwhile")
-    for statement, changed in ((_REMOVE_TRAIT, surplus), (_ADD_TRAITS, missing)):
-        rows = [{"provider_id": provider, "trait_id": trait} for trait in sorted(changed)]
-        compiled.change_all(connection, statement, rows)
 
 
 def unreserve(session: Session, uuid: str, unit: SingleUnit) -> None:

@@ -21,7 +21,7 @@ from baremetal_sched.errors.placement import (
 from baremetal_sched.placement import names as all_names
 from baremetal_sched.placement import provider_parts
 from baremetal_sched.placement import trait_ids as id_texts
-from baremetal_sched.placement.locked import GENERATION_CHANGED, LockedProvider, replace_associations
+from baremetal_sched.placement.locked import GENERATION_CHANGED, LockedProvider
 
 #: A provider with this trait shares its inventory with every tree that has a provider in one of its aggregates.
 SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
@@ -127,5 +127,5 @@ def _refuse_sharing(provider: LockedProvider, added: Collection[str]) -> None:
 
 def set_exactly(session: Session, provider: LockedProvider, trait_ids: set[int]) -> None:
     """Replace the provider's traits."""
-    if replace_associations(session, provider, ProviderTrait.trait_id, trait_ids):
-        provider.bump(session, trait_ids=id_texts.text_of(trait_ids))
+    if id_texts.replace(session.connection(), provider.id, provider.generation, provider.trait_ids, trait_ids):
+        provider.has_changed(session)

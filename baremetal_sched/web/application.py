@@ -33,6 +33,7 @@ from baremetal_sched.web.slots import ACCEPTED_AT, REFUSAL
 
 log = structlog.get_logger(__name__)
 
+
 class _Application:
     """The WSGI application of one API. Its steps are those of this module instead of Flask's, whose contexts, hooks,
     signals and sessions take as long as a SELECT and are used by nothing here."""

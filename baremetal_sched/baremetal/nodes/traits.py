@@ -107,7 +107,7 @@ def _write(connection: Connection, node: Any, before: frozenset[str], after: fro
 
 @lru_cache
 def _with_traits(members: ColumnElement[Any]) -> Query:
-    """SELECT (what the node's provider depends on), members, p.id AS provider_id, p.trait_ids,
+    """SELECT (what the node's provider depends on), members, p.id AS provider_id, p.generation, p.trait_ids,
     (SELECT group_concat(trait) FROM node_traits WHERE node_id = n.id) AS traits
     FROM nodes n LEFT JOIN resource_providers p ON p.uuid = n.uuid WHERE n.uuid = :uuid"""
     # As the driver has it: no value is converted.
@@ -116,7 +116,7 @@ def _with_traits(members: ColumnElement[Any]) -> Query:
         for column in projection.COLUMNS
     ]
     traits = select(string_agg(_ROWS.c.trait)).where(_ROWS.c.node_id == Node.id).scalar_subquery()
-    provider = (PROVIDERS.c.id.label("provider_id"), PROVIDERS.c.trait_ids)
+    provider = (PROVIDERS.c.id.label("provider_id"), PROVIDERS.c.generation, PROVIDERS.c.trait_ids)
     query = select(*columns, *provider, traits.label("traits"), members.label("members"))
     return query.outerjoin(PROVIDERS, PROVIDERS.c.uuid == Node.uuid).where(Node.uuid == bindparam("uuid"))
 

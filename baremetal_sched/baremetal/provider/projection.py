@@ -17,7 +17,7 @@ from baremetal_sched.db.models import Node, NodeTrait
 from baremetal_sched.db.results import history_of
 from baremetal_sched.errors.baremetal import NodeAllocated
 from baremetal_sched.errors.placement import InventoryInUse
-from baremetal_sched.placement import projected
+from baremetal_sched.placement import names, projected, trait_ids
 from baremetal_sched.placement.names import resource_class_of
 
 log = structlog.get_logger(__name__)
@@ -47,10 +47,12 @@ def inventory_of(node: Node) -> projected.SingleUnit | None:
 
 
 def change_traits(connection: Connection, node: Any, added: Collection[str], removed: Collection[str]) -> None:
-    """Make the provider follow a change of the traits of ``node``, a row of its ``COLUMNS`` with ``provider_id`` and
-    ``trait_ids`` of its provider. The node's own row is locked."""
+    """Make the provider follow a change of the traits of ``node``, a row of its ``COLUMNS`` with ``provider_id``,
+    ``generation`` and ``trait_ids`` of its provider. The node's own row is locked."""
     if node.provider_id is not None:
-        projected.change_traits(connection, node.provider_id, node.trait_ids, added, removed)
+        ids = names.traits_to_give(connection, [*added, *removed])
+        kept = {*trait_ids.ids_in(node.trait_ids)} - {ids[n] for n in removed}
+        trait_ids.replace(connection, node.provider_id, node.generation, node.trait_ids, kept | {ids[n] for n in added})
     else:  # somebody removed it
         with Session(connection) as session:
             project(session, session.get_one(Node, node.id))
@@ -63,9 +65,9 @@ def project(session: Session, node: Node) -> list[str]:
     Raises NodeAllocated if the node changed its resource class while a consumer has a claim on the old one.
     """
     # A new node does not have one.
-    names = session.scalars(select(NodeTrait.trait).where(NodeTrait.node_id == node.id)) if node.id else ()
+    traits = session.scalars(select(NodeTrait.trait).where(NodeTrait.node_id == node.id)) if node.id else ()
     try:
-        return projected.sync_provider(session, node.uuid, inventory_of(node), frozenset(names))
+        return projected.sync_provider(session, node.uuid, inventory_of(node), frozenset(traits))
     except InventoryInUse:
         consumers = projected.consumers_of(session, node.uuid)
         raise NodeAllocated(node=node.uuid, consumer=", ".join(consumers)) from None
