@@ -8,7 +8,6 @@ from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import structlog
-from flask import Flask
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 import baremetal_sched.compute.hosts.node_changes  # noqa: F401 - it follows nodes
@@ -133,7 +132,7 @@ def _with_cors(wsgi: WSGIApplication, settings: Settings) -> WSGIApplication:
     return middleware
 
 
-def _rooted(app: Flask) -> WSGIApplication:
+def _rooted(app: WSGIApplication) -> WSGIApplication:
     """Serve ``/baremetal``, without a slash, as the root of that API, too."""
 
     def wsgi(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

@@ -26,7 +26,7 @@ _AT_ONCE = 4
 
 
 @dataclass(frozen=True)
-class Result:
+class StatementResult:
     """The rows that a statement returned, with the names of their columns, and the number of those that it changed."""
 
     rows: Sequence[Any]
@@ -70,7 +70,7 @@ class _Statement:
             values[name] = process(values[name])
         return values if self.order is None else tuple([values[name] for name in self.order])
 
-    def execute(self, connection: Connection, text: str, parameters: Any) -> Result:
+    def execute(self, connection: Connection, text: str, parameters: Any) -> StatementResult:
         """Do what ``exec_driver_sql`` does, without its result, which describes its columns each time."""
         if not connection.in_transaction():
             connection.begin()
@@ -90,7 +90,7 @@ class _Statement:
             cursor.close()
         except BaseException as error:
             connection._handle_dbapi_exception(error, text, parameters, cursor, None)
-        return Result(found, count)
+        return StatementResult(found, count)
 
 
 def run(
