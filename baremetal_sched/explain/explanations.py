@@ -36,34 +36,34 @@ def explain_request(context: MachineContext, request: MachineRequest) -> Explana
         tree = as_tree(request)
         if tree is None:
             return _explained(context, request.question(context))
-        asked = ExplainedRequest(context.session, tree.parsed())
+        explained = ExplainedRequest(context.session, tree.parsed())
         if tree.served:
-            return _of_server(context, tree, asked)
-        if asked.is_flat and _stands_alone(context):
-            return _explained(context, asked.question(context))
-        return TreeScan(context, asked, context.tree()).explanation()
+            return _of_server(context, tree, explained)
+        if explained.is_flat and _stands_alone(context):
+            return _explained(context, explained.question(context))
+        return TreeScan(context, explained, context.tree()).explanation()
 
 
-def _of_server(context: MachineContext, request: TreeRequest, asked: ExplainedRequest) -> Explanation:
+def _of_server(context: MachineContext, request: TreeRequest, explained: ExplainedRequest) -> Explanation:
     """Explain what a server gets.
 
     A scan of nodes takes what a node has for what its tree has as a whole; if the flavor needs several providers, the
     search has the last word.
     """
     question = request.question(context)
-    found = _explained(context, question)
-    if not found.fitting:
-        found = replace(found, hint=hint(asked.request, found.analysis))
-        if asked.is_flat:
-            return found
-    most = 1 if asked.is_flat else max(context.wanted, MOST_COUNTED)
-    hosts = len(_hosts(context, request, most)) if found.fitting else 0
+    explanation = _explained(context, question)
+    if not explanation.fitting:
+        explanation = replace(explanation, hint=hint(explained.request, explanation.analysis))
+        if explained.is_flat:
+            return explanation
+    most = 1 if explained.is_flat else max(context.needed, MOST_COUNTED)
+    hosts = len(_hosts(context, request, most)) if explanation.fitting else 0
     if not hosts:
-        return _with_trees(context, request, asked, question, found)
-    if asked.is_flat:
-        return found
-    fitting = min(found.fitting, hosts)
-    return replace(found, fitting=fitting, verdict=Verdict.FITS if fitting >= context.wanted else Verdict.SHORT)
+        return _with_trees(context, request, explained, question, explanation)
+    if explained.is_flat:
+        return explanation
+    fitting = min(explanation.fitting, hosts)
+    return replace(explanation, fitting=fitting, verdict=Verdict.FITS if fitting >= context.needed else Verdict.SHORT)
 
 
 def _bounded(context: MachineContext) -> AbstractContextManager[None]:
@@ -79,7 +79,7 @@ def _stands_alone(context: MachineContext) -> bool:
 
 def _explained(context: MachineContext, question: Question) -> Explanation:
     most, machine, members = context.settings.scheduling.explain_max_nodes, context.machine, context.membership
-    return explain(context.session, question, context.named, most, context.wanted, machine=machine, members=members)
+    return explain(context.session, question, context.named, most, context.needed, machine=machine, members=members)
 
 
 # -- servers -----------------------------------------------------------------------------------------------------------
@@ -95,33 +95,33 @@ def _hosts(context: MachineContext, request: TreeRequest, most: int) -> list[str
 def _with_trees(
     context: MachineContext,
     request: TreeRequest,
-    asked: ExplainedRequest,
+    explained: ExplainedRequest,
     question: Question,
-    found: Explanation,
+    explanation: Explanation,
 ) -> Explanation:
-    """Return ``found``, what a scan of nodes says of a server for which there is no host, with what the search says.
+    """Return ``explanation``, by a scan of nodes, of a server for which there is no host, with what the search says.
 
     The relaxations of the scan are tried; and the closest tree is that of a node which fails nothing but what is asked
     of its tree.
     """
-    verdict = Verdict.COMBINATION if found.fitting else found.verdict
+    verdict = Verdict.COMBINATION if explanation.fitting else explanation.verdict
     held_back = verdict in HELD_BACK
     about = question if context.machine is None else question.about(context.machine)
-    scan = TreeScan(context, asked, tree_roots(about, if_free=held_back))
-    if found.fitting:
+    scan = TreeScan(context, explained, tree_roots(about, if_free=held_back))
+    if explanation.fitting:
         relaxations, exact = scan.relaxations()
     else:
-        relaxations = [*_tried(context, request, found.analysis.relaxations)]
-        exact = found.analysis.exact
+        relaxations = [*_tried(context, request, explanation.analysis.relaxations)]
+        exact = explanation.analysis.exact
     if held_back and not scan.fits_if_free:
         verdict = Verdict.COMBINATION
-    analysis = replace(found.analysis, relaxations=relaxations, exact=exact)
-    return replace(found, fitting=0, verdict=verdict, analysis=analysis, closest=scan.closest())
+    analysis = replace(explanation.analysis, relaxations=relaxations, exact=exact)
+    return replace(explanation, fitting=0, verdict=verdict, analysis=analysis, closest=scan.closest())
 
 
 def _tried(context: MachineContext, request: TreeRequest, relaxations: list[Relaxation]) -> Iterator[Relaxation]:
     """The relaxations that bring hosts, with how many these are."""
-    most = max(context.wanted, MOST_COUNTED)
+    most = max(context.needed, MOST_COUNTED)
     for each in relaxations:
         changed = request.without(each.drop)
         number = 0 if changed is None else len(_hosts(context, changed, most))
@@ -152,11 +152,11 @@ def fitting_machines(context: MachineContext, request: TreeRequest, most: int) -
     with _bounded(context):
         if request.served:
             return _read(context, nodes_source(), most, Node.uuid.in_(_hosts(context, request, most)))
-        asked = ExplainedRequest(context.session, request.parsed())
-        if not asked.is_flat:
-            roots = PROVIDER.c.id.in_(_roots_of_candidates(context, asked.request, most))
+        explained = ExplainedRequest(context.session, request.parsed())
+        if not explained.is_flat:
+            roots = PROVIDER.c.id.in_(_roots_of_candidates(context, explained.request, most))
             return _read(context, providers_source(nodes_only=context.project is not None), most, roots)
-        question = asked.question(context)
+        question = explained.question(context)
         holds = [each.holds for each in question.conditions if each.counts]
         return _read(context, question.source, most, *question.where, *holds)
 
@@ -169,8 +169,8 @@ def _roots_of_candidates(context: MachineContext, request: CandidateRequest, mos
     # The first ones may all be candidates that the asker must not see.
     most = most if context.named.everything else _CANDIDATES
     try:
-        with closing(search.find(selecting(context.session), limited, QUERY_VERSION, options)) as found:
-            for candidate in islice(found, _CANDIDATES):
+        with closing(search.find(selecting(context.session), limited, QUERY_VERSION, options)) as results:
+            for candidate in islice(results, _CANDIDATES):
                 roots.update(candidate.roots)
                 if len(roots) >= most:
                     break

@@ -62,7 +62,7 @@ class _Reading:
         inventories, by class."""
         group, rows = self.group, (_ID,) if self.group.suffix else (_ID, _ROOT)
         clauses = [self._gives(class_id, amount, stocks) for class_id, amount in group.resources.items()]
-        clauses += [self._has(wanted) for wanted in group.required]
+        clauses += [self._has(traits) for traits in group.required]
         clauses += [~self._has(frozenset([trait])) for trait in group.forbidden]
         if group.member_of:
             members = [and_(*(conditions.in_aggregate(row, some) for some in group.member_of)) for row in rows]
@@ -118,7 +118,7 @@ class Part:
         return frozenset(of_class(name, 0, self.group.suffix).id for name in self.group.resources)
 
     @property
-    def asked(self) -> int:
+    def request_bits(self) -> int:
         """The bits of what is asked for, whether it is free or not."""
         return sum((each.kind is Kind.REQUEST) << place for place, each in enumerate(self.conditions))
 
@@ -142,8 +142,8 @@ class ExplainedRequest:
         connection = selecting(session)
         self.request = request
         self.ids = with_unknown(request, look_up(connection, request))
-        self.wanted: ResolvedRequest = by_ids(request, self.ids, VERSION)
-        self.is_flat = single_provider.applies(connection, self.wanted)
+        self.resolved: ResolvedRequest = by_ids(request, self.ids, VERSION)
+        self.is_flat = single_provider.applies(connection, self.resolved)
 
     def without(self, drop: frozenset[str]) -> ResolvedRequest | None:
         """Return the request by ids without these conditions; None if it asks for nothing then."""
@@ -153,9 +153,9 @@ class ExplainedRequest:
     def question(self, context: MachineContext) -> Question:
         """Return the question which providers can give what the one group of a flat request asks for."""
         (group,) = self.request.groups.values()
-        wanted = sorted(self.ids.classes[name] for name in group.resources if self.ids.classes[name] > 0)
+        class_ids = sorted(self.ids.classes[name] for name in group.resources if self.ids.classes[name] > 0)
         # More inventories than these are looked up one by one.
-        stocks: dict[int, Any] = dict(zip(wanted, _ASKED, strict=False))
+        stocks: dict[int, Any] = dict(zip(class_ids, _ASKED, strict=False))
         source = providers_source(nodes_only=context.project is not None)
         for class_id, stock in stocks.items():
             # At most one row.
@@ -175,16 +175,16 @@ class ExplainedRequest:
 
     def parts(self) -> list[Part]:
         """Return the parts of the request, each with its parameter."""
-        found = []
+        parts = []
         for suffix, group in self.request.groups.items():
             if suffix or len(group.resources) == 1:
-                found.append(Part(f"resources{suffix}", group, self._conditions(group)))
+                parts.append(Part(f"resources{suffix}", group, self._conditions(group)))
                 continue
             for name, amount in group.resources.items():
                 one = replace(group, resources={name: amount})
                 # The traits are those of the providers that serve the classes, all together.
-                found.append(Part(f"resources={name}:{amount}", one, self._conditions(one, of_all=True)))
-        return found
+                parts.append(Part(f"resources={name}:{amount}", one, self._conditions(one, of_all=True)))
+        return parts
 
     def _conditions(
         self, group: RequestGroup, stocks: Mapping[int, Any] | None = None, *, named: bool = True, of_all: bool = False
@@ -234,13 +234,13 @@ def fits_if_free(context: MachineContext, request: TreeRequest, question: Questi
     A scan takes what a node has for what its tree has as a whole, and two groups may need the same provider of it.
     Raises TookTooLong.
     """
-    asked = ExplainedRequest(context.session, request.parsed())
-    if asked.is_flat:
+    explained = ExplainedRequest(context.session, request.parsed())
+    if explained.is_flat:
         return True
     roots = tree_roots(question, if_free=True)
-    forest = Forest(replace(context, project=request.project), asked.wanted, roots, limit)
+    forest = Forest(replace(context, project=request.project), explained.resolved, roots, limit)
     free = (shape.free for shape in forest.shapes)
-    return next(candidates(asked.wanted, free, time_limit=limit), None) is not None
+    return next(candidates(explained.resolved, free, time_limit=limit), None) is not None
 
 
 def tree_roots(question: Question, *, if_free: bool) -> ColumnElement[bool]:
@@ -261,12 +261,12 @@ def tree_roots(question: Question, *, if_free: bool) -> ColumnElement[bool]:
     return PROVIDERS.c.root_id.in_(roots)
 
 
-def hint(request: CandidateRequest, found: Analysis) -> str:
+def hint(request: CandidateRequest, analysis: Analysis) -> str:
     """Return what to do if machines fail because they lack the base classes, with a blank before it."""
-    missing = {condition.id.removeprefix(CLASS) for condition, _ in found.decisive}
+    missing = {condition.id.removeprefix(CLASS) for condition, _ in analysis.decisive}
     if missing.isdisjoint(BASE_CLASSES):
         return ""
-    asked = {name for group in request.groups.values() for name in group.resources}
-    overrides = ", ".join(f"resources:{name}=0" for name in BASE_CLASSES if name in asked)
-    begin = "" if any(map(is_custom, asked)) else " Request machines by a custom resource class."
+    names = {name for group in request.groups.values() for name in group.resources}
+    overrides = ", ".join(f"resources:{name}=0" for name in BASE_CLASSES if name in names)
+    begin = "" if any(map(is_custom, names)) else " Request machines by a custom resource class."
     return f"{begin} A custom resource class does not switch the base classes off: add {overrides} to the flavor."

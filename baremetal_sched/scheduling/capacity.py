@@ -96,8 +96,8 @@ def measure(
     """
     _check(keys)
     where = (*visible.conditions(), *filters.conditions)
-    parts = _by_index(keys) if not where and _COPIES.keys() >= set(keys) else _by_node(keys, where)
-    rows = connection.execute(union_all(*parts).limit(MOST_ROWS + 1)).all()
+    statements = _by_index(keys) if not where and _COPIES.keys() >= set(keys) else _by_node(keys, where)
+    rows = connection.execute(union_all(*statements).limit(MOST_ROWS + 1)).all()
     if len(rows) > MOST_ROWS:
         raise InvalidValue(
             message=f"There are more than {MOST_ROWS} groups: group by fewer keys, or narrow the request by filters."
@@ -106,27 +106,27 @@ def measure(
 
 
 def name_holds(
-    connection: Connection, found: Sequence[Figures], filters: NodeFilters, visible: Visibility = EVERYTHING
+    connection: Connection, figures: Sequence[Figures], filters: NodeFilters, visible: Visibility = EVERYTHING
 ) -> None:
     """Say in the figures, which were measured with these filters, which holds machines without an instance have.
 
     SELECT n.resource_class AS key_0, …, h.type, h.node_id, h.ends_at FROM holds h JOIN nodes n ON n.id = h.node_id
     WHERE <it has started> AND n.instance_uuid IS NULL AND …, counted by ``held_by_type``
     """
-    if not any(_HELD & each.unavailable.keys() for each in found):
+    if not any(_HELD & each.unavailable.keys() for each in figures):
         return
-    keys = list(found[0].keys)
+    keys = list(figures[0].keys)
     columns = _columns(keys)
     holds = (
         select(*columns, *HELD_COLUMNS)
         .join(Node, Node.id == Hold.node_id)
         .where(HAS_STARTED, HAS_NO_INSTANCE, *visible.conditions(), *filters.conditions)
     )
-    by_keys = {tuple(each.keys.values()): each for each in found}
+    by_keys = {tuple(each.keys.values()): each for each in figures}
     for values, each in held_by_type(connection, holds, [column.name for column in columns], MOST_ROWS):
-        figures = by_keys.get(_place(keys, values))
-        if figures is not None:  # it may have been asserted since they were counted
-            figures.held.append(each)
+        row = by_keys.get(_place(keys, values))
+        if row is not None:  # it may have been asserted since they were counted
+            row.held.append(each)
 
 
 def _by_node(keys: Sequence[str], where: Sequence[ColumnElement[bool]]) -> list[Select[Any]]:
@@ -225,12 +225,12 @@ def _place(keys: Sequence[str], values: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _collected(keys: Sequence[str], rows: Sequence[Any]) -> list[Figures]:
-    found: dict[tuple[Any, ...], Figures] = {}
+    figures: dict[tuple[Any, ...], Figures] = {}
     if not keys:
-        found[()] = Figures({})
+        figures[()] = Figures({})
     for *values, why, count in rows:
         place = _place(keys, values)
-        if place not in found:
-            found[place] = Figures(dict(zip(keys, place, strict=True)))
-        found[place].add(why, int(count))
-    return sorted(found.values(), key=lambda each: [str(value or "") for value in each.keys.values()])
+        if place not in figures:
+            figures[place] = Figures(dict(zip(keys, place, strict=True)))
+        figures[place].add(why, int(count))
+    return sorted(figures.values(), key=lambda each: [str(value or "") for value in each.keys.values()])

@@ -41,7 +41,7 @@ class NewClaim:
     digest: str
     priority: int = 0
 
-    def pending(self, resource_class: str, seconds: float = 0, reason: str | None = None) -> NewWaitingRequest:
+    def waiting_request(self, resource_class: str, seconds: float = 0, reason: str | None = None) -> NewWaitingRequest:
         """Return the claim as a row of the queue of the class (empty if it does not wait)."""
         return NewWaitingRequest(
             uuid=self.uuid,
@@ -68,35 +68,35 @@ def existing(session: Session, uuid: str, digest: str, project: str) -> WaitingR
     return found
 
 
-def claim_now(session: Session, asked: NewClaim, settings: Settings) -> "ShownClaim | None":
+def claim_now(session: Session, new: NewClaim, settings: Settings) -> "ClaimStatus | None":
     """Claim what is free now, and return the claim; None if nothing fits.
 
     Raises ConsumerInUse, what ``choose`` of the request raises, and StaleDataError if it loses a race.
     """
     context = MachineContext(session, settings)
-    host = asked.request.choose(context)
-    chosen = asked.request.other_providers(context) if host is None else host.claim
+    host = new.request.choose(context)
+    chosen = new.request.other_providers(context) if host is None else host.claim
     if chosen is None:
         return None
     try:
-        _write(session, ConsumerWrite(asked.uuid, chosen, asked.project, asked.user, None), asked.consumer_type)
+        _write(session, ConsumerWrite(new.uuid, chosen, new.project, new.user, None), new.consumer_type)
     except (ConsumerConflict, ConsumerWaits) as error:
-        raise ConsumerInUse(consumer=asked.uuid) from error
-    claimed = waiting_requests.enter_claimed(session, asked.pending("" if host is None else _class_of(host)))
-    return ShownClaim(claimed, CLAIMED, chosen, None)
+        raise ConsumerInUse(consumer=new.uuid) from error
+    claimed = waiting_requests.enter_claimed(session, new.waiting_request("" if host is None else _class_of(host)))
+    return ClaimStatus(claimed, CLAIMED, chosen, None)
 
 
 def _class_of(host: Host) -> str:
     return resource_class_of(host.node.resource_class or "")
 
 
-def wait(session: Session, asked: NewClaim, seconds: float, reason: str, settings: Settings) -> WaitingRequest:
+def wait(session: Session, new: NewClaim, seconds: float, reason: str, settings: Settings) -> WaitingRequest:
     """Enter the claim into the queue. Raises CannotWait, ConsumerInUse, and what ``waiting_requests.enter`` raises."""
-    new = asked.pending(asked.request.machine_class(), seconds, reason)
+    row = new.waiting_request(new.request.machine_class(), seconds, reason)
     try:
-        return waiting_requests.enter(session, new, most=settings.scheduling.most_waiting)
+        return waiting_requests.enter(session, row, most=settings.scheduling.most_waiting)
     except UuidTaken as error:
-        raise ConsumerInUse(consumer=asked.uuid) from error
+        raise ConsumerInUse(consumer=new.uuid) from error
 
 
 def give(context: MachineContext, claim: WaitingRequest, node: Node) -> bool:
@@ -109,8 +109,8 @@ def give(context: MachineContext, claim: WaitingRequest, node: Node) -> bool:
         host = None if alone is None else alone.choose(context)
     if host is None:
         return False
-    given = ConsumerWrite(claim.uuid, host.claim, claim.consumer_project, claim.consumer_user, RESERVED)
-    _write(context.session, given, claim.consumer_type)
+    write = ConsumerWrite(claim.uuid, host.claim, claim.consumer_project, claim.consumer_user, RESERVED)
+    _write(context.session, write, claim.consumer_type)
     waiting_requests.decide(context.session, claim, CLAIMED)
     return True
 
@@ -139,7 +139,7 @@ def _write(session: Session, request: ConsumerWrite, consumer_type: str | None) 
 
 
 @dataclass(frozen=True)
-class ShownClaim:
+class ClaimStatus:
     """A claim as it is now: ``state`` is derived from its deadline and from what the consumer holds.
 
     ``allocations`` are amounts by class by provider; ``position`` is None unless it waits.
@@ -151,29 +151,29 @@ class ShownClaim:
     position: int | None
 
 
-def show(session: Session, uuid: str) -> ShownClaim:
+def show(session: Session, uuid: str) -> ClaimStatus:
     """Return the claim with this UUID, also if an allocation or a server waits under it. Raises ClaimNotFound."""
-    found = waiting_requests.find(session, uuid)
-    if found is None:
+    claim = waiting_requests.find(session, uuid)
+    if claim is None:
         raise ClaimNotFound(claim=uuid)
-    (shown,) = shown_of(session, [found])
-    return shown
+    (status,) = statuses_of(session, [claim])
+    return status
 
 
-def shown_of(session: Session, found: Sequence[WaitingRequest]) -> list[ShownClaim]:
+def statuses_of(session: Session, requests: Sequence[WaitingRequest]) -> list[ClaimStatus]:
     """Return claims as they are now."""
-    claimed = [claim.uuid for claim in found if claim.state == CLAIMED]
+    claimed = [claim.uuid for claim in requests if claim.state == CLAIMED]
     held = amounts_held_by(session, claimed, CLAIM) if claimed else {}
-    waiting = [claim for claim in found if claim.state == WAITING]
+    waiting = [claim for claim in requests if claim.state == WAITING]
     now = session.scalar(select(epoch())) or 0.0 if waiting else 0.0
     if len(waiting) == 1:
         places = {waiting[0].id: waiting_requests.position(session, waiting[0])}
     else:
         places = waiting_requests.positions(session, waiting) if waiting else {}
-    states = [state_of(claim, now, is_held=claim.uuid in held) for claim in found]
+    states = [state_of(claim, now, is_held=claim.uuid in held) for claim in requests]
     return [
-        ShownClaim(claim, state, held.get(claim.uuid, {}), places.get(claim.id) if state == WAITING else None)
-        for claim, state in zip(found, states, strict=True)
+        ClaimStatus(claim, state, held.get(claim.uuid, {}), places.get(claim.id) if state == WAITING else None)
+        for claim, state in zip(requests, states, strict=True)
     ]
 
 
@@ -209,18 +209,18 @@ def withdraw(session: Session, claim: WaitingRequest) -> None:
         allocations.release_given(session, claim.uuid, CLAIM)
 
 
-def document_of(shown: ShownClaim) -> dict[str, Any]:
+def document_of(status: ClaimStatus) -> dict[str, Any]:
     """Return the claim as JSON."""
-    claim = shown.claim
+    claim = status.claim
     return {
         "uuid": claim.uuid,
         "kind": claim.kind,
-        "state": shown.state,
+        "state": status.state,
         "resource_class": claim.resource_class,
         "request": claim.request,
         "priority": claim.priority,
-        "position": shown.position,
-        "allocations": {uuid: {"resources": dict(amounts)} for uuid, amounts in shown.allocations.items()},
+        "position": status.position,
+        "allocations": {uuid: {"resources": dict(amounts)} for uuid, amounts in status.allocations.items()},
         "reason": claim.reason,
         "consumer": {
             "uuid": claim.uuid,

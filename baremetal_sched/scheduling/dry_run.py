@@ -18,30 +18,30 @@ from baremetal_sched.settings import Settings
 _AMOUNTS = ("vcpus", "ram", "disk", "ephemeral", "swap")
 
 
-def find_flavor(session: Session, given: str | Mapping[str, Any], viewer: str | None) -> dict[str, Any]:
+def find_flavor(session: Session, flavor: str | Mapping[str, Any], viewer: str | None) -> dict[str, Any]:
     """Return the flavor: the one with this id, or the one that is written out; amounts that lack are 0.
 
     ``viewer``: the project that has to see it; None: all flavors are seen. Raises FlavorNotFound.
     """
-    if isinstance(given, str):
-        found = flavors.find(session, given, viewer)
-        amounts = (found.vcpus, found.memory_mb, found.root_gb, found.ephemeral_gb, found.swap_mb)
-        return dict(zip(_AMOUNTS, amounts, strict=True)) | {"extra_specs": dict(found.extra_specs)}
-    extra_specs = {key: str(value) for key, value in given.get("extra_specs", {}).items()}
-    return {name: given.get(name, 0) for name in _AMOUNTS} | {"extra_specs": extra_specs}
+    if isinstance(flavor, str):
+        row = flavors.find(session, flavor, viewer)
+        amounts = (row.vcpus, row.memory_mb, row.root_gb, row.ephemeral_gb, row.swap_mb)
+        return dict(zip(_AMOUNTS, amounts, strict=True)) | {"extra_specs": dict(row.extra_specs)}
+    extra_specs = {key: str(value) for key, value in flavor.get("extra_specs", {}).items()}
+    return {name: flavor.get(name, 0) for name in _AMOUNTS} | {"extra_specs": extra_specs}
 
 
-def find_image(session: Session, given: str | Mapping[str, Any] | None, viewer: str | None) -> dict[str, Any]:
+def find_image(session: Session, image: str | Mapping[str, Any] | None, viewer: str | None) -> dict[str, Any]:
     """Return the image: the one with this UUID, the one that is written out, or one without properties.
 
     Raises ImageNotFound, and InvalidValue if it cannot be booted.
     """
-    if given is None or not isinstance(given, str):
-        return {"properties": dict((given or {}).get("properties", {}))}
-    found = images.get(session, given, EVERYTHING if viewer is None else ImageRequester(viewer))
-    if found.status == images.DEACTIVATED:
-        raise InvalidValue(message=f"Image {found.uuid} is deactivated and cannot be booted.")
-    return {"properties": dict(found.properties), "min_ram": found.min_ram, "min_disk": found.min_disk}
+    if image is None or not isinstance(image, str):
+        return {"properties": dict((image or {}).get("properties", {}))}
+    row = images.get(session, image, EVERYTHING if viewer is None else ImageRequester(viewer))
+    if row.status == images.DEACTIVATED:
+        raise InvalidValue(message=f"Image {row.uuid} is deactivated and cannot be booted.")
+    return {"properties": dict(row.properties), "min_ram": row.min_ram, "min_disk": row.min_disk}
 
 
 @dataclass(frozen=True)
@@ -71,31 +71,31 @@ class DryRun:
     reason: str | None
 
 
-def machine_request(session: Session, asked: DryRunRequest) -> TreeRequest:
+def machine_request(session: Session, request: DryRunRequest) -> TreeRequest:
     """Return what the server would ask for.
 
     Raises FlavorNotFound, ImageNotFound, InvalidValue if the image cannot be booted or the flavor is too small for it,
     and what ``checked_request.build`` raises.
     """
-    flavor = find_flavor(session, asked.flavor, asked.project)
-    image = find_image(session, asked.image, asked.project)
+    flavor = find_flavor(session, request.flavor, request.project)
+    image = find_image(session, request.image, request.project)
     # What boots from a volume needs no disk of the machine.
-    own_copies.require_room({**flavor, "disk": 0} if asked.boot_from_volume else flavor, image)
-    request = extra_specs.build_checked(
+    own_copies.require_room({**flavor, "disk": 0} if request.boot_from_volume else flavor, image)
+    checked = extra_specs.build_checked(
         own_copies.flavor_spec(flavor),
         own_copies.properties_of(image),
-        boot_from_volume=asked.boot_from_volume,
-        limit=asked.limit,
+        boot_from_volume=request.boot_from_volume,
+        limit=request.limit,
     )
-    return TreeRequest(request.query(), extra_specs=flavor["extra_specs"], project=asked.project)
+    return TreeRequest(checked.query(), extra_specs=flavor["extra_specs"], project=request.project)
 
 
-def run(session: Session, settings: Settings, asked: DryRunRequest) -> DryRun:
+def run(session: Session, settings: Settings, request: DryRunRequest) -> DryRun:
     """Return the result, in random order. Nothing is claimed, and nothing is locked.
 
     Raises the errors of ``machine_request`` and of the search. Classes and traits that no node has are not errors.
     """
-    request, context = machine_request(session, asked), MachineContext(session, settings)
-    found = request.hosts(context, asked.limit)
-    reason = None if found else no_valid_host.explain(context, request).message
-    return DryRun(request.query, found, reason)
+    resolved, context = machine_request(session, request), MachineContext(session, settings)
+    hosts = resolved.hosts(context, request.limit)
+    reason = None if hosts else no_valid_host.explain(context, resolved).message
+    return DryRun(resolved.query, hosts, reason)

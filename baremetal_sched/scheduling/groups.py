@@ -111,10 +111,10 @@ def list_groups(
         groups[name].rings.append(_ring(members, registered, name, driver, counts[name, driver]))
     if with_owners:
         _count_owned(reader, groups, visible)
-    for found in groups.values():
-        found.nodes = sum(ring.nodes for ring in found.rings)
-        found.unserved = sum(ring.nodes for ring in found.rings if not ring.alive)
-        _enter_conductors(found, registered)
+    for conductor_group in groups.values():
+        conductor_group.nodes = sum(ring.nodes for ring in conductor_group.rings)
+        conductor_group.unserved = sum(ring.nodes for ring in conductor_group.rings if not ring.alive)
+        _enter_conductors(conductor_group, registered)
     return list(groups.values())
 
 
@@ -144,8 +144,8 @@ def _registered(reader: Reader, settings: Settings) -> tuple[Membership, list[Gr
     ).all()
     registered: dict[str, GroupConductor] = {}
     for hostname, group, is_alive, driver, _ in rows:
-        found = registered.setdefault(hostname, GroupConductor(hostname, group.lower(), bool(is_alive), []))
-        found.drivers += [] if driver is None else [driver]
+        conductor = registered.setdefault(hostname, GroupConductor(hostname, group.lower(), bool(is_alive), []))
+        conductor.drivers += [] if driver is None else [driver]
     return live.read(rows[0].members) if rows else NO_MEMBERS, list(registered.values())
 
 

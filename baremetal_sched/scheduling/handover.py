@@ -71,32 +71,32 @@ class SessionHandover:
         self.session = session
         self._context = MachineContext(session, settings)
 
-    def serve(self, found: Iterable[MachineQueue], most: int) -> bool:
+    def serve(self, queues: Iterable[MachineQueue], most: int) -> bool:
         """Give each machine to the first claim that it fits; return whether one was given. At most ``most`` entries of
         a queue are tested."""
-        given = False
+        is_given = False
         notes_of(self.session.connection()).gives = True
-        for queue in found:
+        for queue in queues:
             # Who is first for the next machine depends on who got this one.
-            given |= self._serve(self._again(queue, most) if given else queue, most)
-        return given
+            is_given |= self._serve(self._again(queue, most) if is_given else queue, most)
+        return is_given
 
     def _serve(self, queue: MachineQueue, most: int) -> bool:
         node = free_machine.lock_free(self.session, queue.machine) if queue.entries else None
-        given: bool | None = False
+        is_given: bool | None = False
         failed: list[int] = []
-        while node is not None and (given := self._give_first(queue.entries, node, failed)) is None:
+        while node is not None and (is_given := self._give_first(queue.entries, node, failed)) is None:
             queue = self._again(queue, most)
-        if queue.is_cut and not given:
+        if queue.is_cut and not is_given:
             log.warning("too many different claims may fit: a machine is left to the sweep", node=queue.machine)
-        return bool(given)
+        return bool(is_given)
 
     def _again(self, queue: MachineQueue, most: int) -> MachineQueue:
         """Return who may get the machine as the queue is now."""
         connection = self.session.connection()
         machines = freed_machines.wanted(connection, HandoverNotes(nodes={queue.machine}))
-        found = machine_queues(connection, machines, most)
-        return found[0] if found else replace(queue, entries=(), is_cut=False)
+        queues = machine_queues(connection, machines, most)
+        return queues[0] if queues else replace(queue, entries=(), is_cut=False)
 
     def serve_all(self, provider: int, resource_class: str) -> bool:
         """Give a machine, known by its provider (an id), to the first claim of its class that it fits; return whether
@@ -107,9 +107,9 @@ class SessionHandover:
         """Give the node to the first claim that it fits; return whether there was one. None: a claim has failed (its id
         is added to ``failed``), so that the queue is another one now."""
         for entry in entries:
-            given = self._give(entry, node, failed)
-            if given is not False:
-                return given
+            is_given = self._give(entry, node, failed)
+            if is_given is not False:
+                return is_given
         return False
 
     def _give(self, entry: QueueEntry, node: Node, failed: list[int]) -> bool | None:
@@ -122,8 +122,8 @@ class SessionHandover:
             return False
         claim_id, uuid = waiting.id, waiting.uuid
         try:
-            with _asked_by(self.session, waiting):
-                given = DOORS[waiting.kind].give(self._context, waiting, node)
+            with _on_behalf_of(self.session, waiting):
+                fits = DOORS[waiting.kind].give(self._context, waiting, node)
                 self.session.flush()
         except UnavailableError as error:
             savepoint.rollback()
@@ -149,7 +149,7 @@ class SessionHandover:
             failed.append(claim_id)
             log.exception("a claim that waits cannot be served", claim=uuid)
             return None
-        if not given:
+        if not fits:
             savepoint.rollback()
             return False
         savepoint.commit()
@@ -160,13 +160,13 @@ class SessionHandover:
         """Have a claim, if it still waits, wait for other nodes than this one."""
         waiting = waiting_requests.find(self.session, uuid, lock=True)
         if waiting is not None:
-            with _asked_by(self.session, waiting):
+            with _on_behalf_of(self.session, waiting):
                 DOORS[waiting.kind].leave_out(self._context, waiting, node.uuid, str(error))
                 self.session.flush()
 
     def end(self, waiting: WaitingRequest, state: str, reason: str) -> None:
         """End a claim that waits (its row locked)."""
-        with _asked_by(self.session, waiting):
+        with _on_behalf_of(self.session, waiting):
             DOORS[waiting.kind].end(self._context, waiting, state, reason)
             self.session.flush()
         log.info("a claim waited in vain", claim=waiting.uuid, kind=waiting.kind, state=state, reason=reason)
@@ -185,7 +185,7 @@ def _sentence(error: Exception) -> str:
 
 
 @contextmanager
-def _asked_by(session: Session, waiting: WaitingRequest) -> Iterator[None]:
+def _on_behalf_of(session: Session, waiting: WaitingRequest) -> Iterator[None]:
     """Within this, what is done is done for the one who asked for the claim."""
     before = requester.of(session)
     requester.attach(session, Requester(waiting.request_id, waiting.user_id, waiting.project_id))
@@ -242,7 +242,7 @@ class ClaimHandover:
         """Look for machines for claims that have just begun to wait, until ``deadline``. Failures are left to the
         sweep."""
         for uuid in waiting:
-            look = partial(self._look, uuid=uuid)
+            look = partial(self._offer_fitting, uuid=uuid)
             try:
                 while self._database.write(look, deadline=deadline):
                     pass
@@ -251,7 +251,7 @@ class ClaimHandover:
             except Exception:  # the claim is committed: its request has succeeded
                 log.exception("cannot look for a machine again", claim=uuid)
 
-    def _look(self, session: Session, uuid: str) -> bool:
+    def _offer_fitting(self, session: Session, uuid: str) -> bool:
         """Give a machine that would fit the claim to whoever is first for it; return whether another may fit it."""
         waiting = waiting_requests.find(session, uuid)
         if waiting is None or waiting.state != WAITING:

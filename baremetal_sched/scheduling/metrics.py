@@ -35,7 +35,7 @@ class CapacityMetrics:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._counting = threading.Lock()
-        self._found: list[Figures] | None = None
+        self._figures: list[Figures] | None = None
         self._counted_at = self._rests_until = 0.0
 
     def figures(self, session: Session) -> list[Metric]:
@@ -45,15 +45,15 @@ class CapacityMetrics:
                 self._count(session)
             finally:
                 self._counting.release()
-        if self._found is None:
+        if self._figures is None:
             return []
-        return [*_shown(self._found), _age(time.monotonic() - self._counted_at)]
+        return [*_metrics(self._figures), _age(time.monotonic() - self._counted_at)]
 
     def _count(self, session: Session) -> None:
         began = time.monotonic()
         try:
             with deadline.limited(session, self._settings.scheduling.explain_time_limit):
-                self._found = capacity.measure(session.connection(), KEYS, NodeFilters())
+                self._figures = capacity.measure(session.connection(), KEYS, NodeFilters())
             self._counted_at = began
         except TimeoutError as error:
             log.warning("capacity was not counted", reason=str(error))
@@ -61,7 +61,7 @@ class CapacityMetrics:
         self._rests_until = ends + _REST * (ends - began)
 
 
-def _shown(found: Sequence[Figures]) -> list[Metric]:
+def _metrics(figures: Sequence[Figures]) -> list[Metric]:
     free = GaugeMetricFamily("baremetal_sched_capacity_free", "Machines that are free.", labels=KEYS)
     allocated = GaugeMetricFamily("baremetal_sched_capacity_allocated", "Machines that are allocated.", labels=KEYS)
     unavailable = GaugeMetricFamily(
@@ -69,7 +69,7 @@ def _shown(found: Sequence[Figures]) -> list[Metric]:
         "Machines that are neither free nor allocated, by the reason.",
         labels=[*KEYS, "reason"],
     )
-    ordered = sorted(found, key=lambda each: -each.total)
+    ordered = sorted(figures, key=lambda each: -each.total)
     for each in ordered[:MOST_PAIRS]:
         labels = [each.keys[key] or "" for key in KEYS]
         free.add_metric(labels, each.free)

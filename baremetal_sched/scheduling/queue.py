@@ -47,13 +47,13 @@ def machine_queues(connection: Connection, machines: Mapping[int, str], most: in
     At most ``most`` entries of a queue are returned: those that may fit, each project in turn. The rows of the nodes
     are locked. Raises MachineLocked.
     """
-    found: list[MachineQueue] = []
+    queues: list[MachineQueue] = []
     for provider, class_name in machines.items():
         # Before anything is read of it: who changes it looks at those who wait only while it is free.
         machine = free_machine.lock(connection, provider)
         if machine is not None:
-            found.append(_queue(connection, machine, class_name, most))
-    return [each for each in found if each.entries or each.is_cut]
+            queues.append(_queue(connection, machine, class_name, most))
+    return [each for each in queues if each.entries or each.is_cut]
 
 
 def queue_of(connection: Connection, node: str, resource_class: str, most: int) -> MachineQueue | None:
@@ -93,5 +93,5 @@ def _with_requests(connection: Connection, queue: Sequence[QueueEntry]) -> list[
         known[missing[first]] = (project, request_of(document))
     if len(_requests) > _MOST_REQUESTS:
         _requests.clear()
-    _requests.update({key: found for key, found in known.items() if found is not None})
-    return [(each, *found) for each in queue if (found := known[each.request_key]) is not None]
+    _requests.update({key: pair for key, pair in known.items() if pair is not None})
+    return [(each, *pair) for each in queue if (pair := known[each.request_key]) is not None]

@@ -50,8 +50,8 @@ def sweep(database: Database, settings: Settings, conductor: str, is_own: IsOwn)
     for provider, resource_class in database.read(lambda session: list(_free_machines(session, is_own))):
         if time.monotonic() > until:
             break
-        given = partial(_serve, settings=settings, conductor=conductor, provider=provider, name=resource_class)
-        _try(database, given, f"provider {provider}")
+        serve = partial(_serve, settings=settings, conductor=conductor, provider=provider, name=resource_class)
+        _try(database, serve, f"provider {provider}")
     _end_overdue(database, settings)
 
 

@@ -10,7 +10,7 @@ from baremetal_sched.db.models import WaitingRequest
 from baremetal_sched.placement.waiting_requests import ALLOCATION, IS_WAITING, SERVER
 from baremetal_sched.scheduling import claims
 from baremetal_sched.scheduling.api.claims import visible_to
-from baremetal_sched.scheduling.claims import ShownClaim
+from baremetal_sched.scheduling.claims import ClaimStatus
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.rendering import page
 
@@ -32,24 +32,24 @@ def show_waiting(call: UiCall, session: Session) -> Response:
     if visible is not None:
         query = query.where(visible)
     longest = query.order_by(WaitingRequest.asked_at, WaitingRequest.id).limit(MOST_CLAIMS + 1)
-    found = claims.shown_of(session, session.scalars(longest).all())
+    statuses = claims.statuses_of(session, session.scalars(longest).all())
     return page(
         call,
         "waiting.html",
         everything=visible is None,
-        rows=[(each, *_times(each), _command(each)) for each in found[:MOST_CLAIMS]],
-        has_more=len(found) > MOST_CLAIMS,
+        rows=[(each, *_times(each), _command(each)) for each in statuses[:MOST_CLAIMS]],
+        has_more=len(statuses) > MOST_CLAIMS,
         most=MOST_CLAIMS,
     )
 
 
-def _times(shown: ShownClaim) -> tuple[datetime, datetime]:
+def _times(status: ClaimStatus) -> tuple[datetime, datetime]:
     """Return since when and until when it waits, in UTC."""
-    claim = shown.claim
+    claim = status.claim
     since, until = (datetime.fromtimestamp(seconds, UTC) for seconds in (claim.asked_at, claim.deadline))
     return since, until
 
 
-def _command(shown: ShownClaim) -> str:
-    command = _COMMANDS.get(shown.claim.kind, "openstack scheduling claim show")
-    return f"{command} {shown.claim.uuid}"
+def _command(status: ClaimStatus) -> str:
+    command = _COMMANDS.get(status.claim.kind, "openstack scheduling claim show")
+    return f"{command} {status.claim.uuid}"

@@ -158,7 +158,7 @@ def request_of(entries: list[str]) -> CandidateRequest:
 @given(fleet=fleets, asked=entries, wanted=st.sampled_from([1, 1, 2, 5]))
 def test_candidates_of_a_fleet(database: Database, fleet: list[Machine], asked: list[str], wanted: int) -> None:
     def check(session: Session) -> None:
-        context = MachineContext(session, SETTINGS, wanted=wanted)
+        context = MachineContext(session, SETTINGS, needed=wanted)
         found = explain_request(context, by_query(request_of(asked)))
         failed: dict[str, Any] = {
             "class:CUSTOM_GOLD": lambda one: one.resource_class != "gold",
@@ -240,7 +240,7 @@ def test_candidates_of_any_providers(
     request = CandidateRequest({suffix: group}, root_required=root)
 
     def check(session: Session) -> None:
-        found = explain_request(MachineContext(session, SETTINGS, wanted=wanted), by_query(request))
+        found = explain_request(MachineContext(session, SETTINGS, needed=wanted), by_query(request))
         count = len(list(search.find(session.connection(), request, VERSION)))
         assert found.fitting == count
         assert found.scan.nodes == len(specs)

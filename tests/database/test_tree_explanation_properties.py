@@ -175,7 +175,7 @@ def compare(database: Database, specs: list[Spec], request: CandidateRequest, wa
     """Compare what an explanation says with the enumeration, in the world of these providers."""
 
     def check(session: Session) -> None:
-        found = explain_request(MachineContext(session, SETTINGS, wanted=wanted), by_query(request))
+        found = explain_request(MachineContext(session, SETTINGS, needed=wanted), by_query(request))
         if not found.parts:
             assert found.fitting == len(list(search.find(session.connection(), request, VERSION)))
             return

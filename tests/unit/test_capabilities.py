@@ -2,11 +2,11 @@
 
 import pytest
 
-from baremetal_sched.baremetal.matching.conditions import capabilities_of, unmet_capabilities, wanted_capabilities
+from baremetal_sched.baremetal.matching.conditions import capabilities_of, required_capabilities, unmet_capabilities
 
 
 def test_wanted() -> None:
-    assert wanted_capabilities({"capabilities:boot_mode": "uefi", "x": "y", "capabilities:a:b": "v"}) == {
+    assert required_capabilities({"capabilities:boot_mode": "uefi", "x": "y", "capabilities:a:b": "v"}) == {
         "boot_mode": "uefi",
         "a:b": "v",
     }

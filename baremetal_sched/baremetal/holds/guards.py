@@ -17,7 +17,7 @@ from baremetal_sched.placement import projected
 BUSY_STATES = frozenset({*state_machine.TRANSIENT, *state_machine.WAITING, *state_machine.HELD})
 
 
-def shown_of(session: Session, node: Node) -> list[tuple[Hold, str, str | None, str | None, str | None]]:
+def rows_of(session: Session, node: Node) -> list[tuple[Hold, str, str | None, str | None, str | None]]:
     """Return the holds of ``node`` for reading, as lists of holds have them."""
     found = sorted(of_node(session, node), key=lambda hold: (hold.asserted_at, hold.id))
     return [(hold, node.uuid, node.name, node.owner, node.lessee) for hold in found]

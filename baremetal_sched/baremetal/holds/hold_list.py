@@ -16,7 +16,7 @@ from baremetal_sched.errors import InvalidValue, SchedulerError
 MOST_NODES = 1000
 
 #: The columns of a hold in the list: the hold, and its node's UUID, name, owner and lessee.
-ShownHold = tuple[Hold, str, str | None, str | None, str | None]
+HoldRow = tuple[Hold, str, str | None, str | None, str | None]
 
 _SHOWN = select(Hold, Node.uuid, Node.name, Node.owner, Node.lessee).join(Node, Node.id == Hold.node_id)
 
@@ -45,7 +45,7 @@ class HoldFilters:
         return found
 
 
-def select_holds(session: Session, filters: HoldFilters, page: Page, visible: Visibility) -> list[ShownHold]:
+def select_holds(session: Session, filters: HoldFilters, page: Page, visible: Visibility) -> list[HoldRow]:
     """Return the holds on the page, of visible nodes, in the order in which they were asserted. Raises InvalidValue for
     a marker that names none.
 
@@ -59,7 +59,7 @@ def select_holds(session: Session, filters: HoldFilters, page: Page, visible: Vi
     ]
 
 
-def by_time(session: Session, visible: Visibility, most: int) -> list[ShownHold]:
+def by_time(session: Session, visible: Visibility, most: int) -> list[HoldRow]:
     """Return the first holds of visible nodes, at most ``most``: first active, then planned ones, each by the time of
     their start.
 

@@ -95,24 +95,23 @@ def of_class(name: str, amount: int, suffix: str = "") -> Condition:
 
 def of_free(name: str, amount: int, suffix: str = "") -> Condition:
     """Return the condition that the amount is free now; it is part of that of the class."""
-    asked = of_class(name, amount, suffix).id
     less = f"less than {amount} of {name} free"
     return Condition(
         f"availability{suffix}:{name}",
         f"has {amount} of {name} free",
         Kind.AVAILABILITY,
-        asked,
+        of_class(name, amount, suffix).id,
         failure=(f"has {less}", f"have {less}"),
     )
 
 
-def of_traits(wanted: frozenset[str], suffix: str = "", *, has: HasTrait | None = None) -> Condition:
+def of_traits(traits: frozenset[str], suffix: str = "", *, has: HasTrait | None = None) -> Condition:
     """Return the condition of having one of the traits. ``has`` reads it in SQL."""
     return Condition(
-        f"trait{suffix}:{_any_of(wanted)}",
-        f"has {' or '.join(sorted(wanted))}",
-        holds=ALWAYS if has is None else has(wanted),
-        met_by=lambda machine: not wanted.isdisjoint(machine.traits),
+        f"trait{suffix}:{_any_of(traits)}",
+        f"has {' or '.join(sorted(traits))}",
+        holds=ALWAYS if has is None else has(traits),
+        met_by=lambda machine: not traits.isdisjoint(machine.traits),
     )
 
 
@@ -126,9 +125,9 @@ def of_forbidden(name: str, suffix: str = "", *, has: HasTrait | None = None, ow
     )
 
 
-def of_root_traits(wanted: frozenset[str]) -> Condition:
+def of_root_traits(traits: frozenset[str]) -> Condition:
     """Return the condition that the root has one of the traits."""
-    return Condition(f"root:{_any_of(wanted)}", f"the root of its tree has {' or '.join(sorted(wanted))}")
+    return Condition(f"root:{_any_of(traits)}", f"the root of its tree has {' or '.join(sorted(traits))}")
 
 
 def of_root_forbidden(name: str) -> Condition:
@@ -136,13 +135,13 @@ def of_root_forbidden(name: str) -> Condition:
     return Condition(f"root:!{name}", f"the root of its tree does not have {name}")
 
 
-def of_aggregates(wanted: Collection[frozenset[str]], suffix: str = "") -> Condition:
+def of_aggregates(sets: Collection[frozenset[str]], suffix: str = "") -> Condition:
     """Return the condition of being in one aggregate of each set."""
-    named = ";".join(map(_any_of, wanted))
+    named = ";".join(map(_any_of, sets))
     return Condition(
         f"aggregate{suffix}:{named}",
         f"is in aggregate {named}",
-        met_by=lambda machine: all(not some.isdisjoint(machine.aggregates) for some in wanted),
+        met_by=lambda machine: all(not some.isdisjoint(machine.aggregates) for some in sets),
     )
 
 
@@ -319,7 +318,7 @@ def of_claim() -> Condition:
 # -- capabilities ------------------------------------------------------------------------------------------------------
 
 
-def wanted_capabilities(extra_specs: Mapping[str, str]) -> dict[str, str]:
+def required_capabilities(extra_specs: Mapping[str, str]) -> dict[str, str]:
     """Return the capabilities that a flavor asks for, in its order. A name may have colons."""
     return {key.removeprefix(_CAPABILITY): value for key, value in extra_specs.items() if key.startswith(_CAPABILITY)}
 
@@ -344,4 +343,4 @@ def unmet_capabilities(extra_specs: Mapping[str, str], properties: Mapping[str, 
     Values are compared as text.
     """
     has = capabilities_of(properties)
-    return [name for name, value in wanted_capabilities(extra_specs).items() if has.get(name) != value]
+    return [name for name, value in required_capabilities(extra_specs).items() if has.get(name) != value]

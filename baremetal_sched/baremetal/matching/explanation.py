@@ -20,8 +20,8 @@ from baremetal_sched.baremetal.matching.conditions import (
     Condition,
     Kind,
     of_capability,
+    required_capabilities,
     unmet_capabilities,
-    wanted_capabilities,
 )
 from baremetal_sched.baremetal.matching.masks import Analysis, Bucket, Verdict, analyse, beside
 from baremetal_sched.baremetal.matching.question import Question
@@ -103,14 +103,14 @@ class ClosestTree:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The explanation of a question, where ``wanted`` machines are requested.
+    """The explanation of a question, where ``needed`` machines are requested.
 
     ``parts``: for a request that several providers of a tree serve together, each part by itself, by its parameter,
     with the providers that could serve it; its own machines are trees then. ``closest``: the tree that comes closest,
     if none fits. ``of_project``: only machines that the project of the request may use are counted.
     """
 
-    wanted: int
+    needed: int
     fitting: int
     verdict: Verdict
     analysis: Analysis
@@ -149,36 +149,36 @@ def explain(
     question: Question,
     named: Visibility,
     most: int,
-    wanted: int = 1,
+    needed: int = 1,
     *,
     machine: str | None = None,
     members: Membership | None = None,
 ) -> Explanation:
     """Explain the question by a scan of its machines, or of a sample if there are more than ``most``.
 
-    ``named``: the nodes that may be named as examples. ``wanted``: how many machines are asked for.
+    ``named``: the nodes that may be named as examples. ``needed``: how many machines are asked for.
     ``machine``: the UUID of the one that the question is about. ``members``: the live conductors, if groups of nodes
     that wait for one are looked for.
     """
     alone = machine is not None
     if machine is not None:
         question = question.about(machine)
-    found = scan(session, question, named, most)
+    scanned = scan(session, question, named, most)
     conditions = [*question.conditions]
-    looked_at = found.question or question
-    conditions, masks = _with_capabilities(session, looked_at, conditions, found.masks, alone=alone)
+    looked_at = scanned.question or question
+    conditions, masks = _with_capabilities(session, looked_at, conditions, scanned.masks, alone=alone)
     # A request without any class asks for nothing.
     classes = [condition.id for condition in conditions if condition.id.startswith(CLASS)]
-    analysis = analyse(conditions, masks, wanted, one_stays=classes)
-    if found.scope is not None:
-        analysis = beside(analysis, found.others, found.scope.others_fail)
+    analysis = analyse(conditions, masks, needed, one_stays=classes)
+    if scanned.scope is not None:
+        analysis = beside(analysis, scanned.others, scanned.scope.others_fail)
     groups = [] if members is None else _waiting_groups(session, looked_at, masks, members)
     return Explanation(
-        wanted,
+        needed,
         analysis.fitting,
         analysis.verdict,
         analysis,
-        found,
+        scanned,
         unknown_names(session, question),
         groups,
         _held(session, looked_at, masks),
@@ -202,21 +202,21 @@ def _with_capabilities(
 ) -> tuple[list[Condition], dict[int, Bucket]]:
     """The conditions and masks with those of capabilities, which databases cannot compare. Of all machines only those
     that meet all else are looked at for them; one machine is, whatever else it fails."""
-    asked = wanted_capabilities(question.capabilities)
+    capabilities = required_capabilities(question.capabilities)
     counting = 0 if alone else sum(each.counts << place for place, each in enumerate(question.conditions))
-    if not asked or not any(not mask & counting for mask in masks):
+    if not capabilities or not any(not mask & counting for mask in masks):
         return conditions, masks
-    names = list(asked)
-    more = [of_capability(name, asked[name]) for name in names]
-    found: Counter[int] = Counter()
+    names = list(capabilities)
+    more = [of_capability(name, capabilities[name]) for name in names]
+    counts: Counter[int] = Counter()
     counted = [] if alone else [each.holds for each in question.conditions if each.counts]
     before = next(iter(masks)) if alone else 0
     rows = session.scalars(select(Node.properties).select_from(question.source).where(*question.where, *counted))
     for properties in rows:
         lacking = unmet_capabilities(question.capabilities, properties or {})
-        found[before | sum(1 << len(conditions) + names.index(name) for name in lacking)] += 1
+        counts[before | sum(1 << len(conditions) + names.index(name) for name in lacking)] += 1
     others = {mask: bucket for mask, bucket in masks.items() if mask & counting}
-    return conditions + more, others | {mask: Bucket(count) for mask, count in found.items()}
+    return conditions + more, others | {mask: Bucket(count) for mask, count in counts.items()}
 
 
 def _waiting_groups(
@@ -292,8 +292,8 @@ def bounded(session: Session, seconds: float, *, cuts: bool = True) -> Iterator[
             raise ExplanationTookTooLong(seconds=f"{seconds:.3g}") from error
 
 
-def within_time(session: Session, settings: Settings, look: Callable[[TimeLimit], T]) -> T | None:
-    """Return what ``look`` finds out about a request that has failed; None if it takes too long.
+def within_time(session: Session, settings: Settings, work: Callable[[TimeLimit], T]) -> T | None:
+    """Return what ``work`` finds out about a request that has failed; None if it takes too long.
 
     The request must not fail in another way, or wait, because of its explanation.
     """
@@ -304,7 +304,7 @@ def within_time(session: Session, settings: Settings, look: Callable[[TimeLimit]
     savepoint = connection.begin_nested() if connection.get_execution_options().get(WRITES) else None
     try:
         with bounded(session, seconds, cuts=savepoint is None):
-            found = look(TimeLimit(seconds))
+            result = work(TimeLimit(seconds))
     except (TooManyExplanations, ExplanationTookTooLong) as error:
         log.warning("cannot explain a failure", reason=str(error))
         if savepoint is not None:
@@ -312,4 +312,4 @@ def within_time(session: Session, settings: Settings, look: Callable[[TimeLimit]
         return None
     if savepoint is not None:
         savepoint.commit()
-    return found
+    return result

@@ -136,18 +136,18 @@ def lock_first(session: Session, roots: list[int], clauses: list[ColumnElement[b
     """
     # Those that fit no request in the queue.
     offered = [root for root in roots if root in notes_of(session.connection()).offered]
-    for part in (*parts_of(offered), *parts_of(roots)):
+    for part in (*batches_of(offered), *batches_of(roots)):
         locked = of_roots(part, clauses).limit(1).with_for_update(of=(Node, INVENTORIES), skip_locked=True)
         row = session.execute(locked).first()
         if row is not None:
             return row[0], row[1]
-    for part in parts_of(roots):
+    for part in batches_of(roots):
         if session.execute(of_roots(part, clauses).with_only_columns(Node.id).limit(1)).first():
             raise StaleDataError("the machines that fit are being taken by others")
     return None
 
 
-def parts_of(roots: list[int]) -> Iterable[list[int]]:
+def batches_of(roots: list[int]) -> Iterable[list[int]]:
     """Yield the roots in parts, each for one statement: first a few, then many at a time."""
     if roots:
         yield roots[:_SAMPLE]

@@ -30,8 +30,8 @@ def of_group(group: RequestGroup, *, named: bool = True) -> Listed:
     suffix = group.suffix if named else ""
     for name, amount in group.resources.items():
         yield of_class(name, amount, suffix), RequestGroup(group.suffix, {name: amount})
-    for wanted in traits.required:
-        yield of_traits(wanted, suffix), RequestGroup(group.suffix, traits=TraitConditions([wanted]))
+    for names in traits.required:
+        yield of_traits(names, suffix), RequestGroup(group.suffix, traits=TraitConditions([names]))
     for name in sorted(traits.forbidden):
         yield of_forbidden(name, suffix), RequestGroup(group.suffix, traits=TraitConditions(forbidden={name}))
     sets = list(dict.fromkeys(aggregates.member_of))
@@ -46,8 +46,8 @@ def of_group(group: RequestGroup, *, named: bool = True) -> Listed:
 
 def of_root(root: TraitConditions) -> Listed:
     """The conditions of the root of a tree."""
-    for wanted in root.required:
-        yield of_root_traits(wanted), RequestGroup("", traits=TraitConditions([wanted]))
+    for names in root.required:
+        yield of_root_traits(names), RequestGroup("", traits=TraitConditions([names]))
     for name in sorted(root.forbidden):
         yield of_root_forbidden(name), RequestGroup("", traits=TraitConditions(forbidden={name}))
 
@@ -83,7 +83,7 @@ def _joined(suffix: str, listed: Listed, drop: Collection[str]) -> RequestGroup:
         suffix,
         {name: amount for group in stays for name, amount in group.resources.items()},
         TraitConditions(
-            [wanted for group in stays for wanted in group.traits.required],
+            [names for group in stays for names in group.traits.required],
             {name for group in stays for name in group.traits.forbidden},
         ),
         AggregateConditions(

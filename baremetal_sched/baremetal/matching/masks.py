@@ -96,16 +96,16 @@ class Analysis:
 
 
 def analyse(
-    conditions: Sequence[Condition], masks: Mapping[int, Bucket], wanted: int = 1, one_stays: Collection[str] = ()
+    conditions: Sequence[Condition], masks: Mapping[int, Bucket], needed: int = 1, one_stays: Collection[str] = ()
 ) -> Analysis:
-    """Return what ``masks`` say about ``conditions``, where ``wanted`` machines were asked for.
+    """Return what ``masks`` say about ``conditions``, where ``needed`` machines were asked for.
 
     ``one_stays``: ids of conditions of which a request needs one; no relaxation drops all of them.
     """
     counting = _bits(conditions, lambda condition: condition.counts)
     fitting = _total(masks, ~counting)
-    relaxations, exact = _relaxations(conditions, masks, fitting, wanted, one_stays)
-    verdict = _verdict(conditions, masks, fitting, wanted)
+    relaxations, exact = _relaxations(conditions, masks, fitting, needed, one_stays)
+    verdict = _verdict(conditions, masks, fitting, needed)
     decisive, among = _decisive(conditions, masks, counting, verdict)
     return Analysis(
         nodes=sum(bucket.machines for bucket in masks.values()),
@@ -150,9 +150,9 @@ def _total(masks: Mapping[int, Bucket], allowed: int) -> int:
     return sum(bucket.machines for mask, bucket in masks.items() if not mask & ~allowed)
 
 
-def _verdict(conditions: Sequence[Condition], masks: Mapping[int, Bucket], fitting: int, wanted: int) -> Verdict:
+def _verdict(conditions: Sequence[Condition], masks: Mapping[int, Bucket], fitting: int, needed: int) -> Verdict:
     if fitting:
-        return Verdict.FITS if fitting >= wanted else Verdict.SHORT
+        return Verdict.FITS if fitting >= needed else Verdict.SHORT
     forgiven = ~_bits(conditions, lambda condition: condition.counts)
     service = _bits(conditions, lambda condition: condition.kind is Kind.SERVICE)
     busy = _bits(conditions, lambda condition: condition.kind is Kind.AVAILABILITY)
@@ -166,8 +166,8 @@ def _decisive(
 ) -> tuple[list[tuple[Condition, int]], int]:
     among = dict(masks)
     if verdict in (Verdict.BUSY, Verdict.UNSERVED):
-        asked = _bits(conditions, lambda condition: condition.kind is Kind.REQUEST and condition.counts)
-        among = {mask: bucket for mask, bucket in masks.items() if not mask & asked}
+        request_bits = _bits(conditions, lambda condition: condition.kind is Kind.REQUEST and condition.counts)
+        among = {mask: bucket for mask, bucket in masks.items() if not mask & request_bits}
     removed = [0] * len(conditions)
     for mask, bucket in among.items():
         if mask & counting:
@@ -214,10 +214,10 @@ def _relaxations(
     conditions: Sequence[Condition],
     masks: Mapping[int, Bucket],
     fitting: int,
-    wanted: int,
+    needed: int,
     one_stays: Collection[str],
 ) -> tuple[list[Relaxation], bool]:
-    """The sets that bring ``wanted`` machines (or as many as there can be), and whether none is missing."""
+    """The sets that bring ``needed`` machines (or as many as there can be), and whether none is missing."""
     units = [condition for condition in conditions if condition.kind is Kind.REQUEST and condition.counts]
     needs = _needs(conditions, units, masks)
     stays = sum(1 << place for place, unit in enumerate(units) if unit.id in one_stays)
@@ -225,14 +225,14 @@ def _relaxations(
         needs = {need: bucket for need, bucket in needs.items() if need & stays != stays}
     everything = (1 << len(units)) - 1
     most = [everything & ~(1 << place) for place in places(stays)] or [everything]
-    goal = min(wanted, max(_total(needs, drop) for drop in most))
+    goal = min(needed, max(_total(needs, drop) for drop in most))
     exact = len(units) <= MOST_EXACT
     if goal <= fitting:
         return [], True
-    found = _all_minimal(len(units), needs, goal) if exact else _some_minimal(needs, goal)
+    smallest = _all_minimal(len(units), needs, goal) if exact else _some_minimal(needs, goal)
     relaxations = [
         Relaxation(tuple(units[place].id for place in places(drop)), would_fit, _example(needs, drop))
-        for drop, would_fit in found
+        for drop, would_fit in smallest
         if not stays or drop & stays != stays
     ]
     return sorted(relaxations, key=lambda each: (len(each.drop), -each.would_fit, each.drop)), exact

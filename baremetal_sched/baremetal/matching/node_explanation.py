@@ -71,9 +71,9 @@ def _held_by(session: Session, node: Node) -> tuple[list[Finding], list[Finding]
     """Return the same with the holds of the node by name, those that wait until it rests too; and remarks about those
     that are planned, and about when all that hold it now have ended."""
     reasons, remarks = withheld_by(node), []
-    found = guards.of_node(session, node)
-    now = holds.now(session) if found else 0.0
-    started = [hold for hold in found if rules.is_active(hold) or rules.start_of(hold) <= now]
+    node_holds = guards.of_node(session, node)
+    now = holds.now(session) if node_holds else 0.0
+    started = [hold for hold in node_holds if rules.is_active(hold) or rules.start_of(hold) <= now]
     if not rules.is_plain(started):
         reasons = [each for each in reasons if each.label != "maintenance"]
     if not rules.is_plain(started) or any(not rules.is_active(hold) for hold in started):
@@ -84,7 +84,7 @@ def _held_by(session: Session, node: Node) -> tuple[list[Finding], list[Finding]
         if ends < math.inf:
             reason = f"The last of these holds ends at {in_words(ends)}."
             remarks.append(Finding("hold", reason, "Nothing is to be done: the machine comes back by itself."))
-    planned = sorted((hold for hold in found if hold not in started), key=rules.start_of)
+    planned = sorted((hold for hold in node_holds if hold not in started), key=rules.start_of)
     return reasons, remarks + [_of_hold(node, hold, "A hold is planned") for hold in planned]
 
 

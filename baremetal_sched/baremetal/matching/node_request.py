@@ -226,34 +226,34 @@ def _require_none(session: Session, fitting: Query) -> None:
         raise SuitableNodesLocked(count=found[True])
 
 
-def _fitting(class_id: int, wanted: NodeRequest) -> Query:
+def _fitting(class_id: int, request: NodeRequest) -> Query:
     """SELECT n.id, i.provider_id FROM inventories i JOIN resource_providers p … JOIN nodes n ON n.uuid = p.uuid WHERE
     i.resource_class_id = :class AND i.free = 1 AND …
 
     The index over free capacity yields the free nodes one by one (the inventory of a node has a total of 1).
     """
-    traits = unjoined([each.holds for each in wanted.of_traits])
-    others = [each.holds for each in (*wanted.places, *availability_conditions())]
+    traits = unjoined([each.holds for each in request.of_traits])
+    others = [each.holds for each in (*request.places, *availability_conditions())]
     return (
         select(Node.id, INVENTORIES.c.provider_id)
         .select_from(INVENTORIES)
         .join(ResourceProvider, ResourceProvider.id == INVENTORIES.c.provider_id)
         .join(Node, Node.uuid == ResourceProvider.uuid)
         .where(INVENTORIES.c.resource_class_id == class_id, INVENTORIES.c.free == 1)
-        .where(*wanted.eligible.conditions(), *others, *traits)
+        .where(*request.eligible.conditions(), *others, *traits)
     )
 
 
-def _batches(session: Session, fitting: Query, class_id: int, wanted: NodeRequest) -> Iterator[list[int]]:
+def _batches(session: Session, fitting: Query, class_id: int, request: NodeRequest) -> Iterator[list[int]]:
     """Yield ids of nodes that fit, a few at a time: first the one with the allocation's name, then the candidates, or
     all nodes from a random starting point and around the end. So machines wear evenly, and concurrent searches on
     different servers of a cluster, which do not see each other's locks, rarely choose the same node."""
     offered = notes_of(session.connection()).offered
     if offered:  # those that fit no request in the queue
         yield list(session.scalars(fitting.where(INVENTORIES.c.provider_id.in_(offered))))
-    if wanted.name is not None:
-        yield list(session.scalars(fitting.where(Node.name == wanted.name)))
-    if wanted.candidates:
+    if request.name is not None:
+        yield list(session.scalars(fitting.where(Node.name == request.name)))
+    if request.candidates:
         node_ids = list(session.scalars(fitting))
         random.shuffle(node_ids)
         yield node_ids

@@ -57,7 +57,7 @@ class Question:
     """``conditions`` of every row of ``source``, which joins nodes, providers and inventories, if it meets ``where``.
 
     ``of_providers``: a row is a provider, which need not be a node. ``capabilities``: extra specs whose capabilities a
-    node must have, which SQL cannot compare. ``told``: the machines whose classes and traits may be disclosed;
+    node must have, which SQL cannot compare. ``disclosed``: the machines whose classes and traits may be disclosed;
     None: the ones that meet ``where``.
     """
 
@@ -68,7 +68,7 @@ class Question:
     of_providers: bool = False
     capabilities: Mapping[str, str] = field(default_factory=dict)
     scope: Scope | None = None
-    told: tuple[ColumnElement[bool], ...] | None = None
+    disclosed: tuple[ColumnElement[bool], ...] | None = None
 
     @property
     def counted(self) -> Any:
@@ -93,7 +93,7 @@ class Question:
         seen = and_(true(), *self.where)
         visible = Condition(PROJECT, "may be used by the project", Kind.AVAILABILITY, holds=seen)
         first = [visible] if self.where else []
-        return replace(self, conditions=[*first, *self.conditions], where=(self.uuid == uuid,), told=self.where)
+        return replace(self, conditions=[*first, *self.conditions], where=(self.uuid == uuid,), disclosed=self.where)
 
 
 def nodes_source() -> Any:

@@ -29,7 +29,7 @@ class MachineContext:
     """Where a machine is looked for, and for whom.
 
     ``members``: the live conductors, if they are known already. ``project``: nodes of other projects do not exist for
-    it; None: all nodes do. ``named``: the nodes that may be named as examples. ``wanted``: the number of machines that
+    it; None: all nodes do. ``named``: the nodes that may be named as examples. ``needed``: the number of machines that
     an explanation is about. ``machine``: only this one (UUID) is explained. ``unrestricted``: allocations may get the
     nodes of any project.
     """
@@ -39,7 +39,7 @@ class MachineContext:
     members: Membership | None = None
     project: str | None = None
     named: Visibility = EVERYTHING
-    wanted: int = 1
+    needed: int = 1
     machine: str | None = None
     unrestricted: bool = False
 

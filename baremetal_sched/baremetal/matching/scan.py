@@ -74,9 +74,9 @@ def scan(session: Session, question: Question, named: Visibility, most: int) -> 
         _word(question.conditions[start : start + _WORD]).label(f"word_{number}")
         for number, start in enumerate(range(0, len(question.conditions), _WORD))
     ]
-    shown = and_(true(), *named.conditions())
+    namable = and_(true(), *named.conditions())
     # Who sees everything is shown providers that are no nodes, too.
-    example = question.uuid if named.everything else case((shown, question.uuid), else_=null())
+    example = question.uuid if named.everything else case((namable, question.uuid), else_=null())
     inner = (
         select(*words, _why(question).label("reason"), example.label("example"))
         .select_from(question.source)
@@ -91,10 +91,10 @@ def scan(session: Session, question: Question, named: Visibility, most: int) -> 
     below = busy.pop(_NOT_A_NODE, 0)
     if below:
         busy += _of_machines(session, question, below)
-    found = sum(bucket.machines for bucket in masks.values())
-    others = 0 if question.scope is None else max(0, round(total * part) - found)
-    nodes = total if others or part < 1 else found
-    sample = found + others if part < 1 else None
+    machines = sum(bucket.machines for bucket in masks.values())
+    others = 0 if question.scope is None else max(0, round(total * part) - machines)
+    nodes = total if others or part < 1 else machines
+    sample = machines + others if part < 1 else None
     return Scan(
         nodes, masks, dict(sorted(busy.items())), sample, others=others, scope=question.scope, question=question
     )
@@ -152,15 +152,15 @@ def _why(question: Question) -> ColumnElement[Any]:
 
 
 def _collected(question: Question, rows: Sequence[Any]) -> tuple[dict[int, Bucket], Counter[str]]:
-    asked = held = 0
+    request_bits = availability_bits = 0
     for place, each in enumerate(question.conditions):
-        asked |= (each.kind is Kind.REQUEST) << place
-        held |= (each.kind is Kind.AVAILABILITY) << place
+        request_bits |= (each.kind is Kind.REQUEST) << place
+        availability_bits |= (each.kind is Kind.AVAILABILITY) << place
     masks, busy = Masks(), Counter[str]()
     for why, machines, example, *words in rows:
         mask = sum(int(word) << (_WORD * number) for number, word in enumerate(words))
         masks.add(mask, machines, example)
-        if not mask & asked and mask & held:
+        if not mask & request_bits and mask & availability_bits:
             busy[why or TOO_LITTLE] += machines
     return masks, busy
 
@@ -182,9 +182,9 @@ def _of_machines(session: Session, question: Question, providers: int) -> Counte
     why = func.coalesce(reason(), literal(TOO_LITTLE, literal_execute=True))
     machines = nodes_source().join(below, below.c.root_id == PROVIDER.c.id)
     rows = session.execute(select(why, func.count()).select_from(machines).group_by(why))
-    found = Counter({word: count for word, count in rows})
-    found[TOO_LITTLE] += providers - found.total()
-    return +found
+    counts = Counter({word: count for word, count in rows})
+    counts[TOO_LITTLE] += providers - counts.total()
+    return +counts
 
 
 #: The limit on the unknown names that are looked at, on the known names that each is compared with, and on their
@@ -224,32 +224,32 @@ def unknown_names(session: Session, question: Question) -> list[Unknown]:
 
 
 def _unknown(
-    session: Session, question: Question, asked: Collection[str], name: Any, named: Any, machines: Any
+    session: Session, question: Question, names: Collection[str], name: Any, named: Any, machines: Any
 ) -> list[Unknown]:
-    """Return the ones of ``asked`` that do not occur in the column ``name`` of ``named``. ``machines``: what has the
+    """Return the ones of ``names`` that do not occur in the column ``name`` of ``named``. ``machines``: what has the
     names.
 
     If only some machines may be disclosed, only the names that these have, and standard names, are known: a name that
     only other machines use is unknown, and does not hide a similar one.
     """
-    if not asked:
+    if not names:
         return []
-    told = question.where if question.told is None else question.told
-    within = select(name).select_from(machines if told else named).where(*told).distinct()
-    there = set(session.scalars(within.where(name.in_(asked))))
-    if told and name is not Node.resource_class:
-        standard = [each for each in asked if not each.startswith(_CUSTOM) and each not in there]
+    disclosed = question.where if question.disclosed is None else question.disclosed
+    within = select(name).select_from(machines if disclosed else named).where(*disclosed).distinct()
+    there = set(session.scalars(within.where(name.in_(names))))
+    if disclosed and name is not Node.resource_class:
+        standard = [each for each in names if not each.startswith(_CUSTOM) and each not in there]
         there |= set(session.scalars(select(name).select_from(named).where(name.in_(standard)))) if standard else set()
-    missing = [each for each in asked if each not in there][:_MOST]
+    missing = [each for each in names if each not in there][:_MOST]
     if not missing:
         return []
     known = list(session.scalars(within.where(name.is_not(None)).limit(_COMPARED)))
     like = {each: _like(each, known) for each in missing}
-    wanted = {close for found in like.values() for close in found}
+    similar = {close for some in like.values() for close in some}
     counts: dict[str, int] = {}
-    if wanted:
-        counting = select(name, func.count()).select_from(machines).where(name.in_(wanted), *told)
-        counts = {found: count for found, count in session.execute(counting.group_by(name))}
+    if similar:
+        counting = select(name, func.count()).select_from(machines).where(name.in_(similar), *disclosed)
+        counts = {some: count for some, count in session.execute(counting.group_by(name))}
     return [Unknown(each, [(close, counts[close]) for close in like[each] if close in counts]) for each in missing]
 
 

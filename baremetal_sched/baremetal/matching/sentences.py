@@ -26,17 +26,17 @@ _OPPOSITES = (
 
 
 def sentence(
-    found: Analysis, meant: Mapping[str, str] | None = None, *, of_project: bool = False, of_all: int | None = None
+    analysis: Analysis, meant: Mapping[str, str] | None = None, *, of_project: bool = False, of_all: int | None = None
 ) -> str:
     """Return the verdict, the two conditions that rule out most machines, and the smallest relaxation.
 
     ``meant``: by unknown names, what was probably meant. ``of_project``: only machines that the project of the
-    request may use are counted. ``of_all``: how many machines there are, if ``found`` is about a sample of them.
+    request may use are counted. ``of_all``: how many machines there are, if ``analysis`` is about a sample of them.
     """
-    whose = " that the project may use" if of_project else ""
-    if not found.nodes:
-        return f"There are no nodes{whose}."
-    clauses = [_verdict(found, _machines(found.nodes, whose, of_all)), *_relaxation(found)]
+    usable = " that the project may use" if of_project else ""
+    if not analysis.nodes:
+        return f"There are no nodes{usable}."
+    clauses = [_verdict(analysis, _machines(analysis.nodes, usable, of_all)), *_relaxation(analysis)]
     close = next(iter((meant or {}).items()), None)
     if close is not None:
         return f"{'; '.join(clauses)}; did you mean {close[1]} instead of {close[0]}?"
@@ -81,38 +81,38 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-def _machines(nodes: int, whose: str, of_all: int | None) -> str:
+def _machines(nodes: int, usable: str, of_all: int | None) -> str:
     if of_all is not None:
-        return f"{nodes:,} of {of_all:,} nodes{whose} that were looked at"
-    return f"{_counted(nodes)}{whose}"
+        return f"{nodes:,} of {of_all:,} nodes{usable} that were looked at"
+    return f"{_counted(nodes)}{usable}"
 
 
 def _counted(nodes: int) -> str:
     return "1 node" if nodes == 1 else f"{nodes:,} nodes"
 
 
-def _verdict(found: Analysis, machines: str) -> str:
-    match found.verdict:
+def _verdict(analysis: Analysis, machines: str) -> str:
+    match analysis.verdict:
         case Verdict.FITS:
-            return f"{found.fitting:,} of {machines} {'matches' if found.fitting == 1 else 'match'}"
+            return f"{analysis.fitting:,} of {machines} {'matches' if analysis.fitting == 1 else 'match'}"
         case Verdict.SHORT:
-            begin = f"Only {_counted(found.fitting)} can be had"
-            return f"{begin}. Of {machines}, {_conditions(found)}" if found.decisive else begin
+            begin = f"Only {_counted(analysis.fitting)} can be had"
+            return f"{begin}. Of {machines}, {_conditions(analysis)}" if analysis.decisive else begin
         case Verdict.BUSY:
-            return f"No node that matches is free. Of {_counted(found.among)}, {_conditions(found)}"
+            return f"No node that matches is free. Of {_counted(analysis.among)}, {_conditions(analysis)}"
         case Verdict.UNSERVED:
-            return f"No node that matches can be used. Of {_counted(found.among)}, {_conditions(found)}"
-    return f"No node matches. Of {machines}, {_conditions(found)}"
+            return f"No node that matches can be used. Of {_counted(analysis.among)}, {_conditions(analysis)}"
+    return f"No node matches. Of {machines}, {_conditions(analysis)}"
 
 
-def _conditions(found: Analysis) -> str:
+def _conditions(analysis: Analysis) -> str:
     """The conditions that rule out most, each machine counted for the first that it fails."""
-    strongest = sorted(found.decisive, key=lambda each: -each[1])[:_NAMED]
-    parts = [_said(condition, count) for condition, count in found.decisive if (condition, count) in strongest]
-    others = sum(count for _, count in found.decisive) - sum(count for _, count in strongest)
+    strongest = sorted(analysis.decisive, key=lambda each: -each[1])[:_NAMED]
+    phrases = [_said(condition, count) for condition, count in analysis.decisive if (condition, count) in strongest]
+    others = sum(count for _, count in analysis.decisive) - sum(count for _, count in strongest)
     if others:
-        parts.append(f"{others:,} {'fails' if others == 1 else 'fail'} other conditions")
-    return joined(parts)
+        phrases.append(f"{others:,} {'fails' if others == 1 else 'fail'} other conditions")
+    return joined(phrases)
 
 
 def _said(condition: Condition, count: int) -> str:
@@ -120,19 +120,19 @@ def _said(condition: Condition, count: int) -> str:
     return f"{count:,} {one if count == 1 else several}"
 
 
-def joined(parts: Sequence[str]) -> str:
+def joined(phrases: Sequence[str]) -> str:
     """Return the parts as a list in a sentence."""
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} and {phrases[-1]}"
 
 
-def _relaxation(found: Analysis) -> Iterable[str]:
+def _relaxation(analysis: Analysis) -> Iterable[str]:
     """Yield the smallest relaxation, if it is short."""
-    for relaxation in found.relaxations[:1]:
+    for relaxation in analysis.relaxations[:1]:
         would_match = f"{relaxation.would_fit:,} would match"
         if len(relaxation.drop) > _NAMED:
             yield f"{would_match} without {len(relaxation.drop)} of the conditions"
             continue
-        by_id = {share.condition.id: share.condition for share in found.shares}
+        by_id = {share.condition.id: share.condition for share in analysis.shares}
         dropped = [by_id[name] for name in relaxation.drop]
         classes = [each.id.removeprefix(CLASS) for each in dropped if each.id.startswith(CLASS)]
         accepted = [failing(each)[1] for each in dropped if not each.id.startswith(CLASS)]

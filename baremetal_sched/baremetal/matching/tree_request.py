@@ -30,8 +30,8 @@ from baremetal_sched.baremetal.matching.conditions import (
     of_project,
     of_untried,
     of_zone,
+    required_capabilities,
     unmet_capabilities,
-    wanted_capabilities,
 )
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.group_conditions import of_group, without
@@ -170,16 +170,16 @@ class TreeRequest:
         Raises like ``choose``, except for StaleDataError.
         """
         session, clauses = context.session, self.clauses(context)
-        found: list[tuple[str, Amounts]] = []
+        hosts: list[tuple[str, Amounts]] = []
         with suppress(*_UNKNOWN):
             for fresh in self._trees(context):
-                for part in free_machine.parts_of(_capable(session, fresh, self.extra_specs)):
-                    query = free_machine.of_roots(part, clauses).limit(limit - len(found))
+                for part in free_machine.batches_of(_capable(session, fresh, self.extra_specs)):
+                    query = free_machine.of_roots(part, clauses).limit(limit - len(hosts))
                     rows = session.execute(query).all()
-                    found += [(node.uuid, _claim(session, node, root, fresh[root])) for node, root in rows]
-                    if len(found) >= limit:
-                        return found
-        return found
+                    hosts += [(node.uuid, _claim(session, node, root, fresh[root])) for node, root in rows]
+                    if len(hosts) >= limit:
+                        return hosts
+        return hosts
 
     def fits(self, context: MachineContext) -> bool:
         """Return whether ``choose`` would find a machine. Nothing is locked. Raises like ``hosts``."""
@@ -193,8 +193,8 @@ class TreeRequest:
         if self.project is not None or self.served:
             return None
         session, candidates = context.session, list[Found]()
-        with suppress(*_UNKNOWN), closing(self._search(context, _CANDIDATES)) as found:
-            candidates = list(islice(found, _CANDIDATES))
+        with suppress(*_UNKNOWN), closing(self._search(context, _CANDIDATES)) as results:
+            candidates = list(islice(results, _CANDIDATES))
         roots = {root for candidate in candidates for root in candidate.roots}
         # A machine that ``choose`` did not take, such as one that a conductor works on, is for those who wait.
         machines = select(PROVIDERS.c.id).where(
@@ -253,8 +253,10 @@ class TreeRequest:
         changed = without(request, {_of_group(name, suffix) for name in drop for suffix in request.groups})
         if changed is None:
             return None
-        wanted = wanted_capabilities(self.extra_specs).items()
-        stays = {f"capabilities:{name}": value for name, value in wanted if of_capability(name, value).id not in drop}
+        capabilities = required_capabilities(self.extra_specs).items()
+        stays = {
+            f"capabilities:{name}": value for name, value in capabilities if of_capability(name, value).id not in drop
+        }
         return replace(self, extra_specs=stays, changed=changed)
 
     def may_fit(self, machine: FreeMachine) -> bool:
@@ -295,7 +297,7 @@ def _capable(session: Session, roots: Iterable[int], extra_specs: Mapping[str, s
     """Return the roots, in random order, whose nodes have the capabilities of the extra specs."""
     fitting = list(roots)
     random.shuffle(fitting)
-    if not wanted_capabilities(extra_specs):
+    if not required_capabilities(extra_specs):
         return fitting
     able = set()
     for start in range(0, len(fitting), free_machine.BATCH):

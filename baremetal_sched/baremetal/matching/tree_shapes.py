@@ -87,7 +87,7 @@ class Forest:
     def __init__(
         self,
         context: MachineContext,
-        wanted: ResolvedRequest,
+        resolved: ResolvedRequest,
         roots: ColumnElement[bool] | None,
         limit: TimeLimit,
     ) -> None:
@@ -100,9 +100,9 @@ class Forest:
         self.step = max(1, -(-self.providers // context.settings.scheduling.explain_max_nodes))
         if self.step > 1:
             which.append(PROVIDERS.c.root_id % literal(self.step, Integer) == 0)
-        groups, classes = wanted.groups, frozenset(wanted.class_names)
-        traits = wanted.root_forbidden.union(
-            *wanted.root_required, *(group.forbidden.union(*group.required) for group in groups)
+        groups, classes = resolved.groups, frozenset(resolved.class_names)
+        traits = resolved.root_forbidden.union(
+            *resolved.root_required, *(group.forbidden.union(*group.required) for group in groups)
         )
         self._stock = ByText(lambda text: _stock(classes, text))
         self._traits = ByText(lambda text: traits.intersection(trait_ids.ids_in(text)))
@@ -116,7 +116,7 @@ class Forest:
             for aggregate in self._aggregates[row.id]:
                 self._sharing_in[aggregate].append(row)
         self._mentioned = {*self._sharing_in}.union(*(group.not_member_of.union(*group.member_of) for group in groups))
-        self._above = self._parents() if wanted.same_subtrees and self._sharing else {}
+        self._above = self._parents() if resolved.same_subtrees and self._sharing else {}
         self.shapes = self._shapes(which, limit)
 
     @property
@@ -145,25 +145,25 @@ class Forest:
             members[row.root_id].append(row)
         if self._mentioned:
             self._read_aggregates(one_of(PROVIDER_AGGREGATES.c.aggregate_id, self._mentioned), *which)
-        found: dict[Hashable, list[Tree]] = defaultdict(list)
+        same: dict[Hashable, list[Tree]] = defaultdict(list)
         for root_id, local in members.items():
             limit.check()
             root = next((row for row in local if row.id == root_id), None)
             # A root may have been moved meanwhile.
             if root is not None:
                 tree = Tree(root_id, root.uuid, local, self._guests_of(root_id, local))
-                found[self._look(tree)].append(tree)
-        return [self._shape(sorted(trees, key=lambda tree: tree.uuid)) for trees in found.values()]
+                same[self._signature(tree)].append(tree)
+        return [self._shape(sorted(trees, key=lambda tree: tree.uuid)) for trees in same.values()]
 
     def _guests_of(self, root_id: int, local: Iterable[ProviderRow]) -> list[ProviderRow]:
         near = {aggregate for row in local for aggregate in self._aggregates.get(row.id, ())}
         found = {row.id: row for aggregate in near for row in self._sharing_in.get(aggregate, ())}
         return [row for _, row in sorted(found.items()) if row.root_id != root_id]
 
-    def _look(self, tree: Tree) -> Hashable:
-        """All that a request sees of a tree, but for ids: trees with the same look are the same to it."""
+    def _signature(self, tree: Tree) -> Hashable:
+        """All that a request sees of a tree, but for ids: trees with the same signature are the same to it."""
         places: dict[int | None, int] = {row.id: place for place, row in enumerate(tree.members)}
-        look = tuple(
+        members = tuple(
             (
                 places.get(row.parent_id),
                 self._stock[row.stock],
@@ -174,7 +174,7 @@ class Forest:
             for row in tree.members
         )
         guests = tuple(row.id for row in tree.guests)
-        return look, guests, tree.root_id if tree.root_id in self._pinned else None
+        return members, guests, tree.root_id if tree.root_id in self._pinned else None
 
     def _shape(self, trees: list[Tree]) -> Shape:
         tree = trees[0]

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.matching.conditions import wanted_capabilities
+from baremetal_sched.baremetal.matching.conditions import required_capabilities
 from baremetal_sched.compute.flavors.resource_request import FlavorSpec
 from baremetal_sched.db.models import Node, Server
 from baremetal_sched.documents.schema import decode_base64
@@ -90,7 +90,7 @@ def build(
         "floating_ips": repr(list(floating_ips)),
     }
     info |= _ephemeral(flavor, ephemeral_format, preserve_ephemeral)
-    if wanted := wanted_capabilities(flavor.extra_specs):
+    if wanted := required_capabilities(flavor.extra_specs):
         info["capabilities"] = json.dumps(wanted)
     if traits := required_traits(flavor.extra_specs, image.properties):
         info["traits"] = traits

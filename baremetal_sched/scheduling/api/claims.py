@@ -27,7 +27,7 @@ from baremetal_sched.placement.waiting_requests import CLAIMED, WAITING
 from baremetal_sched.scheduling import claims
 from baremetal_sched.scheduling.api.policies import ALL_CLAIMS, DELETE_CLAIM, GET_CLAIM
 from baremetal_sched.scheduling.api.request_bodies import ClaimBody, SchedulingCall, read_claim
-from baremetal_sched.scheduling.claims import STATES, NewClaim, ShownClaim
+from baremetal_sched.scheduling.claims import STATES, ClaimStatus, NewClaim
 from baremetal_sched.scheduling.schemas.claims import KINDS
 from baremetal_sched.web import audit
 from baremetal_sched.web.call import Call
@@ -52,52 +52,52 @@ _STATUSES = {CLAIMED: 201, WAITING: 202}
 
 def create_claim(call: SchedulingCall, session: None) -> Response:
     """POST /v1/claims"""
-    asked = read_claim(call)
-    shown = _claimed(call, asked)
-    headers = {"Location": f"{call.base_url}/v1/claims/{shown.claim.uuid}"}
-    return json_response(claims.document_of(shown), _STATUSES.get(shown.state, 200), headers)
+    body = read_claim(call)
+    status = _claimed(call, body)
+    headers = {"Location": f"{call.base_url}/v1/claims/{status.claim.uuid}"}
+    return json_response(claims.document_of(status), _STATUSES.get(status.state, 200), headers)
 
 
-def _claimed(call: SchedulingCall, asked: ClaimBody) -> ShownClaim:
+def _claimed(call: SchedulingCall, body: ClaimBody) -> ClaimStatus:
     """Claim a machine now, or else enter the claim into the queue. Raises NothingFree, NeverFits, FitUnknown."""
     for _ in range(_ATTEMPTS):
-        done = _write(call, lambda session: _claim_now(call, session, asked))
-        if isinstance(done, ShownClaim):
+        done = _write(call, lambda session: _claim_now(call, session, body))
+        if isinstance(done, ClaimStatus):
             return done
         new = done
-        reason, verdict = _explained(call, asked, new)
-        if asked.wait or verdict != Verdict.FITS:
+        reason, verdict = _explained(call, body, new)
+        if body.wait or verdict != Verdict.FITS:
             break
-    if not asked.wait:
+    if not body.wait:
         raise NothingFree(reason=_BUSY if verdict == Verdict.FITS else reason)
-    if verdict is None and not asked.even_if_impossible:
+    if verdict is None and not body.even_if_impossible:
         raise FitUnknown(reason=reason)
-    if verdict == Verdict.IMPOSSIBLE and not asked.even_if_impossible:
+    if verdict == Verdict.IMPOSSIBLE and not body.even_if_impossible:
         raise NeverFits(reason=reason)
     if verdict == Verdict.IMPOSSIBLE:
         new = replace(new, priority=waiting_requests.LAST)
-    _write(call, lambda session: _enter(call, session, asked, new, reason))
+    _write(call, lambda session: _enter(call, session, body, new, reason))
     # Meanwhile it may have been given a machine.
-    return call.database.read(lambda session: claims.show(session, asked.uuid), deadline=call.deadline)
+    return call.database.read(lambda session: claims.show(session, body.uuid), deadline=call.deadline)
 
 
-def _claim_now(call: SchedulingCall, session: Session, asked: ClaimBody) -> ShownClaim | NewClaim:
+def _claim_now(call: SchedulingCall, session: Session, body: ClaimBody) -> ClaimStatus | NewClaim:
     """Return the claim, as it is or was claimed just now; what is to be claimed if nothing is free."""
-    found = claims.existing(session, asked.uuid, asked.digest, asked.project)
-    if found is not None:
-        return claims.shown_of(session, [found])[0]
-    new = asked.new_claim(session)
-    if asked.wait or new.request.project is not None:
+    claim = claims.existing(session, body.uuid, body.digest, body.project)
+    if claim is not None:
+        return claims.statuses_of(session, [claim])[0]
+    new = body.new_claim(session)
+    if body.wait or new.request.project is not None:
         new.request.machine_class()  # raises unless it is that of a node
     return claims.claim_now(session, new, call.settings) or new
 
 
-def _enter(call: SchedulingCall, session: Session, asked: ClaimBody, new: NewClaim, reason: str) -> None:
-    if claims.existing(session, asked.uuid, asked.digest, asked.project) is None:
-        claims.wait(session, new, asked.wait, reason, call.settings)
+def _enter(call: SchedulingCall, session: Session, body: ClaimBody, new: NewClaim, reason: str) -> None:
+    if claims.existing(session, body.uuid, body.digest, body.project) is None:
+        claims.wait(session, new, body.wait, reason, call.settings)
 
 
-def _explained(call: SchedulingCall, asked: ClaimBody, new: NewClaim) -> tuple[str, Verdict | None]:
+def _explained(call: SchedulingCall, body: ClaimBody, new: NewClaim) -> tuple[str, Verdict | None]:
     """Return why nothing is free, and the verdict on the request; None if there is no time to find out."""
 
     def explain(session: Session) -> Explanation:
@@ -108,7 +108,7 @@ def _explained(call: SchedulingCall, asked: ClaimBody, new: NewClaim) -> tuple[s
     try:
         explained = call.database.read(explain, deadline=call.deadline)
     except (TooManyExplanations, ExplanationTookTooLong) as error:
-        return (str(error) if asked.wait and not asked.even_if_impossible else FALLBACK), None
+        return (str(error) if body.wait and not body.even_if_impossible else FALLBACK), None
     return explained.summary, explained.verdict
 
 
@@ -136,25 +136,25 @@ def show_claim(call: SchedulingCall, session: None, claim: str) -> Response:
     """GET /v1/claims/{claim}"""
     seconds = Query(call, ("wait",)).integer("wait") or 0
     uuid = _uuid_of(claim)
-    shown = _visible(call, uuid)
+    status = _visible(call, uuid)
     headers: dict[str, str] = {}
     until = time.monotonic() + seconds
     if call.deadline is not None:
         until = min(until, call.deadline - _RESERVE)
-    if shown.state == WAITING and time.monotonic() < until:
+    if status.state == WAITING and time.monotonic() < until:
         if call.decisions.wait(uuid, until, call.caller.project_id):
-            shown = _visible(call, uuid)
+            status = _visible(call, uuid)
         else:
             headers = _LATER
-    return json_response(claims.document_of(shown), headers=headers)
+    return json_response(claims.document_of(status), headers=headers)
 
 
-def _visible(call: SchedulingCall, uuid: str) -> ShownClaim:
+def _visible(call: SchedulingCall, uuid: str) -> ClaimStatus:
     """Return the claim. Raises ClaimNotFound if it does not exist or the caller may not see it."""
-    shown = call.database.read(lambda session: claims.show(session, uuid), deadline=call.deadline)
-    if not call.allows(GET_CLAIM, {"project_id": shown.claim.consumer_project}):
+    status = call.database.read(lambda session: claims.show(session, uuid), deadline=call.deadline)
+    if not call.allows(GET_CLAIM, {"project_id": status.claim.consumer_project}):
         raise ClaimNotFound(claim=uuid)
-    return shown
+    return status
 
 
 def delete_claim(call: Call, session: Session, claim: str) -> Response:
@@ -190,10 +190,12 @@ def list_claims(call: Call, session: Session) -> Response:
     if visible is not None:
         statement = statement.where(visible)
     rows = paging.select_page(session, statement, WaitingRequest, page, _no_marker)
-    found = [claim for (claim,) in rows]
-    document: dict[str, object] = {"claims": [claims.document_of(each) for each in claims.shown_of(session, found)]}
-    if len(found) == page.limit:
-        document["claims_links"] = query.next_link(found[-1].uuid)
+    selected = [claim for (claim,) in rows]
+    document: dict[str, object] = {
+        "claims": [claims.document_of(each) for each in claims.statuses_of(session, selected)]
+    }
+    if len(selected) == page.limit:
+        document["claims_links"] = query.next_link(selected[-1].uuid)
     return json_response(document)
 
 
@@ -211,14 +213,14 @@ def visible_to(call: Call) -> ColumnElement[bool] | None:
 
 def _conditions(query: Query) -> list[ColumnElement[bool]]:
     """Return the conditions of the filters. Raises InvalidValue."""
-    found: list[ColumnElement[bool]] = [
+    conditions: list[ColumnElement[bool]] = [
         is_exactly(column.expression, literal(value))
         for name, column in _COLUMNS.items()
         if (value := query.text(name)) is not None
     ]
     state, kind = _one_of(query, "state", STATES), _one_of(query, "kind", KINDS)
-    found += [] if state is None else [claims.in_state(state)]
-    return found + ([] if kind is None else [WaitingRequest.kind == kind])
+    conditions += [] if state is None else [claims.in_state(state)]
+    return conditions + ([] if kind is None else [WaitingRequest.kind == kind])
 
 
 def _one_of(query: Query, name: str, words: tuple[str, ...]) -> str | None:

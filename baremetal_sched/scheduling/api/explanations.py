@@ -26,9 +26,9 @@ _WANTED = "wanted"
 
 def show_explanation(call: Call, session: Session) -> Response:
     """GET /v1/explanations"""
-    wanted = _number([value for name, value in call.query if name == _WANTED])
+    number = _number([value for name, value in call.query if name == _WANTED])
     pairs = [(name, value) for name, value in call.query if name != _WANTED]
-    context = replace(context_of(call, session), wanted=wanted)
+    context = replace(context_of(call, session), needed=number)
     explained = of_query(context, pairs)
     return json_response(document(explained))
 
@@ -39,10 +39,10 @@ def create_explanation(call: Call, session: Session) -> Response:
     return json_response(document(explain_request(*request_of(context_of(call, session), body))))
 
 
-def _number(given: list[str]) -> int:
-    if not given:
+def _number(values: list[str]) -> int:
+    if not values:
         return 1
-    text = ", ".join(given)
+    text = ", ".join(values)
     is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(MOST_WANTED))
     if not is_number or not 1 <= int(text) <= MOST_WANTED:
         raise InvalidValue(message=f"Expected one integer from 1 to {MOST_WANTED} for {_WANTED}: {text}")
@@ -72,7 +72,7 @@ def request_of(context: MachineContext, document: Mapping[str, Any]) -> tuple[Ma
     Raises InvalidValue, and what ``read_request`` and ``dry_run`` raise.
     """
     resolve = read_request(document, EXPLANATIONS, context.project, unrestricted=context.unrestricted)
-    return replace(context, wanted=document.get(_WANTED, 1)), resolve(context.session)
+    return replace(context, needed=document.get(_WANTED, 1)), resolve(context.session)
 
 
 # -- the explanation as JSON -------------------------------------------------------------------------------------------
@@ -81,10 +81,10 @@ def request_of(context: MachineContext, document: Mapping[str, Any]) -> tuple[Ma
 def document(explained: Explanation) -> dict[str, Any]:
     """Return the explanation as clients see it; each of its parts in the same form."""
     analysis, scanned = explained.analysis, explained.scan
-    shown: dict[str, Any] = {
+    answer: dict[str, Any] = {
         "nodes": scanned.nodes,
         "fitting": explained.fitting,
-        "wanted": explained.wanted,
+        "wanted": explained.needed,
         "verdict": str(explained.verdict),
         "summary": explained.summary,
         "conditions": [_condition(share) for share in analysis.shares],
@@ -110,10 +110,10 @@ def document(explained: Explanation) -> dict[str, Any]:
         "sampled": scanned.sample is not None,
     }
     if scanned.scope is not None:
-        shown["scope"] = scanned.scope.name
+        answer["scope"] = scanned.scope.name
     if scanned.sample is not None:
-        shown["sample"] = scanned.sample
-    return shown | _of_trees(explained)
+        answer["sample"] = scanned.sample
+    return answer | _of_trees(explained)
 
 
 def document_of_node(explained: Explanation) -> dict[str, Any]:
@@ -129,12 +129,12 @@ def document_of_node(explained: Explanation) -> dict[str, Any]:
 
 def _of_trees(explained: Explanation) -> dict[str, Any]:
     """Return what is shown only if several providers of a tree give together."""
-    shown: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     if explained.parts:
-        shown["parts"] = {parameter: document(part) for parameter, part in explained.parts.items()}
+        members["parts"] = {parameter: document(part) for parameter, part in explained.parts.items()}
     if explained.closest is not None:
-        shown["closest"] = _closest(explained.closest)
-    return shown
+        members["closest"] = _closest(explained.closest)
+    return members
 
 
 def _closest(tree: ClosestTree) -> dict[str, Any]:

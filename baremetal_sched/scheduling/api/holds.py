@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.api.policies.holds import ADD, GET, GET_NODE, REMOVE
 from baremetal_sched.baremetal.api.resources.hold_actors import actor_of, entry_of, nodes_by, scope_of, target_of
 from baremetal_sched.baremetal.holds import guards, hold_list, holds, rules
-from baremetal_sched.baremetal.holds.hold_list import HoldFilters, ShownHold
+from baremetal_sched.baremetal.holds.hold_list import HoldFilters, HoldRow
 from baremetal_sched.baremetal.holds.holds import NewHold
 from baremetal_sched.baremetal.holds.rules import Actor
 from baremetal_sched.baremetal.nodes import nodes
@@ -62,7 +62,7 @@ def list_node_holds(call: Call, session: Session, node: str) -> Response:
     """GET /v1/nodes/{node}/holds"""
     call.refuse_query()
     found = _visible(call, session, node)
-    return json_response({"maintenance": documents_of(call, session, guards.shown_of(session, found))})
+    return json_response({"maintenance": documents_of(call, session, guards.rows_of(session, found))})
 
 
 def show_node_hold(call: Call, session: Session, node: str, hold: str) -> Response:
@@ -70,7 +70,7 @@ def show_node_hold(call: Call, session: Session, node: str, hold: str) -> Respon
     call.refuse_query()
     found = _visible(call, session, node)
     uuid = _uuid_of(hold, found)
-    documents = documents_of(call, session, [each for each in guards.shown_of(session, found) if each[0].uuid == uuid])
+    documents = documents_of(call, session, [each for each in guards.rows_of(session, found) if each[0].uuid == uuid])
     if not documents:
         raise HoldNotFound(hold=hold, node=found.uuid)
     return json_response(documents[0])
@@ -83,8 +83,8 @@ def create_node_hold(call: Call, session: Session, node: str) -> Response:
     body = call.json
     NEW_HOLD.check(body)
     new = _new_hold(body)
-    made = holds.assert_hold(session, found, new, _asserter(call, found, new), call.settings)
-    document = _document(call, made, found.uuid, found.name, is_masked=False, now=holds.now(session))
+    hold = holds.assert_hold(session, found, new, _asserter(call, found, new), call.settings)
+    document = _document(call, hold, found.uuid, found.name, is_masked=False, now=holds.now(session))
     return json_response(document, 201, {"Location": document["links"][0]["href"]})
 
 
@@ -167,14 +167,14 @@ def create_holds(call: Call, session: Session) -> Response:
     body = call.json
     NEW_HOLDS.check(body)
     new, chosen = _new_hold(body), dict(body["filter"])
-    found = hold_list.select_nodes(session, chosen.pop("nodes", ()), _conditions(chosen.items()), _addable(call))
-    wanted = [(node, _asserter(call, node, new)) for node in found]
+    nodes = hold_list.select_nodes(session, chosen.pop("nodes", ()), _conditions(chosen.items()), _addable(call))
+    asserters = [(node, _asserter(call, node, new)) for node in nodes]
     if body.get("dry_run", False):
-        refusals = zip(found, holds.refusals(session, wanted, new), strict=True)
-        shown = [{"uuid": node.uuid, "name": node.name, "refusal": refusal} for node, refusal in refusals]
-        return json_response({"maintenance": [], "nodes": shown})
-    made, now = holds.assert_holds(session, wanted, new, call.settings), holds.now(session)
-    pairs = zip(found, made, strict=True)
+        refusals = zip(nodes, holds.refusals(session, asserters, new), strict=True)
+        refused = [{"uuid": node.uuid, "name": node.name, "refusal": refusal} for node, refusal in refusals]
+        return json_response({"maintenance": [], "nodes": refused})
+    asserted, now = holds.assert_holds(session, asserters, new, call.settings), holds.now(session)
+    pairs = zip(nodes, asserted, strict=True)
     documents = [_document(call, each, node.uuid, node.name, is_masked=False, now=now) for node, each in pairs]
     return json_response({"maintenance": documents}, 201)
 
@@ -201,19 +201,19 @@ PARAMETERS = ("limit", "marker", "type", "active", "since", "until", *COLUMNS)
 def list_holds(call: Call, session: Session) -> Response:
     """GET /v1/holds"""
     query = Query(call, PARAMETERS)
-    given = [(name, value) for name in COLUMNS if (value := query.text(name)) is not None]
+    equal = [(name, value) for name in COLUMNS if (value := query.text(name)) is not None]
     filters = HoldFilters(
         query.text("type"),
         query.flag("active"),
         seconds_of("since", query.text("since")),
         seconds_of("until", query.text("until")),
-        _conditions(given),
+        _conditions(equal),
     )
     page = Page(query.limit(), query.text("marker"))
-    found = hold_list.select_holds(session, filters, page, seen_by(call))
-    document: dict[str, Any] = {"maintenance": documents_of(call, session, found)}
-    if len(found) == page.limit:
-        document["maintenance_links"] = query.next_link(found[-1][0].uuid)
+    rows = hold_list.select_holds(session, filters, page, seen_by(call))
+    document: dict[str, Any] = {"maintenance": documents_of(call, session, rows)}
+    if len(rows) == page.limit:
+        document["maintenance_links"] = query.next_link(rows[-1][0].uuid)
     return json_response(document)
 
 
@@ -228,10 +228,10 @@ def seen_by(call: Call) -> Visibility:
 # -- documents ---------------------------------------------------------------------------------------------------------
 
 
-def documents_of(call: Call, session: Session, found: Iterable[ShownHold]) -> list[dict[str, Any]]:
+def documents_of(call: Call, session: Session, rows: Iterable[HoldRow]) -> list[dict[str, Any]]:
     """Return the holds that the caller may see, masked where they outrank it."""
     now, documents = holds.now(session), []
-    for hold, uuid, name, owner, lessee in found:
+    for hold, uuid, name, owner, lessee in rows:
         if not call.allows(GET, target_of(call, owner, lessee, **entry_of(hold))):
             continue
         reads_all = call.caller.system_scope == "all"

@@ -30,8 +30,8 @@ def find(call: Call, session: Session, ident: str, rule: str) -> tuple[Node, Map
     Raises NodeNotFound if it does not exist, or if the caller does not meet ``rule``.
     """
     found = nodes.find(session, ident)
-    whose = {"node.owner": found.owner, "node.lessee": found.lessee}
-    target = {**call.target, **{name: project for name, project in whose.items() if project is not None}}
+    projects = {"node.owner": found.owner, "node.lessee": found.lessee}
+    target = {**call.target, **{name: project for name, project in projects.items() if project is not None}}
     if not call.allows(rule, target):
         raise NodeNotFound(node=ident)
     return found, target
@@ -51,15 +51,15 @@ def show_availability(call: Call, session: Session, node: str) -> Response:
             "name": explained.name,
             "resource_class": explained.resource_class,
             "offered": explained.is_offered,
-            "reasons": findings(explained.reasons),
-            "remarks": findings(explained.remarks),
+            "reasons": documents_of_findings(explained.reasons),
+            "remarks": documents_of_findings(explained.remarks),
         }
     )
 
 
-def findings(found: list[Finding]) -> list[dict[str, str]]:
+def documents_of_findings(findings: list[Finding]) -> list[dict[str, str]]:
     """Return the findings as clients see them."""
-    return [{"label": each.label, "reason": each.reason, "remedy": each.remedy} for each in found]
+    return [{"label": each.label, "reason": each.reason, "remedy": each.remedy} for each in findings]
 
 
 def show_node_explanation(call: Call, session: Session, node: str) -> Response:
@@ -71,12 +71,12 @@ def show_node_explanation(call: Call, session: Session, node: str) -> Response:
 
 def create_node_explanation(call: Call, session: Session, node: str) -> Response:
     """POST /v1/explanations/nodes/{node}"""
-    asked = body_of(call)
-    if "wanted" in asked:
+    body = body_of(call)
+    if "wanted" in body:
         raise InvalidValue(message="One machine is asked about: leave wanted out.")
     found, names_others = _find(call, session, node)
     context = explanations.context_of(call, session, found.uuid)
-    return _answer(context, found, explain_request(*explanations.request_of(context, asked)), names_others)
+    return _answer(context, found, explain_request(*explanations.request_of(context, body)), names_others)
 
 
 def _find(call: Call, session: Session, ident: str) -> tuple[Node, bool]:
@@ -94,7 +94,7 @@ def _answer(context: MachineContext, node: Node, explained: Explanation, names_o
             "node": node.uuid,
             "name": node.name,
             **document_of_node(explained),
-            "reasons": findings(why.reasons),
-            "remarks": findings(why.remarks),
+            "reasons": documents_of_findings(why.reasons),
+            "remarks": documents_of_findings(why.remarks),
         }
     )

@@ -57,11 +57,11 @@ def showing(routes: Callable[[], Iterable[Route]]) -> View:
         """GET /v1/openapi.json"""
         call.refuse_query()
         scheme = _SECURITY.get(call.settings.api.auth_strategy)
-        shown = {**described(), "servers": [{"url": call.base_url}]}
+        description = {**described(), "servers": [{"url": call.base_url}]}
         if scheme is not None:
-            shown["components"] = {**shown["components"], "securitySchemes": {"caller": scheme}}
-            shown["security"] = [{"caller": []}]
-        return json_response(shown)
+            description["components"] = {**description["components"], "securitySchemes": {"caller": scheme}}
+            description["security"] = [{"caller": []}]
+        return json_response(description)
 
     return show_openapi
 
@@ -94,22 +94,22 @@ def _operation(route: Route) -> dict[str, Any]:
     described = OPERATIONS.get((route.method, route.path))
     if described is None:
         raise LookupError(f"{route.method} {route.path} is not described in OPERATIONS")
-    shown = described.shown()
+    operation = described.document()
     names = re.findall(r"<(\w+)>", route.path)
-    shown["parameters"] = [parameter(name, "path", IN_PATHS[name]) for name in names] + shown["parameters"]
+    operation["parameters"] = [parameter(name, "path", IN_PATHS[name]) for name in names] + operation["parameters"]
     if route.policy is not None:
-        shown["description"] = f"The policy is `{route.policy}`."
+        operation["description"] = f"The policy is `{route.policy}`."
     if described.body is not None:
         content = {media_type: {"schema": described.body} for media_type in route.takes}
-        shown["requestBody"] = {"required": True, "content": content}
+        operation["requestBody"] = {"required": True, "content": content}
     if route.public:
-        shown["security"] = []
+        operation["security"] = []
     for status in described.done:
-        shown["responses"][str(status)]["headers"] = _REQUEST_ID
+        operation["responses"][str(status)]["headers"] = _REQUEST_ID
     for status in _statuses(route, described):
-        shown["responses"][str(status)] = _reference(_name(status))
-    shown["responses"]["default"] = _reference(_OTHER)
-    return shown
+        operation["responses"][str(status)] = _reference(_name(status))
+    operation["responses"]["default"] = _reference(_OTHER)
+    return operation
 
 
 def _statuses(route: Route, described: Operation) -> Iterable[int]:

@@ -84,7 +84,7 @@ class Operation:
     done: Mapping[int, str] = field(default_factory=lambda: {200: "Done."})
     conflicts: bool = False
 
-    def shown(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """Return the operation with its parameters and its answer, as OpenAPI has them."""
         content = {} if self.answer is None else {"content": {JSON: {"schema": component(self.answer)}}}
         return {

@@ -43,10 +43,10 @@ Pairs = Sequence[tuple[str, str]]
 def body_of(call: Call) -> dict[str, Any]:
     """Return the body of the call, an object. Raises BadRequest, InvalidValue."""
     call.refuse_query()
-    asked = call.json
-    if not isinstance(asked, dict):
+    document = call.json
+    if not isinstance(document, dict):
         raise InvalidValue(message="The body has to be an object with query, with flavor, or with resource_class.")
-    return asked
+    return document
 
 
 def pairs_of(query: str) -> list[tuple[str, str]]:
@@ -144,9 +144,9 @@ def read_request(
     return lambda session: _allocation_request(session, values, project, unrestricted=unrestricted)
 
 
-def _allocation_values(asked: Mapping[str, Any]) -> dict[str, Any]:
+def _allocation_values(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of an allocation that are given and not empty. Raises InvalidValue."""
-    values = {name: value for name, value in load(ALLOCATION_CREATE, dict(asked), "body").items() if value}
+    values = {name: value for name, value in load(ALLOCATION_CREATE, dict(document), "body").items() if value}
     if values.get("node"):
         raise InvalidValue(message="An allocation for a given node is not explained: ask for the node's availability.")
     if not values.get("resource_class"):

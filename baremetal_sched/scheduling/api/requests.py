@@ -17,28 +17,25 @@ def create_request(call: Call, session: Session) -> Response:
     """POST /v1/requests"""
     call.refuse_query()
     shows_nodes = call.allows(SHOW_NODES)
-    # Nothing belongs to the project of a caller that has none.
-    found = dry_run.run(session, call.settings, _asked(call, None if shows_nodes else call.caller.project_id or ""))
-    document: dict[str, Any] = {"placement_query": found.query}
-    if shows_nodes:
-        document["candidates"] = [_candidate(node, claim) for node, claim in found.candidates]
-    else:
-        document["count"] = len(found.candidates)
-    if found.reason is not None:
-        document["reason"] = found.reason
-    return json_response(document)
-
-
-def _asked(call: Call, project: str | None) -> dry_run.DryRunRequest:
-    document = call.json
-    REQUEST.check(document)
-    return dry_run.DryRunRequest(
-        document["flavor"],
-        document.get("image"),
-        document.get("boot_from_volume", False),
-        document.get("limit", MOST_CANDIDATES),
-        project,
+    body = call.json
+    REQUEST.check(body)
+    request = dry_run.DryRunRequest(
+        body["flavor"],
+        body.get("image"),
+        body.get("boot_from_volume", False),
+        body.get("limit", MOST_CANDIDATES),
+        # Nothing belongs to the project of a caller that has none.
+        None if shows_nodes else call.caller.project_id or "",
     )
+    result = dry_run.run(session, call.settings, request)
+    document: dict[str, Any] = {"placement_query": result.query}
+    if shows_nodes:
+        document["candidates"] = [_candidate(node, claim) for node, claim in result.candidates]
+    else:
+        document["count"] = len(result.candidates)
+    if result.reason is not None:
+        document["reason"] = result.reason
+    return json_response(document)
 
 
 def _candidate(node: str, claim: Amounts) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def show_find(call: UiCall, session: Session) -> Response:
     try:
         asked = form.read(call.query)
         if asked is not None:
-            answer = _answer(replace(context, wanted=asked.wanted), asked)
+            answer = _answer(replace(context, needed=asked.wanted), asked)
     except (InvalidError, NotFoundError, BadRequest) as error:
         complaint = message_of(error)
     project = context.project
