@@ -65,9 +65,8 @@ def import_(
     if not ironic_url or not placement_url:
         raise click.UsageError("Give --from-ironic-db and --from-placement-db, or --finish, or --claims.")
     from baremetal_sched.moving import importing
-    from baremetal_sched.moving.decisions import Choices
+    from baremetal_sched.moving.decisions import Choices, Replacements
     from baremetal_sched.moving.findings import Adoptions
-    from baremetal_sched.moving.replacements import Replacements
 
     with mistakes():
         choices, adoptions = Choices(Replacements.of(replaced), in_flight == "failed"), Adoptions.of(adopt)
@@ -86,14 +85,13 @@ def import_(
 def _end(settings: "Settings", *, finish: bool) -> None:
     """End the mirror, or list what was claimed since."""
     from baremetal_sched.moving import importing
-    from baremetal_sched.moving.claims_since import claims_since
 
     with opened(settings, imports=True) as found:
         if finish:
             importing.finish(found)
             click.echo("The database is not a mirror any more. Start the conductors.")
         else:
-            for line in found.snapshot(lambda session: list(claims_since(session))):
+            for line in found.snapshot(lambda session: list(importing.claims_since(session))):
                 click.echo(line)
 
 

@@ -17,7 +17,7 @@ from baremetal_sched.conductor import (
     agent_commands,
     cleaning,
     deploying,
-    driver_calls,
+    driver_methods,
     inspecting,
     power,
     servers,
@@ -61,8 +61,8 @@ _GO_ON: Mapping[str, Callable[[Task], None]] = {
 #: ``baremetal.conductors.work_queue.finish``. The kind of provisioning work is the state in which it begins.
 HANDLERS: dict[str, Callable[[Job], None]] = {
     POWER: power.do,
-    vendor_passthru.KIND: driver_calls.call_vendor_method,
-    DRIVER_CALL: driver_calls.do,
+    vendor_passthru.KIND: driver_methods.call_vendor_method,
+    DRIVER_CALL: driver_methods.do_call,
     RESUME: handler(resume),
     POLL: handler(resume),
     ABORTED_SERVICE: handler(cleaning.end_aborted_service),

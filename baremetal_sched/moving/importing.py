@@ -4,11 +4,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from sqlalchemy import Connection, select
+from sqlalchemy.orm import Session
 
 from baremetal_sched.db import contents, mirror, schema
-from baremetal_sched.db.models import Node, NodeAllocation, ResourceProvider
+from baremetal_sched.db.models import Allocation, Consumer, Node, NodeAllocation, ResourceProvider
 from baremetal_sched.db.sealing import seals
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import ConflictError, InvalidValue
@@ -163,3 +165,24 @@ def _write(run: ImportRun) -> None:
     names.remove_unused()
     run.write(derive)
     run.write(set_sequences)
+
+
+def claims_since(session: Session) -> Iterator[str]:
+    """Yield a line for each consumer that was created since, and each provider that it holds something of.
+
+    Raises ConflictError if no move was finished.
+    """
+    state = mirror.read(session.connection())
+    if state is None or state.until is None:
+        raise ConflictError(message="No move was finished here: there are no claims that the originals do not know.")
+    since = datetime.fromtimestamp(state.until, UTC).replace(microsecond=0, tzinfo=None)
+    rows = session.execute(
+        select(Consumer.uuid, Consumer.project_id, ResourceProvider.name, Consumer.created_at)
+        .distinct()
+        .join(Allocation, Allocation.consumer_id == Consumer.id)
+        .join(ResourceProvider, ResourceProvider.id == Allocation.provider_id)
+        .where(Consumer.created_at >= since)
+        .order_by(Consumer.created_at, Consumer.uuid)
+    )
+    for uuid, project, provider, created in rows:
+        yield f"{created.isoformat()} consumer {uuid} of project {project}: {provider}"

@@ -18,8 +18,7 @@ from baremetal_sched.machines import states
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES
 from baremetal_sched.masking import mask_text, names_secret
 from baremetal_sched.moving import in_flight
-from baremetal_sched.moving.decisions import Choices
-from baremetal_sched.moving.replacements import DRIVER
+from baremetal_sched.moving.decisions import DRIVER, Choices
 from baremetal_sched.moving.row_sync import Row
 from baremetal_sched.moving.source_databases import SourceRow
 

@@ -9,15 +9,16 @@ from sqlalchemy import and_, func, or_, select
 
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES
 from baremetal_sched.moving import in_flight
-from baremetal_sched.moving.decisions import Choices, ImportDecisions
-from baremetal_sched.moving.findings import FindingKind, ImportFinding, ImportReport
-from baremetal_sched.moving.replacements import (
+from baremetal_sched.moving.decisions import (
     DRIVER,
+    Choices,
+    ImportDecisions,
     driver_problem,
     driver_remedy,
     interface_problem,
     interface_remedy,
 )
+from baremetal_sched.moving.findings import FindingKind, ImportFinding, ImportReport
 from baremetal_sched.moving.source_databases import SourceDatabase, SourceRow
 from baremetal_sched.placement.names import resource_class_of
 

@@ -8,8 +8,7 @@ from osc_lib.command import command
 
 from baremetal_sched.osc.client import FitsOrNot, UsageError, client_of
 from baremetal_sched.osc.find import positive
-from baremetal_sched.osc.proposals import about_unknown
-from baremetal_sched.osc.query import add_machine_options, split
+from baremetal_sched.osc.query import about_unknown, add_machine_options, split
 from baremetal_sched.osc.tables import CountsColumn, HeldColumn, TextColumn
 
 #: Short words for what the API calls otherwise.

@@ -13,8 +13,8 @@ from osc_lib.exceptions import CommandError
 from baremetal_sched.osc.claiming import ClaimChoice, Consumers, NothingFits, claim
 from baremetal_sched.osc.client import Client, FitsOrNot, RequestFailed, UsageError, client_of
 from baremetal_sched.osc.find import positive
-from baremetal_sched.osc.proposals import about_unknown
 from baremetal_sched.osc.query import (
+    about_unknown,
     add_machine_options,
     add_query_options,
     candidate_query,

@@ -9,8 +9,7 @@ from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
 from baremetal_sched.osc.client import Client, FitsOrNot, RequestFailed, UsageError, client_of
-from baremetal_sched.osc.proposals import about_unknown
-from baremetal_sched.osc.query import add_machine_options, placement_class, split
+from baremetal_sched.osc.query import about_unknown, add_machine_options, placement_class, split
 from baremetal_sched.osc.tables import ListColumn, TextColumn, is_table
 
 _FIELDS = ("uuid", "name", "resource_class", "conductor_group", "provision_state", "traits")

@@ -7,7 +7,7 @@ from typing import Any
 from osc_lib.command import command
 
 from baremetal_sched.osc.client import FitsOrNot, client_of
-from baremetal_sched.osc.proposals import about_unknown
+from baremetal_sched.osc.query import about_unknown
 from baremetal_sched.osc.tables import ListColumn, TextColumn, is_table, lines, plain
 
 _SHORT = ("Conductor Group", "Nodes", "Unserved", "Conductor", "Alive", "Drivers", "Its Nodes", "Share")

@@ -13,12 +13,11 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.machines import states
 from baremetal_sched.scheduling.api.policies import CAPACITY
-from baremetal_sched.ui import node_rows, proposals
+from baremetal_sched.ui import node_rows
 from baremetal_sched.ui.call import UiCall
-from baremetal_sched.ui.forms import FormQuery, submitted, without
+from baremetal_sched.ui.forms import FormQuery, Proposals, read_proposals, submitted, without
 from baremetal_sched.ui.node_rows import PAGE_FILTERS, SORT_KEYS
 from baremetal_sched.ui.paging import MARKERS, PAGING, ListPage, MarkerGone, active_filters, columns_of, place_of
-from baremetal_sched.ui.proposals import Proposals
 from baremetal_sched.ui.rendering import page
 from baremetal_sched.web.http_errors import message_of
 
@@ -38,7 +37,7 @@ def show_nodes(call: UiCall, session: Session) -> Response:
     """GET /nodes"""
     visible = call.listed("node", "project")
     query = submitted(call, (*_FILTERS, *PAGING))
-    known = proposals.read(session, visible)
+    known = read_proposals(session, visible)
     try:
         filters = parse_filters(call, query)
         if query.has("offer"):

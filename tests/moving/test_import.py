@@ -16,10 +16,9 @@ from baremetal_sched.db.models import Base, Consumer, Node, ResourceProvider
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import ConflictError, InvalidValue
 from baremetal_sched.moving import given_files, importing
-from baremetal_sched.moving.decisions import Choices
+from baremetal_sched.moving.decisions import Choices, Replacements
 from baremetal_sched.moving.findings import Adoptions, ImportReport
 from baremetal_sched.moving.importing import Request
-from baremetal_sched.moving.replacements import Replacements
 from baremetal_sched.moving.row_sync import RowSync
 from baremetal_sched.moving.run import ImportRun
 from baremetal_sched.placement.names import sync_standard_names

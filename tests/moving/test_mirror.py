@@ -120,7 +120,7 @@ def test_what_was_claimed_since_is_listed(target: Target) -> None:
             "consumer_type": "INSTANCE",
         }
         service.placement("PUT", f"/allocations/{name_of('new', 0)}", body, status=204)
-    from baremetal_sched.moving.claims_since import claims_since
+    from baremetal_sched.moving.importing import claims_since
 
     (line,) = target.database.snapshot(lambda session: list(claims_since(session)))
     assert line.endswith(f"consumer {name_of('new', 0)} of project p: vm-host")
