@@ -50,7 +50,7 @@ def list_zones(session: Session, heartbeat_timeout: float, default_zone: str) ->
         updated_at = datetime.fromtimestamp(heartbeat_at, UTC).replace(tzinfo=None)
         hosts.setdefault(group.lower(), []).append(ZoneHost(hostname, bool(online), bool(is_alive), updated_at))
     hosts.pop(default_zone.lower(), None)
-    zones = [Zone(zone_of(group, default_zone), tuple(found)) for group, found in hosts.items()]
+    zones = [Zone(zone_of(group, default_zone), tuple(of_zone)) for group, of_zone in hosts.items()]
     return sorted(zones, key=lambda zone: zone.name)
 
 

@@ -23,8 +23,8 @@ def fingerprint(public_key: str, key_type: str) -> str:
     try:
         digest = _certificate_digest(public_key) if key_type == "x509" else _ssh_digest(public_key)
     except (ValueError, IndexError, UnsupportedAlgorithm, binascii.Error):
-        wanted = "a certificate in PEM" if key_type == "x509" else "a public key in OpenSSH's format"
-        raise InvalidKeypair(reason=f"failed to generate fingerprint: public_key must be {wanted}.") from None
+        expected = "a certificate in PEM" if key_type == "x509" else "a public key in OpenSSH's format"
+        raise InvalidKeypair(reason=f"failed to generate fingerprint: public_key must be {expected}.") from None
     return digest.hex(":")
 
 

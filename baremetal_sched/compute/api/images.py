@@ -62,14 +62,14 @@ def show_image(call: ComputeCall, session: Session, image_id: str) -> Response:
 def _list(call: ComputeCall, session: Session, view: Callable[[ComputeCall, ImageRecord], dict[str, Any]]) -> Response:
     query = Query(call, [*PARAMETERS, *(name for name, _ in call.query if name.startswith(_PROPERTY))])
     limit = query.limit(least=0)
-    found = listing.select_page(session, listing.parse(_asked(call)), call.image_requester, limit)
+    found = listing.select_page(session, listing.parse(_image_parameters(call)), call.image_requester, limit)
     document: dict[str, Any] = {"images": [view(call, image) for image in found]}
     if found and len(found) == limit:
         document["images_links"] = query.next_link(found[-1].uuid)
     return json_response(document)
 
 
-def _asked(call: ComputeCall) -> Iterator[tuple[str, str]]:
+def _image_parameters(call: ComputeCall) -> Iterator[tuple[str, str]]:
     """Yield the parameters as those of the image API."""
     for name, value in call.query:
         if name == "status":

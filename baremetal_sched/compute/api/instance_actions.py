@@ -34,10 +34,10 @@ def list_actions(call: ComputeCall, session: Session, server_id: str) -> Respons
     query.require(BEFORE_SINCE, "changes-before")
     server = find(call, session, server_id)
     actions = _within(server_history.list_actions(session, server.id), query)
-    shown = _after(actions, query.text("marker"))[: query.limit(least=0)]
-    document: dict[str, Any] = {"instanceActions": [_summary(call, server, action) for action in shown]}
-    if call.version >= PAGES_SINCE and shown and shown[-1] is not actions[-1]:
-        document["links"] = query.next_link(shown[-1].request_id)
+    selected = _after(actions, query.text("marker"))[: query.limit(least=0)]
+    document: dict[str, Any] = {"instanceActions": [_summary(call, server, action) for action in selected]}
+    if call.version >= PAGES_SINCE and selected and selected[-1] is not actions[-1]:
+        document["links"] = query.next_link(selected[-1].request_id)
     return json_response(document)
 
 

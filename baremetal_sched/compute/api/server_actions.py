@@ -84,7 +84,7 @@ class ActionHandler:
 def _operation(operate: Callable[[MachineContext, Locked, ServerRequester], None]) -> Do:
     """Return the function of an action that takes nothing."""
 
-    def do(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Response:
+    def do(call: ComputeCall, session: Session, server_id: str, arguments: Any) -> Response:
         locked = find_unlocked(call, session, server_id)
         operate(context_of(call, session), locked, requester_of(call))
         return empty_response(202)
@@ -92,18 +92,18 @@ def _operation(operate: Callable[[MachineContext, Locked, ServerRequester], None
     return do
 
 
-def _reboot(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Response:
+def _reboot(call: ComputeCall, session: Session, server_id: str, arguments: Any) -> Response:
     locked = find_unlocked(call, session, server_id)
-    hard = asked["type"].upper() == "HARD"
+    hard = arguments["type"].upper() == "HARD"
     server_operations.reboot(context_of(call, session), locked, requester_of(call), hard=hard)
     return empty_response(202)
 
 
-def _rescue(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Response:
-    asked = asked or {}
-    if asked.get("rescue_image_ref"):
+def _rescue(call: ComputeCall, session: Session, server_id: str, arguments: Any) -> Response:
+    arguments = arguments or {}
+    if arguments.get("rescue_image_ref"):
         raise InvalidValue(message="rescue_image_ref is not supported: the rescue system is that of the node's driver.")
-    password = call.server_password = call.server_password or server_requests.new_password(asked.get("adminPass"))
+    password = call.server_password = call.server_password or server_requests.new_password(arguments.get("adminPass"))
     if call.hashed_password is None:
         # It takes long, so before anything is locked, and once.
         call.hashed_password = hashed(password)
@@ -114,15 +114,15 @@ def _rescue(call: ComputeCall, session: Session, server_id: str, asked: Any) -> 
     return json_response({"adminPass": password})
 
 
-def _force_delete(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Response:
+def _force_delete(call: ComputeCall, session: Session, server_id: str, arguments: Any) -> Response:
     locked = find_unlocked(call, session, server_id)
-    with server_operations.asked_of_machine("force_delete", locked.server):
+    with server_operations.refused_by_machine("force_delete", locked.server):
         servers.delete(context_of(call, session), locked, requester_of(call))
     return empty_response(202)
 
 
-def _lock(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Response:
-    reason = (asked or {}).get("locked_reason") if call.version >= forms.LOCK_REASON_SINCE else None
+def _lock(call: ComputeCall, session: Session, server_id: str, arguments: Any) -> Response:
+    reason = (arguments or {}).get("locked_reason") if call.version >= forms.LOCK_REASON_SINCE else None
     server = find_unlocked(call, session, server_id, own_lock=True).server
     # As with Nova, the lock stays as it is if its project locks a server that is locked.
     if not server.locked or server.project_id != call.project_id or call.caller.unrestricted:
@@ -130,7 +130,7 @@ def _lock(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Re
     return empty_response(202)
 
 
-def _unlock(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Response:
+def _unlock(call: ComputeCall, session: Session, server_id: str, arguments: Any) -> Response:
     server = find_unlocked(call, session, server_id, own_lock=True).server
     if server_history.locking_project(session, server) not in (None, call.project_id):
         call.require(name_of("os-lock-server", "unlock:unlock_override"), {"project_id": server.project_id})
@@ -138,11 +138,11 @@ def _unlock(call: ComputeCall, session: Session, server_id: str, asked: Any) -> 
     return empty_response(202)
 
 
-def _rebuild(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Response:
+def _rebuild(call: ComputeCall, session: Session, server_id: str, arguments: Any) -> Response:
     locked = find_unlocked(call, session, server_id)
-    password = server_requests.new_password(asked.get("adminPass"))
-    wanted = server_requests.rebuild(call, session, asked, password)
-    server_operations.rebuild(context_of(call, session), locked, wanted, requester_of(call))
+    password = server_requests.new_password(arguments.get("adminPass"))
+    request = server_requests.rebuild(call, session, arguments, password)
+    server_operations.rebuild(context_of(call, session), locked, request, requester_of(call))
     session.flush()
     row = find_row(call, session, server_id)
     document = server_view.changed(Viewer.of(call, session, row.project_id), row) | _of_rebuild(call, row, password)

@@ -189,18 +189,18 @@ def moment(name: str, text: str | None) -> datetime | None:
 
 
 def _of_status(query: Query) -> list[ColumnElement[bool]]:
-    wanted = {value.upper() for value in query.texts("status")}
-    if not wanted <= STATUSES and query.call.version >= UNKNOWN_STATUS_REFUSED_SINCE:
-        raise InvalidValue(message=f"Invalid status value: {', '.join(sorted(wanted - STATUSES))}")
-    return [server_rows.status().in_(sorted(wanted))] if wanted else []
+    statuses = {value.upper() for value in query.texts("status")}
+    if not statuses <= STATUSES and query.call.version >= UNKNOWN_STATUS_REFUSED_SINCE:
+        raise InvalidValue(message=f"Invalid status value: {', '.join(sorted(statuses - STATUSES))}")
+    return [server_rows.status().in_(sorted(statuses))] if statuses else []
 
 
 def _of_states(query: Query) -> list[RowCondition]:
     return [_is_one_of(get, set(values)) for name, get in _STATES.items() if (values := query.texts(name))]
 
 
-def _is_one_of(get: Callable[[Any], Any], wanted: set[str]) -> RowCondition:
-    return lambda row: get(row) in wanted
+def _is_one_of(get: Callable[[Any], Any], values: set[str]) -> RowCondition:
+    return lambda row: get(row) in values
 
 
 def _of_addresses(query: Query) -> list[RowCondition]:

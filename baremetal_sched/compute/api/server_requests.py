@@ -46,9 +46,9 @@ def requester_of(call: ComputeCall) -> ServerRequester:
     return ServerRequester(call.project_id, call.user_id, call.request_id)
 
 
-def new_password(given: str | None) -> str:
+def new_password(password: str | None) -> str:
     """Return the administrator's password of a server: the given one, or a new one."""
-    return given or "".join(secrets.choice(_LETTERS) for _ in range(_PASSWORD_LENGTH))
+    return password or "".join(secrets.choice(_LETTERS) for _ in range(_PASSWORD_LENGTH))
 
 
 def new_servers(call: ComputeCall, session: Session, body: Mapping[str, Any], password: str) -> NewServers:
@@ -56,48 +56,48 @@ def new_servers(call: ComputeCall, session: Session, body: Mapping[str, Any], pa
 
     Raises InvalidValue for unknown names and invalid values; NotAllowed, FlavorWithoutDisk.
     """
-    asked = body["server"]
-    _require_destination(call, asked)
-    _refuse(asked)
-    zone, node = _place(call, session, asked)
+    server = body["server"]
+    _require_destination(call, server)
+    _refuse(server)
+    zone, node = _place(call, session, server)
     hints = _hints(body)
     return NewServers(
-        name=asked["name"],
-        flavor=_with_disk(call, own_copies.copy_of_flavor(session, str(asked["flavorRef"]), call.viewer)),
-        image=own_copies.copy_of_image(session, _image_ref(asked), call.image_requester),
+        name=server["name"],
+        flavor=_with_disk(call, own_copies.copy_of_flavor(session, str(server["flavorRef"]), call.viewer)),
+        image=own_copies.copy_of_image(session, _image_ref(server), call.image_requester),
         admin_password=password,
-        count=_count(asked),
-        hostname=asked.get("hostname"),
-        description=asked.get("description"),
-        keypair=own_copies.copy_of_keypair(session, call.user_id, asked.get("key_name")),
-        user_data=asked.get("user_data"),
-        config_drive=to_boolean(asked.get("config_drive", False)),
-        metadata=_metadata(asked),
-        tags=asked.get("tags", ()),
-        security_groups=[group.get("name", "default") for group in asked.get("security_groups", [{}])],
+        count=_count(server),
+        hostname=server.get("hostname"),
+        description=server.get("description"),
+        keypair=own_copies.copy_of_keypair(session, call.user_id, server.get("key_name")),
+        user_data=server.get("user_data"),
+        config_drive=to_boolean(server.get("config_drive", False)),
+        metadata=_metadata(server),
+        tags=server.get("tags", ()),
+        security_groups=[group.get("name", "default") for group in server.get("security_groups", [{}])],
         scheduler_hints=hints,
         zone=zone,
         node=node,
         wait=_wait(hints),
-        disk_config=asked.get("OS-DCF:diskConfig", "MANUAL"),
-        access_ip_v4=asked.get("accessIPv4"),
-        access_ip_v6=_ipv6(asked.get("accessIPv6")),
+        disk_config=server.get("OS-DCF:diskConfig", "MANUAL"),
+        access_ip_v4=server.get("accessIPv4"),
+        access_ip_v6=_ipv6(server.get("accessIPv6")),
     )
 
 
-def rebuild(call: ComputeCall, session: Session, asked: Mapping[str, Any], password: str) -> Rebuild:
+def rebuild(call: ComputeCall, session: Session, body: Mapping[str, Any], password: str) -> Rebuild:
     """Return the request in a body of ``schemas.servers.rebuild``. Raises InvalidValue."""
-    _refuse(asked)
-    changes = changes_of(asked)
-    if "metadata" in asked:
-        changes["user_metadata"] = _metadata(asked)
-    if "key_name" in asked:
-        changes["keypair"] = own_copies.copy_of_keypair(session, call.user_id, asked["key_name"])
-    if "user_data" in asked:
-        changes["user_data"] = asked["user_data"]
-    preserve = asked.get("preserve_ephemeral")
+    _refuse(body)
+    changes = changes_of(body)
+    if "metadata" in body:
+        changes["user_metadata"] = _metadata(body)
+    if "key_name" in body:
+        changes["keypair"] = own_copies.copy_of_keypair(session, call.user_id, body["key_name"])
+    if "user_data" in body:
+        changes["user_data"] = body["user_data"]
+    preserve = body.get("preserve_ephemeral")
     return Rebuild(
-        image=own_copies.copy_of_image(session, asked["imageRef"], call.image_requester),
+        image=own_copies.copy_of_image(session, body["imageRef"], call.image_requester),
         admin_password=password,
         preserve_ephemeral=None if preserve is None else to_boolean(preserve),
         changes=changes,
@@ -115,9 +115,9 @@ _CHANGES = {
 }
 
 
-def changes_of(asked: Mapping[str, Any]) -> dict[str, Any]:
+def changes_of(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns that a body changes."""
-    changes = {column: asked[member] for member, column in _CHANGES.items() if member in asked}
+    changes = {column: body[member] for member, column in _CHANGES.items() if member in body}
     if "access_ip_v6" in changes:
         changes["access_ip_v6"] = _ipv6(changes["access_ip_v6"])
     return changes
@@ -138,26 +138,26 @@ def _with_disk(call: ComputeCall, flavor: dict[str, Any]) -> dict[str, Any]:
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 
-def _require_destination(call: ComputeCall, asked: Mapping[str, Any]) -> None:
+def _require_destination(call: ComputeCall, server: Mapping[str, Any]) -> None:
     """Raise NotAllowed if the request names a host or a node, and its caller may not."""
-    if ":" in (asked.get("availability_zone") or ""):
+    if ":" in (server.get("availability_zone") or ""):
         call.require(name_of("servers", "create:forced_host"))
-    if asked.get("host") or asked.get("hypervisor_hostname"):
+    if server.get("host") or server.get("hypervisor_hostname"):
         call.require(REQUESTED_DESTINATION)
 
 
-def _refuse(asked: Mapping[str, Any]) -> None:
+def _refuse(body: Mapping[str, Any]) -> None:
     for member, reason in _REFUSED.items():
-        if asked.get(member):
+        if body.get(member):
             raise InvalidValue(message=f"{member} is not supported: {reason}")
-    if isinstance(asked.get("networks"), list) and asked["networks"]:
+    if isinstance(body.get("networks"), list) and body["networks"]:
         raise InvalidValue(message="networks must be 'none' or 'auto': nodes have networks of their own.")
 
 
-def _image_ref(asked: Mapping[str, Any]) -> str:
+def _image_ref(server: Mapping[str, Any]) -> str:
     """Return the image's id, from ``imageRef`` or from the only block device, which must be a local disk."""
-    ref: str = asked.get("imageRef") or ""
-    devices = asked.get("block_device_mapping_v2") or []
+    ref: str = server.get("imageRef") or ""
+    devices = server.get("block_device_mapping_v2") or []
     for device in devices:
         local = {"source_type": device.get("source_type"), "destination_type": device.get("destination_type", "local")}
         if len(devices) > 1 or local != _LOCAL_IMAGE or str(device.get("boot_index", 0)) != "0":
@@ -165,18 +165,18 @@ def _image_ref(asked: Mapping[str, Any]) -> str:
                 message="block_device_mapping_v2 is supported only for one image on the local disk: there are no "
                 "volumes."
             )
-        found = str(device.get("uuid") or device.get("image_id") or "")
-        if ref and found and ref != found:
+        device_ref = str(device.get("uuid") or device.get("image_id") or "")
+        if ref and device_ref and ref != device_ref:
             raise InvalidValue(message="imageRef and block_device_mapping_v2 name two images.")
-        ref = ref or found
+        ref = ref or device_ref
     if not ref:
         raise InvalidValue(message="Invalid imageRef provided: an image is needed.")
     return ref
 
 
-def _count(asked: Mapping[str, Any]) -> int:
-    least = to_integer("min_count", asked.get("min_count", 1), 1)
-    most = to_integer("max_count", asked.get("max_count", least), 1)
+def _count(server: Mapping[str, Any]) -> int:
+    least = to_integer("min_count", server.get("min_count", 1), 1)
+    most = to_integer("max_count", server.get("max_count", least), 1)
     if least > most:
         raise InvalidValue(message="min_count must be <= max_count")
     if most > MOST_AT_ONCE:
@@ -184,8 +184,8 @@ def _count(asked: Mapping[str, Any]) -> int:
     return most
 
 
-def _metadata(asked: Mapping[str, Any]) -> dict[str, str]:
-    metadata: dict[str, str] = asked.get("metadata", {})
+def _metadata(body: Mapping[str, Any]) -> dict[str, str]:
+    metadata: dict[str, str] = body.get("metadata", {})
     server_metadata.check_metadata(metadata)
     return metadata
 
@@ -202,8 +202,8 @@ def _wait(hints: Mapping[str, Any]) -> int | None:
     """Return for how many seconds a server may wait; None if the hints do not say it. Raises InvalidValue."""
     if _WAIT not in hints:
         return None
-    given = hints[_WAIT]
-    text = str(given) if isinstance(given, int) and not isinstance(given, bool) else given
+    value = hints[_WAIT]
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(text, str) or re.fullmatch(r"[0-9]{1,18}", text, re.ASCII) is None:
         raise InvalidValue(
             message="The scheduler hint wait must be a whole number of seconds, such as 3600, for which the server "
@@ -212,13 +212,13 @@ def _wait(hints: Mapping[str, Any]) -> int | None:
     return int(text)
 
 
-def _place(call: ComputeCall, session: Session, asked: Mapping[str, Any]) -> tuple[str | None, str | None]:
+def _place(call: ComputeCall, session: Session, server: Mapping[str, Any]) -> tuple[str | None, str | None]:
     """Return the requested zone and node; the zone is given as ``zone``, ``zone::node`` or ``zone:host``."""
-    zone, _, rest = (asked.get("availability_zone") or "").partition(":")
+    zone, _, rest = (server.get("availability_zone") or "").partition(":")
     host, _, node = rest.partition(":")
     if host:
         raise InvalidValue(message=f"availability_zone is not supported with a host: {_REFUSED['host']}")
-    ident = node or asked.get("hypervisor_hostname")
+    ident = node or server.get("hypervisor_hostname")
     if zone:
         availability_zones.require_available(session, zone, call.settings)
     return zone or None, ident or None

@@ -70,7 +70,7 @@ class Viewer:
         return self._allows("servers:show:flavor-extra-specs")
 
     @cached_property
-    def shown_host_statuses(self) -> Collection[str]:
+    def host_statuses(self) -> Collection[str]:
         """The statuses of hosts that are shown."""
         if self._allows("servers:show:host_status"):
             return _HOST_STATUSES
@@ -112,7 +112,7 @@ def detail(viewer: Viewer, row: ServerRow, *, single: bool = True) -> dict[str, 
         document["OS-EXT-SRV-ATTR:hostname"] = row.hostname
     if version >= HOST_STATUS_SINCE:
         status = "" if row.node_uuid is None else _UP if host else _UNKNOWN
-        if status in viewer.shown_host_statuses:
+        if status in viewer.host_statuses:
             document["host_status"] = status
     _add_since_versions(document, row, version)
     if version >= GROUPS_SINCE and single:
@@ -245,10 +245,10 @@ def _flavor(viewer: Viewer, row: ServerRow) -> Any:
 @lru_cache(maxsize=500)
 def _embedded(text: str, with_extra_specs: bool) -> orjson.Fragment:
     flavor = decoded(text)
-    shown = {name: flavor[name] for name in ("vcpus", "ram", "disk", "ephemeral", "swap")}
+    members = {name: flavor[name] for name in ("vcpus", "ram", "disk", "ephemeral", "swap")}
     if with_extra_specs:
-        shown["extra_specs"] = flavor["extra_specs"]
-    return orjson.Fragment(orjson.dumps({**shown, "original_name": flavor["name"]}))
+        members["extra_specs"] = flavor["extra_specs"]
+    return orjson.Fragment(orjson.dumps({**members, "original_name": flavor["name"]}))
 
 
 @lru_cache(maxsize=500)

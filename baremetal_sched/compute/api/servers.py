@@ -31,7 +31,7 @@ _DEFAULT_ORDER = [SortKey("created_at", descending=True), SortKey("id", descendi
 
 def list_servers(call: ComputeCall, connection: Connection) -> Response:
     """GET /servers"""
-    query, page, filters = _asked(call, connection, "index")
+    query, page, filters = _list_query(call, connection, "index")
     viewer = Viewer(call, NO_MEMBERS)
     rows = server_rows.list_summaries(connection, page, filters)
     return _collection(call, query, page, rows, [server_view.summary(viewer, row) for row in rows])
@@ -39,13 +39,13 @@ def list_servers(call: ComputeCall, connection: Connection) -> Response:
 
 def list_details(call: ComputeCall, connection: Connection) -> Response:
     """GET /servers/detail"""
-    query, page, filters = _asked(call, connection, "detail")
+    query, page, filters = _list_query(call, connection, "detail")
     rows = server_rows.list_page(connection, page, filters)
     viewer = Viewer.of(call, connection)
     return _collection(call, query, page, rows, [server_view.detail(viewer, row, single=False) for row in rows])
 
 
-def _asked(call: ComputeCall, connection: Connection, operation: str) -> tuple[Query, Page, Filters]:
+def _list_query(call: ComputeCall, connection: Connection, operation: str) -> tuple[Query, Page, Filters]:
     query = Query(call, PARAMETERS)
     filters = filters_of(call, connection, query, operation)
     sort = query.sort(_DEFAULT_ORDER)
@@ -72,8 +72,8 @@ def create_servers(call: ComputeCall, session: Session) -> Response:
     """POST /servers"""
     body = call.body(forms.create(call.version))
     password = server_requests.new_password(body["server"].get("adminPass"))
-    asked = server_requests.new_servers(call, session, body, password)
-    created = servers.create(context_of(call, session), asked, server_requests.requester_of(call))
+    new = server_requests.new_servers(call, session, body, password)
+    created = servers.create(context_of(call, session), new, server_requests.requester_of(call))
     if to_boolean(body["server"].get("return_reservation_id", False)):
         return json_response({"reservation_id": created[0].reservation_id}, 202)
     return _created(call, created[0], password)
@@ -92,11 +92,11 @@ def _created(call: ComputeCall, server: Server, password: str) -> Response:
 
 def update_server(call: ComputeCall, session: Session, server_id: str) -> Response:
     """PUT /servers/{server_id}"""
-    asked = call.body(forms.update(call.version))["server"]
-    changes = server_requests.changes_of(asked)
+    members = call.body(forms.update(call.version))["server"]
+    changes = server_requests.changes_of(members)
     locked = find_unlocked(call, session, server_id)
-    if _PINNED in asked:
-        servers.pin(locked, asked[_PINNED], call.settings.compute.default_availability_zone)
+    if _PINNED in members:
+        servers.pin(locked, members[_PINNED], call.settings.compute.default_availability_zone)
     servers.update(session, locked.server, changes)
     session.flush()
     row = find_row(call, session, server_id)
@@ -106,7 +106,7 @@ def update_server(call: ComputeCall, session: Session, server_id: str) -> Respon
 def delete_server(call: ComputeCall, session: Session, server_id: str) -> Response:
     """DELETE /servers/{server_id}"""
     locked = find_unlocked(call, session, server_id)
-    with server_operations.asked_of_machine("delete", locked.server):
+    with server_operations.refused_by_machine("delete", locked.server):
         servers.delete(context_of(call, session), locked, server_requests.requester_of(call))
     return empty_response(204)
 

@@ -90,8 +90,8 @@ def build(
         "floating_ips": repr(list(floating_ips)),
     }
     info |= _ephemeral(flavor, ephemeral_format, preserve_ephemeral)
-    if wanted := required_capabilities(flavor.extra_specs):
-        info["capabilities"] = json.dumps(wanted)
+    if capabilities := required_capabilities(flavor.extra_specs):
+        info["capabilities"] = json.dumps(capabilities)
     if traits := required_traits(flavor.extra_specs, image.properties):
         info["traits"] = traits
     return info if boot_from_volume else info | _about_image(image)
@@ -111,23 +111,25 @@ def required_traits(extra_specs: Mapping[str, str], image_properties: Mapping[st
 
 
 def _ephemeral(flavor: FlavorSpec, ephemeral_format: str | None, preserve: bool | None) -> dict[str, object]:
-    found: dict[str, object] = {}
+    info: dict[str, object] = {}
     if flavor.ephemeral_gb:
-        found["ephemeral_gb"] = str(flavor.ephemeral_gb)
+        info["ephemeral_gb"] = str(flavor.ephemeral_gb)
         if ephemeral_format:
-            found["ephemeral_format"] = ephemeral_format
+            info["ephemeral_format"] = ephemeral_format
     if preserve is not None:
-        found["preserve_ephemeral"] = str(preserve)
-    return found
+        info["preserve_ephemeral"] = str(preserve)
+    return info
 
 
 def _about_image(image: ImageSpec) -> dict[str, object]:
-    found: dict[str, object] = {
-        name: image.properties[given] for given, name in IMAGE_FIELDS.items() if image.properties.get(given)
+    info: dict[str, object] = {
+        name: image.properties[property_name]
+        for property_name, name in IMAGE_FIELDS.items()
+        if image.properties.get(property_name)
     }
     if image.disk_format:
-        found["image_disk_format"] = image.disk_format
-    return found
+        info["image_disk_format"] = image.disk_format
+    return info
 
 
 def deployed_power(session: Session, node_id: int) -> str | None:

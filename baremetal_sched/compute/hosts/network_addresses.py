@@ -47,10 +47,10 @@ def _objects(value: Any) -> Iterable[Mapping[str, Any]]:
 
 def document(network_data: Mapping[str, Any] | None, *, extended: bool = True) -> dict[str, list[dict[str, Any]]]:
     """Return the addresses by network, as the compute API shows them; ``extended``: with type and MAC address."""
-    shown: dict[str, list[dict[str, Any]]] = {}
+    networks: dict[str, list[dict[str, Any]]] = {}
     for address in of(network_data):
         item: dict[str, Any] = {"addr": address.text, "version": address.version}
         if extended:
             item |= {"OS-EXT-IPS:type": "fixed", "OS-EXT-IPS-MAC:mac_addr": address.mac or ""}
-        shown.setdefault(address.network, []).append(item)
-    return shown
+        networks.setdefault(address.network, []).append(item)
+    return networks

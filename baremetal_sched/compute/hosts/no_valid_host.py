@@ -23,12 +23,12 @@ def explain(context: MachineContext, request: TreeRequest, *, waits: bool = Fals
         question = request.question(context)
     except SchedulerError as error:
         return Reason(because(error))
-    found = why_none(context.session, context.settings, question)
-    if found is None:
+    explanation = why_none(context.session, context.settings, question)
+    if explanation is None:
         return Reason(f"{_BEGIN} {sentences.FALLBACK}", passes=True)
     # The search found no candidate: it looks for all resources in one tree.
-    analysis = found.analysis
-    said = sentences.together(analysis.fitting) if analysis.fitting else found.summary
+    analysis = explanation.analysis
+    said = sentences.together(analysis.fitting) if analysis.fitting else explanation.summary
     passes = analysis.verdict in HELD_BACK
     # A node may have become free since the search.
     if passes or (waits and analysis.verdict is Verdict.FITS):

@@ -103,9 +103,9 @@ def find(session: Session, *conditions: ColumnElement[bool], limit: int) -> list
         .order_by(Node.id)
         .limit(limit)
     ).all()
-    found = {row.uuid: _occupancy(row) for row in rows}
-    _add_holders(session, found)
-    return list(found.values())
+    by_node = {row.uuid: _occupancy(row) for row in rows}
+    _add_holders(session, by_node)
+    return list(by_node.values())
 
 
 def _occupancy(row: Any) -> Occupancy:
@@ -120,7 +120,7 @@ def _occupancy(row: Any) -> Occupancy:
     )
 
 
-def _add_holders(session: Session, found: Mapping[str, Occupancy]) -> None:
+def _add_holders(session: Session, by_node: Mapping[str, Occupancy]) -> None:
     """SELECT root.uuid, p.uuid, consumers.uuid, class, used FROM allocations … JOIN resource_providers p …
     JOIN resource_providers root ON root.id = p.root_id WHERE root.uuid IN (the nodes)"""
     rows = session.execute(
@@ -130,11 +130,11 @@ def _add_holders(session: Session, found: Mapping[str, Occupancy]) -> None:
         .join(_Root, _Root.id == ResourceProvider.root_id)
         .join(Consumer, Consumer.id == Allocation.consumer_id)
         .join(ResourceClass, ResourceClass.id == Allocation.resource_class_id)
-        .where(_Root.uuid.in_(list(found)))
+        .where(_Root.uuid.in_(list(by_node)))
         .order_by(Consumer.id)
     )
     for root, provider, consumer, name, used in rows:
-        occupied = found[root]
+        occupied = by_node[root]
         if consumer != occupied.instance:
             if consumer not in occupied.others:
                 occupied.others.append(consumer)

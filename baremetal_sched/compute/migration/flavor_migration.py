@@ -103,8 +103,8 @@ def migrate(
     It ends between two nodes when ``is_stopped`` returns true. Raises the errors of the database: then it is to be
     repeated.
     """
-    for found in _pages(database, settings, selection):
-        for occupied in found:
+    for occupancies in _pages(database, settings, selection):
+        for occupied in occupancies:
             if is_stopped():
                 return
             finding = judge(occupied, selection.resource_class)

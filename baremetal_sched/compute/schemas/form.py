@@ -146,5 +146,5 @@ def _message(error: "ValidationError | None") -> str:
     text = error.message.replace(repr(error.instance), shown(value))
     if not path:
         return f"Invalid input received: {text}"
-    value_shown = f" Value: {value}." if isinstance(value, str | int | float | bool) and len(str(value)) <= 200 else ""
-    return f"Invalid input for field/attribute {'.'.join(path)}.{value_shown} {text}"
+    suffix = f" Value: {value}." if isinstance(value, str | int | float | bool) and len(str(value)) <= 200 else ""
+    return f"Invalid input for field/attribute {'.'.join(path)}.{suffix} {text}"

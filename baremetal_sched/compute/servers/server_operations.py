@@ -34,7 +34,7 @@ def require_unlocked(server: Server, *, is_admin: bool) -> None:
 
 
 @contextmanager
-def asked_of_machine(action: str, server: Server) -> Iterator[None]:
+def refused_by_machine(action: str, server: Server) -> Iterator[None]:
     """Within this, a refusal by the bare metal side becomes MachineRefuses: the request itself was sound."""
     try:
         yield
@@ -65,7 +65,7 @@ def _switch(
 ) -> None:
     node, server = locked.require_accepted(action), locked.server
     name = action.removesuffix("_hard")
-    with asked_of_machine(name, server):
+    with refused_by_machine(name, server):
         power.request(context.session, node.uuid, target, None, context.membership)
     _note(context.session, server, name, requester, task)
 
@@ -85,7 +85,7 @@ def unrescue(context: MachineContext, locked: Locked, requester: ServerRequester
 
 def _provision(context: MachineContext, locked: Locked, requester: ServerRequester, order: Order, task: str) -> None:
     node, server = locked.require_accepted(order.verb), locked.server
-    with asked_of_machine(order.verb, server):
+    with refused_by_machine(order.verb, server):
         provision.request(context.session, node, order, context.membership, context.settings)
     _note(context.session, server, order.verb, requester, task)
 
@@ -122,7 +122,7 @@ class Rebuild:
     changes: Mapping[str, Any] = field(default_factory=dict)
 
 
-def rebuild(context: MachineContext, locked: Locked, asked: Rebuild, requester: ServerRequester) -> None:
+def rebuild(context: MachineContext, locked: Locked, request: Rebuild, requester: ServerRequester) -> None:
     """Deploy an image on the server's machine. A refused request changes nothing.
 
     A new image is compared with what the server holds before anything is touched: the traits that it requires must
@@ -135,16 +135,16 @@ def rebuild(context: MachineContext, locked: Locked, asked: Rebuild, requester: 
     """
     node, server = locked.require_accepted("rebuild"), locked.server
     was_off = locked.state.vm_state == server_states.STOPPED
-    if asked.image["id"] != server.image_id:
-        _require_fit(context, server, asked.image)
-    records.change(server, asked.changes)
-    server.image, server.image_id = dict(asked.image), asked.image["id"]
+    if request.image["id"] != server.image_id:
+        _require_fit(context, server, request.image)
+    records.change(server, request.changes)
+    server.image, server.image_id = dict(request.image), request.image["id"]
     zone = availability_zones.zone_of(node.conductor_group, context.settings.compute.default_availability_zone)
-    drive = instance_info.build_config_drive(server, node, zone, asked.admin_password)
-    info = booting.instance_info_of(context, server, node, preserve_ephemeral=asked.preserve_ephemeral or False)
+    drive = instance_info.build_config_drive(server, node, zone, request.admin_password)
+    info = booting.instance_info_of(context, server, node, preserve_ephemeral=request.preserve_ephemeral or False)
     node.instance_info = info | {"configdrive": drive}
     node.instance_name = server.name
-    with asked_of_machine("rebuild", server):
+    with refused_by_machine("rebuild", server):
         provision.request(context.session, node, Order("rebuild", checked=False), context.membership, context.settings)
     server.task, server.fault = server_states.REBUILDING, None
     server.power_after_task = states.POWER_OFF if was_off else states.POWER_ON

@@ -137,9 +137,9 @@ class ServerRow(SimpleNamespace):
     ``tags`` is sorted, and other JSON is decoded, with ``{}`` for nothing."""
 
 
-def _row(found: Any) -> ServerRow:
-    tags = sorted(found.tags.split(",")) if found.tags else []
-    return ServerRow(**orjson.loads(f"{{{found.members}}}"), flavor=found.flavor, image=found.image, tags=tags)
+def _row(row: Any) -> ServerRow:
+    tags = sorted(row.tags.split(",")) if row.tags else []
+    return ServerRow(**orjson.loads(f"{{{row.members}}}"), flavor=row.flavor, image=row.image, tags=tags)
 
 
 def select_servers(*columns: Any) -> Query:

@@ -63,7 +63,7 @@ class NewServers:
     access_ip_v6: str | None = None
 
 
-def create(context: MachineContext, asked: NewServers, requester: ServerRequester) -> list[Server]:
+def create(context: MachineContext, new: NewServers, requester: ServerRequester) -> list[Server]:
     """Create servers: each is on a machine and being deployed, or in error with a fault; all or none. A single one may
     wait for a machine instead.
 
@@ -71,32 +71,31 @@ def create(context: MachineContext, asked: NewServers, requester: ServerRequeste
     and WaitingNotServed if a server cannot wait that is to, and StaleDataError if all machines that fit are being taken
     by other transactions.
     """
-    _check(asked)
-    node = _node(context.session, asked.node)
+    _check(new)
+    node = _node(context.session, new.node)
     reservation = f"r-{secrets.token_hex(4)}"
     servers = [
-        _new_server(asked, number, node=node, reservation=reservation, requester=requester)
-        for number in range(asked.count)
+        _new_server(new, number, node=node, reservation=reservation, requester=requester) for number in range(new.count)
     ]
     request = own_copies.machine_request(servers[0], context.settings)
-    waiting_servers.set_deadline(servers, request, asked.wait, context.settings)
+    waiting_servers.set_deadline(servers, request, new.wait, context.settings)
 
     def wait(server: Server, why: Reason) -> None:
-        waiting_servers.wait(context, server, request, why, asked.admin_password)
+        waiting_servers.wait(context, server, request, why, new.admin_password)
 
-    drive = waiting_servers.drive_of(context, asked.admin_password)
+    drive = waiting_servers.drive_of(context, new.admin_password)
     booting.boot(context, servers, request, drive, requester, wait)
-    tags = [ServerTag(server_id=server.id, tag=tag) for server in servers for tag in dict.fromkeys(asked.tags)]
+    tags = [ServerTag(server_id=server.id, tag=tag) for server in servers for tag in dict.fromkeys(new.tags)]
     context.session.add_all(tags)
     return servers
 
 
-def _check(asked: NewServers) -> None:
-    flavor, image = asked.flavor, asked.image
+def _check(new: NewServers) -> None:
+    flavor, image = new.flavor, new.image
     extra_specs.build_checked(own_copies.flavor_spec(flavor), own_copies.properties_of(image))
     own_copies.require_room(flavor, image)
-    if asked.user_data is not None:
-        instance_info.decoded_config_drive(asked.user_data)
+    if new.user_data is not None:
+        instance_info.decoded_config_drive(new.user_data)
 
 
 def _node(session: Session, ident: str | None) -> str | None:
@@ -110,37 +109,37 @@ def _node(session: Session, ident: str | None) -> str | None:
 
 
 def _new_server(
-    asked: NewServers, number: int, *, node: str | None, reservation: str, requester: ServerRequester
+    new: NewServers, number: int, *, node: str | None, reservation: str, requester: ServerRequester
 ) -> Server:
-    name = asked.name if asked.count == 1 else f"{asked.name}-{number + 1}"
+    name = new.name if new.count == 1 else f"{new.name}-{number + 1}"
     uuid = str(uuid_module.uuid4())
-    hostname = asked.hostname or instance_info.host_name_of(name, uuid)
-    if asked.hostname and asked.count > 1:
-        hostname = f"{asked.hostname}-{number + 1}"
+    hostname = new.hostname or instance_info.host_name_of(name, uuid)
+    if new.hostname and new.count > 1:
+        hostname = f"{new.hostname}-{number + 1}"
     return Server(
         uuid=uuid,
         name=name,
         hostname=hostname,
-        description=asked.description,
+        description=new.description,
         project_id=requester.project_id,
         user_id=requester.user_id,
-        flavor=dict(asked.flavor),
-        flavor_id=asked.flavor["id"],
-        image=dict(asked.image),
-        image_id=asked.image["id"],
-        keypair=dict(asked.keypair) if asked.keypair else None,
-        user_data=asked.user_data,
-        config_drive=asked.config_drive,
-        user_metadata=dict(asked.metadata),
-        security_groups=list(asked.security_groups),
-        scheduler_hints=dict(asked.scheduler_hints),
-        requested_zone=asked.zone,
+        flavor=dict(new.flavor),
+        flavor_id=new.flavor["id"],
+        image=dict(new.image),
+        image_id=new.image["id"],
+        keypair=dict(new.keypair) if new.keypair else None,
+        user_data=new.user_data,
+        config_drive=new.config_drive,
+        user_metadata=dict(new.metadata),
+        security_groups=list(new.security_groups),
+        scheduler_hints=dict(new.scheduler_hints),
+        requested_zone=new.zone,
         requested_node=node,
         reservation_id=reservation,
         launch_index=number,
-        disk_config=asked.disk_config,
-        access_ip_v4=asked.access_ip_v4,
-        access_ip_v6=asked.access_ip_v6,
+        disk_config=new.disk_config,
+        access_ip_v4=new.access_ip_v4,
+        access_ip_v6=new.access_ip_v6,
         locked=False,
         tried_nodes=[],
         created_at=utcnow(),

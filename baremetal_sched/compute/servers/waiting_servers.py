@@ -37,19 +37,18 @@ _NO_LIMIT = sys.maxsize
 # -- asking ------------------------------------------------------------------------------------------------------------
 
 
-def set_deadline(servers: Sequence[Server], request: TreeRequest, asked: int | None, settings: Settings) -> None:
+def set_deadline(servers: Sequence[Server], request: TreeRequest, seconds: int | None, settings: Settings) -> None:
     """Note until when the new servers, requested together, may wait for a machine.
 
-    ``asked`` is the requested number of seconds; None: what the settings say, for a server that can wait. Raises
+    ``seconds``: the requested time; None: what the settings say, for a server that can wait. Raises
     CannotWait if the servers cannot wait.
     """
     most: int = settings.scheduling.max_wait
-    if asked is None:
+    if seconds is None:
         seconds = min(settings.compute.wait_for_machine, most)
         if not seconds or len(servers) > 1 or not _has_class(request):
             return
     else:
-        seconds = asked
         if seconds > most:
             raise CannotWait(message=f"A server may wait for {most} seconds at most; {seconds} were requested.")
         if not seconds:
