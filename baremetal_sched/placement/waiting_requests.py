@@ -1,7 +1,10 @@
-"""The queue of claims that wait until a machine is free: its order, and how claims enter and leave it.
+"""The queue of requests that wait until a machine is free: which are in it, in which order, and how they leave it.
 
-Waiting claims of one resource class are served by priority, the highest first, and then by age. Claims with equal
-requests are one entry of the queue: a machine that does not fit the first of them fits none.
+A row is a claim of the scheduling API, a bare metal allocation or a server (its ``kind``). It enters as ``waiting``, and
+reserves its UUID as a consumer. The transaction that frees a machine gives it that machine, or the sweep ends it after
+its deadline, or its owner deletes it. Only the rows of claims stay until they are deleted.
+Requests for one resource class are served by priority, the highest first, and then by the time when they were made.
+Those with equal documents are one entry of the queue: a machine that does not fit the first of them fits none.
 """
 
 import hashlib
@@ -39,9 +42,7 @@ from baremetal_sched.db.types import Query, as_text, dump_json
 from baremetal_sched.errors.scheduling import TooManyWaitingClaims, UuidTaken, WaitingNotServed
 from baremetal_sched.placement import consumers
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
-from baremetal_sched.placement.tables import (
-    PENDING_CLAIMS,
-)
+from baremetal_sched.placement.tables import PENDING_CLAIMS
 
 #: The schema's revision of the first release that hands machines over.
 FIRST_REVISION = "0020"

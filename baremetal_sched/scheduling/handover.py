@@ -1,10 +1,16 @@
-"""Handing over: a machine that becomes free goes to the first claim that waits for it, before anybody sees it free.
+"""Handing over: a machine that becomes free goes to the first request in the queue that it satisfies.
 
-Whatever frees a machine notes it in its transaction (``db.handover``); at the end of that transaction the machine is
-given to the first claim, by priority and time, that it fits. It is kept back for nobody whom it does not fit. What no
-transaction frees, and what was not handed over, ``sweep`` gives away.
+Requests that it does not satisfy keep their place. The story of a hand-over:
 
-Locks are taken in the order node, provider, inventory, pending claim, server or allocation, consumer. If another
+1. Code that frees a machine notes it in its transaction (``db.handover``), and knows no queue.
+2. At the end of that transaction, ``wanted`` asks which of the noted machines are free and have a queue. Mostly none.
+3. ``serve`` locks such a machine, takes the first request that it may satisfy, and opens a savepoint. The door of the
+   request's kind gives it the machine by the code that also chooses for new requests.
+4. A request that is not satisfied after all, or that fails, is undone by its savepoint, and the next one is tried.
+5. The commit frees the machine and gives it away at once: no search sees it free in between.
+6. After the commit, ``look_after`` serves requests that began to wait meanwhile; the ``sweep`` finds the rest.
+
+Locks are taken in the order node, provider, inventory, waiting request, server or allocation, consumer. If another
 transaction has locked a freed machine, the whole transaction is repeated, with that machine locked first.
 """
 

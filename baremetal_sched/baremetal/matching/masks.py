@@ -2,7 +2,14 @@
 
 A scan gives each machine a mask with a bit for each condition that it fails, the first condition having the lowest, and
 counts machines with the same mask. All that can be said of single conditions and of sets of them follows from these
-counts.
+counts. With three conditions (class, trait, free), 10 machines of mask 0b010 and 5 of mask 0b110:
+
+* the trait *fails* 15 machines, and *only* the trait fails 10;
+* without the condition on the trait, 10 machines would fit (a *relaxation*); without trait and "free", 15 would;
+* the verdict is that of the best machine: 0 fits, only availability bits are busy, others are impossible.
+
+A set of conditions helps a machine if its mask has no bit outside the set, so the smallest sets are found among the
+masks themselves, and no search is run again.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

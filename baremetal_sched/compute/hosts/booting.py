@@ -1,7 +1,17 @@
-"""Booting servers: choosing, claiming and handing to a conductor are one transaction.
+"""Booting servers: choosing a machine, claiming it and ordering its deployment are one transaction.
 
-When a server becomes visible, it is on a machine, claimed whole and being deployed, or it is in error with a fault. If
-its deployment fails, the claim is released and the next machine is tried, up to ``[compute] max_attempts``.
+When a server becomes visible, it is on a machine, claimed whole and being deployed, or it waits, or it is in error with
+a fault. The story of a boot:
+
+1. ``boot`` has new servers that nobody sees yet. ``place`` chooses a machine for each; its row is locked until the end.
+2. ``begin`` claims it, writes the server onto the node, and hands the deployment to the node's conductor. If that is
+   refused for good, the claim is given back and the next machine is tried, up to ``[compute] max_attempts``.
+3. Servers that were requested together are within one savepoint: if one finds no machine, all claims are taken back.
+4. The commit makes all of it visible at once. If another transaction won a race, ``StaleDataError`` undoes everything,
+   and the transaction runner begins again at 1.
+5. If the deployment fails later, ``servers.follow_up`` gives the machine back and calls ``place`` again.
+
+Locks are taken in the order node, inventory, waiting request, server, consumer.
 """
 
 from collections.abc import Callable, Mapping, Sequence
