@@ -1,10 +1,11 @@
 """The queue of requests that wait until a machine is free: which are in it, in which order, and how they leave it.
 
-A row is a claim of the scheduling API, a bare metal allocation or a server (its ``kind``). It enters as ``waiting``, and
-reserves its UUID as a consumer. The transaction that frees a machine gives it that machine, or the sweep ends it after
-its deadline, or its owner deletes it. Only the rows of claims stay until they are deleted.
+A row is a claim of the scheduling API, a bare metal allocation or a server (its ``kind``). It enters as ``waiting``,
+and reserves its UUID as a consumer. The transaction that frees a machine gives it that machine, or the sweep ends it
+after its deadline, or its owner deletes it. Only the rows of claims stay until they are deleted.
+
 Requests for one resource class are served by priority, the highest first, and then by the time when they were made.
-Those with equal documents are one entry of the queue: a machine that does not fit the first of them fits none.
+Equal ones are one entry of the queue: a machine that does not fit the first of them fits none.
 """
 
 import hashlib
@@ -346,7 +347,5 @@ def positions(session: Session, claims: Sequence[WaitingRequest]) -> dict[int, i
 
 def still_waiting(reader: Connection, uuids: Collection[str]) -> set[str]:
     """Return which of the claims with these UUIDs wait."""
-    return {
-        uuid
-        for (uuid,) in reader.execute(select(WaitingRequest.uuid).where(IS_WAITING, WaitingRequest.uuid.in_(uuids)))
-    }
+    waiting = select(WaitingRequest.uuid).where(IS_WAITING, WaitingRequest.uuid.in_(uuids))
+    return {uuid for (uuid,) in reader.execute(waiting)}
