@@ -29,7 +29,7 @@ def why(name: str, form: str, settings: "Settings") -> None:
     """
     from baremetal_sched.baremetal.conductors.ownership import live_members
     from baremetal_sched.baremetal.nodes.nodes import find
-    from baremetal_sched.scheduling.next_claim import explain_node
+    from baremetal_sched.scheduling.queue import explain_node
 
     def explain(session: "Session") -> "NodeExplanation":
         return explain_node(session, find(session, name), live_members(session, settings), settings)

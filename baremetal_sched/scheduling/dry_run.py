@@ -9,7 +9,8 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.matching.request import Amounts, MachineContext
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.compute.flavors import extra_specs, flavors
-from baremetal_sched.compute.hosts import no_valid_host, own_copies
+from baremetal_sched.compute.hosts import own_copies
+from baremetal_sched.compute.hosts.booting import no_valid_host
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.image import images
 from baremetal_sched.image.access import EVERYTHING, ImageRequester
@@ -97,5 +98,5 @@ def run(session: Session, settings: Settings, request: DryRunRequest) -> DryRun:
     """
     resolved, context = machine_request(session, request), MachineContext(session, settings)
     hosts = resolved.hosts(context, request.limit)
-    reason = None if hosts else no_valid_host.explain(context, resolved).message
+    reason = None if hosts else no_valid_host(context, resolved).message
     return DryRun(resolved.query, hosts, reason)

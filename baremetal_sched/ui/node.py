@@ -20,7 +20,7 @@ from baremetal_sched.db.models import Node, NodeHistory
 from baremetal_sched.errors import NotAllowed, WrongScope
 from baremetal_sched.masking import mask
 from baremetal_sched.scheduling.api.policies import NODE_AVAILABILITY, SHOW_WORKERS
-from baremetal_sched.scheduling.next_claim import explain_node
+from baremetal_sched.scheduling.queue import explain_node
 from baremetal_sched.ui import node_actions
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.rendering import page

@@ -16,12 +16,16 @@ Locks are taken in the order node, inventory, waiting request, server, consumer.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import structlog
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
+from baremetal_sched.baremetal.matching import sentences
+from baremetal_sched.baremetal.matching.explanation import why_none, within_time
+from baremetal_sched.baremetal.matching.masks import HELD_BACK, Verdict
 from baremetal_sched.baremetal.matching.request import Host, MachineContext
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.baremetal.provisioning import provision
@@ -29,14 +33,14 @@ from baremetal_sched.baremetal.provisioning.provision import Order
 from baremetal_sched.compute import server_history, server_states
 from baremetal_sched.compute.hosts import instance_info, network_addresses
 from baremetal_sched.compute.hosts.instance_info import Owner
-from baremetal_sched.compute.hosts.no_valid_host import because, explain
 from baremetal_sched.compute.hosts.node_changes import moving, set_fault
 from baremetal_sched.compute.hosts.own_copies import flavor_spec, image_spec
 from baremetal_sched.compute.server_history import Reason, ServerRequester
 from baremetal_sched.db.models import Node, Server
-from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.errors.baremetal import NoConductors, NoValidHost, TooManyAtOnce
 from baremetal_sched.errors.placement import TAKEN_MEANWHILE, BadQuery, SearchTookTooLong, TooManyCandidates
+from baremetal_sched.explain.request_conditions import fits_if_free, hint
 from baremetal_sched.placement import allocations as claims
 from baremetal_sched.placement.consumers import RESERVED, ConsumerWrite
 from baremetal_sched.placement.waiting_requests import SERVER
@@ -123,7 +127,7 @@ def place(
         try:
             host = untried.choose(context)
         except _HOPELESS as error:
-            return Reason(because(error))
+            return Reason(_because(error))
         if host is None:
             why = why_not(context, server, untried)
             log.info("no machine fits a server", server=server.uuid, reason=why.message)
@@ -139,7 +143,7 @@ def place(
 def why_not(context: MachineContext, server: Server, request: TreeRequest) -> Reason:
     """Return why no machine fits the request of the server."""
     waits = server.wait_until is not None
-    why = explain(context, request, waits=waits)
+    why = no_valid_host(context, request, waits=waits)
     return why.continued(f"The deployment failed on {_tried(server)}.") if server.tried_nodes else why
 
 
@@ -252,3 +256,37 @@ def instance_info_of(
 def owner_of(server: Server) -> Owner:
     """Return the owner of the server. Names are ids: there is no directory of projects and users."""
     return Owner(server.project_id, server.project_id, server.user_id, server.user_id)
+
+
+# -- why no machine fits -----------------------------------------------------------------------------------------------
+
+_BEGIN = "No valid host was found."
+
+
+def no_valid_host(context: MachineContext, request: TreeRequest, *, waits: bool = False) -> Reason:
+    """Return why no node fits the request, for the user. Nodes of other projects are not counted.
+
+    ``waits``: the server can wait, so say whether any machine could fit later, as far as the time allows.
+    """
+    try:
+        question = request.question(context)
+    except SchedulerError as error:
+        return Reason(_because(error))
+    explanation = why_none(context.session, context.settings, question)
+    if explanation is None:
+        return Reason(f"{_BEGIN} {sentences.FALLBACK}", passes=True)
+    # The search found no candidate: it looks for all resources in one tree.
+    analysis = explanation.analysis
+    said = sentences.together(analysis.fitting) if analysis.fitting else explanation.summary
+    passes = analysis.verdict in HELD_BACK
+    # A node may have become free since the search.
+    if passes or (waits and analysis.verdict is Verdict.FITS):
+        fits = within_time(context.session, context.settings, partial(fits_if_free, context, request, question))
+        said = sentences.together(analysis.among, if_free=True) if passes and fits is False else said
+        passes = fits is not False
+    return Reason(f"{_BEGIN} {said}{hint(request.parsed(), analysis)}", passes=passes)
+
+
+def _because(error: SchedulerError) -> str:
+    """Return what the user is told of a search that could not be made."""
+    return f"{_BEGIN} {str(error).rstrip('.')}."

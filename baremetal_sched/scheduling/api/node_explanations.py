@@ -19,7 +19,7 @@ from baremetal_sched.scheduling.api import explanations
 from baremetal_sched.scheduling.api.explanations import document_of_node
 from baremetal_sched.scheduling.api.policies import EXPLAIN_NODE, NODE_AVAILABILITY, SHOW_WORKERS
 from baremetal_sched.scheduling.api.request_bodies import body_of
-from baremetal_sched.scheduling.next_claim import explain_node
+from baremetal_sched.scheduling.queue import explain_node
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.responses import json_response
 
