@@ -14,7 +14,9 @@ class FairPlaces:
         self._most = most
         self._half = max(1, most // 2)
         self._lock = threading.Lock()
-        self._held: Counter[str | None] = Counter()
+        self._taken = 0
+        #: Of each project.
+        self._held: Counter[str] = Counter()
         self._queue: deque[tuple[str | None, threading.Event]] = deque()
 
     @contextmanager
@@ -28,13 +30,13 @@ class FairPlaces:
                 self._give_back(project)
 
     def _take(self, project: str | None, seconds: float) -> bool:
-        turn = threading.Event()
         with self._lock:
             if self._may_have_one(project):
-                self._held[project] += 1
+                self._count(project, 1)
                 return True
             if seconds <= 0:
                 return False
+            turn = threading.Event()
             self._queue.append((project, turn))
         if turn.wait(seconds):
             return True
@@ -45,16 +47,20 @@ class FairPlaces:
 
     def _give_back(self, project: str | None) -> None:
         with self._lock:
-            self._held[project] -= 1
-            if not self._held[project]:
-                del self._held[project]
+            self._count(project, -1)
             for entry in [*self._queue]:
                 waiting, turn = entry
                 if self._may_have_one(waiting):
-                    self._held[waiting] += 1
+                    self._count(waiting, 1)
                     self._queue.remove(entry)
                     turn.set()
 
+    def _count(self, project: str | None, change: int) -> None:
+        self._taken += change
+        if project is not None:
+            self._held[project] += change
+            if not self._held[project]:
+                del self._held[project]
+
     def _may_have_one(self, project: str | None) -> bool:
-        is_free = self._held.total() < self._most
-        return is_free and (project is None or self._held[project] < self._half)
+        return self._taken < self._most and (project is None or self._held[project] < self._half)

@@ -5,15 +5,14 @@ others from being served. But database connections, memory and processors suffic
 slot while it is handled, and returns it while it waits.
 """
 
-import threading
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from baremetal_sched.errors import TooManyWaiting
+from baremetal_sched.fair_places import FairPlaces
 from baremetal_sched.settings import Settings
 from baremetal_sched.web.http_errors import RefusedRequest
 
@@ -30,38 +29,21 @@ IMMEDIATE = frozenset({"/healthcheck/live"})
 _BUSY = "The service was busy until the time limit of this request; nothing was done. Try again in a moment."
 
 
-class Slots:
+class Slots(FairPlaces):
     """``at_work`` slots, taken in the order of arrival, and places for ``waiting`` requests."""
 
     def __init__(self, at_work: int, waiting: int) -> None:
-        self._lock = threading.Lock()
-        self._free = at_work
-        self._queue: deque[threading.Event] = deque()
+        super().__init__(at_work)
         self._most_waiting = waiting
         self._waiting = 0
 
     def take(self, deadline: float) -> bool:
         """Take a slot; return whether one was free before ``deadline`` (``time.monotonic()``)."""
-        with self._lock:
-            if self._free:
-                self._free -= 1
-                return True
-            turn = threading.Event()
-            self._queue.append(turn)
-        if turn.wait(max(0.0, deadline - time.monotonic())):
-            return True
-        with self._lock:
-            if not turn.is_set():
-                self._queue.remove(turn)
-            return turn.is_set()
+        return self._take(None, deadline - time.monotonic())
 
     def give_back(self) -> None:
         """Return a slot, to the request that has been queued for longest."""
-        with self._lock:
-            if self._queue:
-                self._queue.popleft().set()
-            else:
-                self._free += 1
+        self._give_back(None)
 
     def reserve(self) -> None:
         """Take a waiting place. Raises TooManyWaiting if none is free."""
