@@ -56,14 +56,14 @@ def count_groups(reader: Reader, membership: Membership, visible: Visibility) ->
     """
     columns = (Node.conductor_group, Node.driver)
     query = select(*columns, func.count()).where(*visible.conditions()).group_by(*columns).order_by(*columns)
-    found: dict[str, GroupCount] = {}
+    groups: dict[str, GroupCount] = {}
     for name, driver, nodes in reader.execute(query):
-        group = found.setdefault(name, GroupCount(name))
+        group = groups.setdefault(name, GroupCount(name))
         group.nodes += nodes
         if not membership.is_served(name, driver):
             group.unserved += nodes
             group.unserved_drivers = (*group.unserved_drivers, driver)
-    return sorted(found.values(), key=lambda each: (-each.unserved, each.name))
+    return sorted(groups.values(), key=lambda each: (-each.unserved, each.name))
 
 
 class ConductorCount(NamedTuple):

@@ -57,7 +57,7 @@ def record(
     the host name of the conductor; ``duration`` the seconds that it took, by default the time for which the node has
     been in its provision state. User and project are taken from the request of the transaction.
     """
-    asked = requester.of(session).known()
+    actor = requester.of(session).known()
     now = utcnow()
     if duration is None and node.provision_updated_at is not None:
         duration = (now - node.provision_updated_at).total_seconds()
@@ -70,8 +70,8 @@ def record(
             event=event[:MAX_EVENT],
             event_type=event_type,
             conductor=conductor,
-            user=asked.get("user_id"),
-            project=asked.get("project_id"),
+            user=actor.get("user_id"),
+            project=actor.get("project_id"),
             state=node.provision_state,
             target_provision_state=node.target_provision_state,
             duration_seconds=duration,

@@ -68,8 +68,8 @@ def require_keys_free(session: Session, values: Mapping[str, Any], thing: str, *
 
 def new(session: Session, model: type[Entity], values: Mapping[str, Any]) -> Entity:
     """Return a new row with these values, without the ones that are None, and with a new UUID unless one is given."""
-    given = {name: value for name, value in values.items() if value is not None}
-    entity = model(**{"uuid": str(uuid_module.uuid4()), "created_at": utcnow(), **given})
+    present = {name: value for name, value in values.items() if value is not None}
+    entity = model(**{"uuid": str(uuid_module.uuid4()), "created_at": utcnow(), **present})
     session.add(entity)
     return entity
 

@@ -49,7 +49,7 @@ def belongs_to(
     project: ColumnElement[str], *, as_owner: bool, as_lessee: bool, node: Any = Node
 ) -> ColumnElement[bool]:
     """owner = <project> OR lessee = <project>, or one of them, or false"""
-    columns = [column for column, wanted in ((node.owner, as_owner), (node.lessee, as_lessee)) if wanted]
+    columns = [column for column, counts in ((node.owner, as_owner), (node.lessee, as_lessee)) if counts]
     return or_(false(), *(is_exactly(column.expression, project) for column in columns))
 
 
@@ -58,8 +58,8 @@ def usable_by(project: str) -> ColumnElement[bool]:
 
     coalesce(lessee, owner) IS NULL OR coalesce(lessee, owner) = :project
     """
-    whose = func.coalesce(Node.lessee, Node.owner)
-    return or_(whose.is_(None), whose == project)
+    tenant = func.coalesce(Node.lessee, Node.owner)
+    return or_(tenant.is_(None), tenant == project)
 
 
 @dataclass(frozen=True)

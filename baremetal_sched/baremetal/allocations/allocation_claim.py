@@ -136,10 +136,10 @@ def _associate(session: Session, allocation: NodeAllocation, node: Node) -> None
     Raises StaleDataError if the node (its row locked) does not have the traits: the statement that found and locked it
     may have seen older traits.
     """
-    present, wanted = traits.list_traits(session, node.id), entries(allocation)
-    if not all(entry.fits(present) for entry in wanted):
+    present, required = traits.list_traits(session, node.id), entries(allocation)
+    if not all(entry.fits(present) for entry in required):
         raise StaleDataError("the node's traits were changed meanwhile")
-    granted = [name for entry in wanted for name in entry.granted(present)]
+    granted = [name for entry in required for name in entry.granted(present)]
     node.instance_uuid = node.allocation_uuid = allocation.uuid
     node.instance_info = {**(node.instance_info or {}), "traits": list(dict.fromkeys(granted))}
     node.touch()

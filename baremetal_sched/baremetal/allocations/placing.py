@@ -43,7 +43,7 @@ def place(
     ``choose``; without ``wait`` SuitableNodesLocked; with it UuidTaken, TooManyWaitingClaims, WaitingNotServed.
     """
     allocation_claim.require_uuid_free(session, allocation.uuid)
-    wanted = NodeRequest(
+    request = NodeRequest(
         resource_class=allocation.resource_class or "",
         traits=allocation_claim.entries(allocation),
         candidates=allocation.candidate_nodes or (),
@@ -52,26 +52,26 @@ def place(
         eligible=eligible,
     )
     try:
-        node = wanted.choose_unlocked(session)
+        node = request.choose_unlocked(session)
     except SuitableNodesLocked as error:
         if not wait:
             raise
-        _enter(session, allocation, wanted, wait, str(error), settings)
+        _enter(session, allocation, request, wait, str(error), settings)
         return None
     if node is not None:
         allocation_claim.claim(session, allocation, node, settings)
         return node
-    found = why_none(session, settings, wanted.question(None))
-    reason = FALLBACK if found is None else found.summary
-    if wait and (found is None or found.verdict is not Verdict.IMPOSSIBLE):
-        _enter(session, allocation, wanted, wait, reason, settings)
+    explanation = why_none(session, settings, request.question(None))
+    reason = FALLBACK if explanation is None else explanation.summary
+    if wait and (explanation is None or explanation.verdict is not Verdict.IMPOSSIBLE):
+        _enter(session, allocation, request, wait, reason, settings)
         return None
     _fail(allocation, reason)
     return None
 
 
 def _enter(
-    session: Session, allocation: NodeAllocation, wanted: NodeRequest, seconds: float, reason: str, settings: Settings
+    session: Session, allocation: NodeAllocation, request: NodeRequest, seconds: float, reason: str, settings: Settings
 ) -> None:
     """Enter a new allocation into the queue."""
     if waiting_requests.find(session, allocation.uuid) is not None:
@@ -79,14 +79,14 @@ def _enter(
     new = NewWaitingRequest(
         uuid=allocation.uuid,
         kind=ALLOCATION,
-        resource_class=wanted.machine_class(),
-        request=wanted.document(),
+        resource_class=request.machine_class(),
+        request=request.document(),
         project=allocation.owner or settings.placement.incomplete_consumer_project_id,
         user=settings.placement.incomplete_consumer_user_id,
         seconds=seconds,
         consumer_type=allocation_claim.CONSUMER_TYPE,
         reason=reason,
-        needed_trait=wanted.needed_trait(),
+        needed_trait=request.needed_trait(),
     )
     waiting_requests.enter(session, new, most=settings.scheduling.most_waiting)
     log.info("an allocation waits", allocation=allocation.uuid, seconds=seconds, reason=reason)

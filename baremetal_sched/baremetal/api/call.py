@@ -104,7 +104,7 @@ class BaremetalCall(Call):
         every, project = f"baremetal:{kind}:list_all", self.caller.project_id
         if self.caller.unrestricted or self.allows(every):
             return EVERYTHING
-        if not project or any(name == parameter and asked != project for name, asked in self.query):
+        if not project or any(name == parameter and value != project for name, value in self.query):
             self.require(every)
         self.require(f"baremetal:{kind}:list")
         return Visibility(project)
@@ -156,17 +156,17 @@ class BaremetalCall(Call):
         body = self.body()
         if not isinstance(body, dict):
             raise InvalidValue(message=f"Expected an object as the body: {body}")
-        given = {**dict(self.query), **body}
+        arguments = {**dict(self.query), **body}
         for name, value in self.path_arguments.items():
-            if name in given:
-                raise InvalidValue(message=f"Expected one value for {name}: {[value, given[name]]}")
-            given[name] = value
-        unknown = sorted(set(given) - set(known))
+            if name in arguments:
+                raise InvalidValue(message=f"Expected one value for {name}: {[value, arguments[name]]}")
+            arguments[name] = value
+        unknown = sorted(set(arguments) - set(known))
         if unknown:
             raise InvalidValue(message=f"Unexpected arguments: {', '.join(unknown)}")
-        if require is not None and require not in given:
+        if require is not None and require not in arguments:
             raise InvalidValue(message=f"Missing mandatory parameter: {require}")
-        return given
+        return arguments
 
     def take(self, name: str, *, in_body: bool = True) -> str | None:
         """Return an argument that names the subject of the request, or None.

@@ -87,7 +87,7 @@ ROUTES = tuple(
         *every(
             read("/v1/runbooks", runbooks.list_runbooks, "runbook:list", access.lists, since=92),
             write("POST", "/v1/runbooks", runbooks.RUNBOOKS.create, "runbook:create", since=92),
-            read("/v1/runbooks/<ident>", runbooks.RUNBOOKS.show, "runbook:get", access.shown_runbook, since=92),
+            read("/v1/runbooks/<ident>", runbooks.RUNBOOKS.show, "runbook:get", access.readable_runbook, since=92),
             patch(
                 "/v1/runbooks/<ident>",
                 runbooks.RUNBOOKS.update,

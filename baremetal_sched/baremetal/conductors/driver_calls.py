@@ -272,5 +272,5 @@ def request_work(
     answer(session, node, membership, "validate", {"interfaces": [interface]})
     owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
     node.last_error = None
-    asked = {"method": f"{interface}.{method}", "arguments": arguments, "failure": failure}
-    work_queue.request(session, node, owner, KIND, asked)
+    work = {"method": f"{interface}.{method}", "arguments": arguments, "failure": failure}
+    work_queue.request(session, node, owner, KIND, work)

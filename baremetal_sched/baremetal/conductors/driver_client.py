@@ -104,12 +104,12 @@ class DriverClient:
             return self._database.write(write_down, deadline=until)
         except CommitUnknown as error:
             try:
-                found = self._database.read(lambda session: driver_calls.find(session, token))
+                call_id = self._database.read(lambda session: driver_calls.find(session, token))
             except UnavailableError:
                 raise self._timed_out(question) from error
-            if found is None:
+            if call_id is None:
                 raise  # it was not written, so nothing is done
-            return found
+            return call_id
 
     def _given_up(self, question: DriverQuestion, call_id: int) -> Exception:
         try:

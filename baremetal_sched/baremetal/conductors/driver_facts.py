@@ -41,8 +41,8 @@ def offers(session: Session, hardware_type: str, group: str, membership: Members
         .where(ConductorHardwareType.hardware_type == hardware_type, Conductor.hostname.in_(hosts))
         .order_by(Conductor.hostname)
     ).all()
-    found = [_offers(document) for document in rows] or [_offers_of_older_releases(session, hardware_type, hosts)]
-    return {interface_type: _merged([each[interface_type] for each in found]) for interface_type in found[0]}
+    all_offers = [_offers(document) for document in rows] or [_offers_of_older_releases(session, hardware_type, hosts)]
+    return {interface_type: _merged([each[interface_type] for each in all_offers]) for interface_type in all_offers[0]}
 
 
 def interface_facts(session: Session, node: Node, interface_type: str, membership: Membership) -> Mapping[str, Any]:
@@ -86,13 +86,13 @@ def _offers(document: Mapping[str, Any]) -> dict[str, Offer]:
     }
 
 
-def _merged(found: list[Offer]) -> Offer:
-    if len(found) == 1:
-        return found[0]
+def _merged(offers: list[Offer]) -> Offer:
+    if len(offers) == 1:
+        return offers[0]
     return Offer(
-        found[0].default,
-        tuple(dict.fromkeys(name for offer in found for name in offer.supported)),
-        tuple(sorted({name for offer in found for name in offer.enabled})),
+        offers[0].default,
+        tuple(dict.fromkeys(name for offer in offers for name in offer.supported)),
+        tuple(sorted({name for offer in offers for name in offer.enabled})),
     )
 
 

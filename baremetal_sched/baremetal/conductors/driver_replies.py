@@ -43,7 +43,7 @@ def read(document: Mapping[str, Any]) -> Reply:
         return Reply(document.get("value"), revision=revision)
     known = {kind.__name__: kind for kind in _kinds(SchedulerError)}
     kind = next((known[name] for name in document["error"] if name in known), SchedulerError)
-    return Reply(error=_made(kind, document["message"]), revision=revision)
+    return Reply(error=_error_of(kind, document["message"]), revision=revision)
 
 
 def _kinds(base: type[SchedulerError]) -> Iterator[type[SchedulerError]]:
@@ -52,7 +52,7 @@ def _kinds(base: type[SchedulerError]) -> Iterator[type[SchedulerError]]:
         yield from _kinds(kind)
 
 
-def _made(kind: type[SchedulerError], message: str) -> SchedulerError:
+def _error_of(kind: type[SchedulerError], message: str) -> SchedulerError:
     """An error of this kind that says ``message``, whatever its template needs."""
     error = kind.__new__(kind)
     Exception.__init__(error, message)

@@ -65,17 +65,15 @@ def hand_over(session: Session, work_id: int, conductor: str) -> bool:
 
     Polled work gets a new id: processes that did part of it may still be calling a driver under the old one.
     """
-    found = session.scalars(
-        select(NodeWork).where(NodeWork.id == work_id, CAN_BE_HANDED_OVER).with_for_update()
-    ).first()
-    if found is None:
+    work = session.scalars(select(NodeWork).where(NodeWork.id == work_id, CAN_BE_HANDED_OVER).with_for_update()).first()
+    if work is None:
         return False
-    node_id = found.node_id
-    if found.not_before is None:
-        found.conductor = conductor
+    node_id = work.node_id
+    if work.not_before is None:
+        work.conductor = conductor
         session.execute(update(DriverCall).where(DriverCall.work_id == work_id).values(conductor=conductor))
     else:
-        _renew(session, found, conductor)
+        _renew(session, work, conductor)
     node = session.get_one(Node, node_id, with_for_update=True)
     node.reservation = conductor
     node.touch()

@@ -83,10 +83,10 @@ def components(session: Session, node: Node) -> Sequence[FirmwareComponent]:
     return session.scalars(query).all()
 
 
-def keep_components(session: Session, node: Node, found: Mapping[str, Flashed | Firmware]) -> None:
+def keep_components(session: Session, node: Node, firmware: Mapping[str, Flashed | Firmware]) -> None:
     """Store the components of ``node`` (its row locked) that were updated or read."""
     known = {each.component: each for each in components(session, node)}
-    for name, each in found.items():
+    for name, each in firmware.items():
         component = known.get(name)
         before, now = (each.before, each.now) if isinstance(each, Flashed) else (each.version, each.version)
         if component is None:
@@ -105,6 +105,6 @@ def keep_components(session: Session, node: Node, found: Mapping[str, Flashed | 
             component.serial_number = each.serial_number
 
 
-def _is_known(component: FirmwareComponent, found: Firmware) -> bool:
+def _is_known(component: FirmwareComponent, firmware: Firmware) -> bool:
     row = (component.current_version, component.vendor, component.model, component.serial_number)
-    return row == (found.version, found.vendor, found.model, found.serial_number)
+    return row == (firmware.version, firmware.vendor, firmware.model, firmware.serial_number)

@@ -105,9 +105,9 @@ _FAILURES = "power_sync_failures"
 
 
 def compare(
-    session: Session, node: Node, found: str | None, conductor: str, settings: Settings, trouble: str = ""
+    session: Session, node: Node, state: str | None, conductor: str, settings: Settings, trouble: str = ""
 ) -> None:
-    """Compare the node's power with ``found``, the power state of the machine of ``node`` (its row locked, free); None
+    """Compare the node's power with ``state``, the power state of the machine of ``node`` (its row locked, free); None
     if it cannot be read, for the reason ``trouble``, if known.
 
     If they differ, the machine is switched back (``force_power_state_during_sync``) by ``conductor``, or the node takes
@@ -118,51 +118,51 @@ def compare(
     """
     options = settings.conductor
     if node.power_state is None:
-        node.power_state = found
+        node.power_state = state
         return
     failures: int = (node.driver_internal_info or {}).get(_FAILURES, 0)
-    if found is not None and found == node.power_state:
+    if state is not None and state == node.power_state:
         if failures:
             set_internal(node, **{_FAILURES: 0})
         return
-    is_wanted = options.force_power_state_during_sync and node.power_state in (states.POWER_ON, states.POWER_OFF)
+    is_switched_back = options.force_power_state_during_sync and node.power_state in (states.POWER_ON, states.POWER_OFF)
     is_off_limits = node.disable_power_off and node.power_state == states.POWER_OFF
-    if found is not None and (not is_wanted or is_off_limits):
-        event = f"The machine is in state '{found}', not in '{node.power_state}'; the node is updated."
-        node.power_state = found
+    if state is not None and (not is_switched_back or is_off_limits):
+        event = f"The machine is in state '{state}', not in '{node.power_state}'; the node is updated."
+        node.power_state = state
         set_internal(node, **{_FAILURES: 0})
         history.record(session, node, event, event_type=KIND, severity="ERROR", conductor=conductor)
     elif failures >= options.power_state_sync_max_retries:
-        _give_up(session, node, found, conductor, trouble)
+        _give_up(session, node, state, conductor, trouble)
     else:
         set_internal(node, **{_FAILURES: failures + 1})
-        if found is not None:
-            event = f"The machine is in state '{found}', not in '{node.power_state}': it is switched back."
+        if state is not None:
+            event = f"The machine is in state '{state}', not in '{node.power_state}': it is switched back."
             history.record(session, node, event, event_type=KIND, severity="ERROR", conductor=conductor)
             node.target_power_state = node.power_state
             work_queue.request(session, node, conductor, KIND, {"target": node.power_state, "timeout": None})
 
 
-def _give_up(session: Session, node: Node, found: str | None, conductor: str, trouble: str) -> None:
-    is_in = f"the machine is in state '{found}'" if found else "the state of the machine cannot be read"
-    why = f" {trouble}" if trouble and not found else ""
+def _give_up(session: Session, node: Node, state: str | None, conductor: str, trouble: str) -> None:
+    is_in = f"the machine is in state '{state}'" if state else "the state of the machine cannot be read"
+    why = f" {trouble}" if trouble and not state else ""
     reason = (
         f"During sync_power_state, max retries exceeded for node {node.uuid}: {is_in}, the node says "
         f"'{node.power_state}'. Switching node to maintenance mode.{why}"
     )
-    node.power_state = found or states.ERROR
+    node.power_state = state or states.ERROR
     node.last_error = reason
     set_internal(node, **{_FAILURES: 0})
     holds.assert_fault(session, node, states.POWER_FAILURE, reason, conductor)
     history.record(session, node, reason, event_type=KIND, severity="ERROR", conductor=conductor)
 
 
-def recover(session: Session, node: Node, found: str | None, conductor: str) -> None:
+def recover(session: Session, node: Node, state: str | None, conductor: str) -> None:
     """Release the hold of ``node`` (its row locked, free, with the fault "power failure") if its power can be read
     again. If it has no other, that takes it out of maintenance."""
-    if found is None:
+    if state is None:
         return
-    node.power_state = found
+    node.power_state = state
     holds.release_fault(session, node, conductor)
-    event = f"The power state of the machine can be read again: it is '{found}'."
+    event = f"The power state of the machine can be read again: it is '{state}'."
     history.record(session, node, event, event_type=KIND, conductor=conductor)

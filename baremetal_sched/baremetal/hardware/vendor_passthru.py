@@ -29,13 +29,13 @@ def call(
     Raises Unanswered, NoValidHost, NoConductors, NodeLocked, and the driver's errors: InvalidValue if the method does
     not exist, or does not take these arguments.
     """
-    asked = {"method": method, "arguments": dict(arguments)}
-    checked = {**asked, "http_method": http_method}
+    invocation = {"method": method, "arguments": dict(arguments)}
+    checked = {**invocation, "http_method": http_method}
     known = driver_calls.answer(session, node, membership, "vendor.validate_call", checked)
     exclusive = known["asynchronous"] or known["require_exclusive_lock"]
     if exclusive:
         nodes.require_unlocked(node)
     if not known["asynchronous"]:
-        driver_calls.order(node, membership, "vendor.call", asked, then, reserves=exclusive)
+        driver_calls.order(node, membership, "vendor.call", invocation, then, reserves=exclusive)
     owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
-    work_queue.request(session, node, owner, KIND, asked)
+    work_queue.request(session, node, owner, KIND, invocation)

@@ -73,28 +73,30 @@ def settle_due(session: Session, node_id: int, settings: Settings, conductor: st
     node = session.scalars(select(Node).where(Node.id == node_id).with_for_update()).first()
     if node is None:
         return False
-    found, now = holds.of_node(session, node), holds.now(session)
-    events = _events(session, node, found, now)
+    node_holds, now = holds.of_node(session, node), holds.now(session)
+    events = _events(session, node, node_holds, now)
     for _, _, hold, event in events:
         if event == "begin":
             hold.begun_at = now
             holds.record(session, node, hold, f"has begun{_circumstances(node, hold, now)}", conductor)
         else:
-            found.remove(hold)
+            node_holds.remove(hold)
             holds.record(session, node, hold, "has ended" if rules.is_active(hold) else _IN_VAIN, conductor)
             holds.delete(session, hold)
     if events:
-        holds.settle(node, found, settings)
+        holds.settle(node, node_holds, settings)
     return bool(events)
 
 
 _IN_VAIN = "has ended before it could begin"
 
 
-def _events(session: Session, node: Node, found: Sequence[Hold], now: float) -> list[tuple[float, bool, Hold, str]]:
+def _events(
+    session: Session, node: Node, node_holds: Sequence[Hold], now: float
+) -> list[tuple[float, bool, Hold, str]]:
     """Return the due events, the earliest first; ends at a moment come before starts at that moment."""
-    events = [(rules.end_of(hold), False, hold, "end") for hold in found if rules.end_of(hold) <= now]
-    waiting = [hold for hold in found if not rules.is_active(hold) and rules.start_of(hold) <= now]
+    events = [(rules.end_of(hold), False, hold, "end") for hold in node_holds if rules.end_of(hold) <= now]
+    waiting = [hold for hold in node_holds if not rules.is_active(hold) and rules.start_of(hold) <= now]
     events += [(rules.start_of(hold), True, hold, "begin") for hold in waiting if _may_begin(session, node, hold, now)]
     return sorted(events, key=lambda event: event[:2])
 

@@ -33,14 +33,14 @@ def follow_flags(session: Session, after: int = 0) -> int | None:
     """Have the holds of a portion of nodes, of those with ids ``after`` this one, follow their flags; return the last
     id, None if there are no more."""
     # Of nodes in maintenance the reason may differ, too.
-    wanted = select(Node).where(or_(_differs(), Node.maintenance), Node.id > after).order_by(Node.id).limit(_PORTION)
-    found = session.scalars(wanted.with_for_update(of=Node)).all()
-    for node in found:
+    portion = select(Node).where(or_(_differs(), Node.maintenance), Node.id > after).order_by(Node.id).limit(_PORTION)
+    nodes = session.scalars(portion.with_for_update(of=Node)).all()
+    for node in nodes:
         before = len(session.new) + len(session.dirty) + len(session.deleted)
         holds.of_node(session, node)
         if len(session.new) + len(session.dirty) + len(session.deleted) > before:
             node.touch()
-    return found[-1].id if found else None
+    return nodes[-1].id if nodes else None
 
 
 def audit(session: Session) -> Iterator[str]:

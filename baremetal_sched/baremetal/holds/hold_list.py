@@ -83,11 +83,11 @@ def select_nodes(
 
     Raises InvalidValue if there is none, if there are more than ``MOST_NODES``, or if one of ``idents`` names none.
     """
-    wanted: list[ColumnElement[bool]] = [*visible.conditions()]
+    clauses: list[ColumnElement[bool]] = [*visible.conditions()]
     if idents:
-        wanted.append(or_(Node.uuid.in_(idents), Node.name.in_(idents)))
+        clauses.append(or_(Node.uuid.in_(idents), Node.name.in_(idents)))
     ids = session.execute(
-        select(Node.id, Node.uuid, Node.name).where(and_(*wanted, *conditions)).order_by(Node.id).limit(MOST_NODES + 1)
+        select(Node.id, Node.uuid, Node.name).where(and_(*clauses, *conditions)).order_by(Node.id).limit(MOST_NODES + 1)
     ).all()
     named = {name for _, *names in ids for name in names}
     unknown = [ident for ident in idents if ident not in named]
@@ -97,5 +97,5 @@ def select_nodes(
         raise InvalidValue(message="No node fits the filter.")
     if len(ids) > MOST_NODES:
         raise InvalidValue(message=f"More than {MOST_NODES} nodes fit the filter: narrow it.")
-    found = select(Node).where(Node.id.in_([row_id for row_id, *_ in ids]), *wanted, *conditions)
-    return list(session.scalars(found.order_by(Node.id).with_for_update(of=Node)))
+    statement = select(Node).where(Node.id.in_([row_id for row_id, *_ in ids]), *clauses, *conditions)
+    return list(session.scalars(statement.order_by(Node.id).with_for_update(of=Node)))

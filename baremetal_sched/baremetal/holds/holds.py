@@ -160,7 +160,7 @@ def assert_hold(session: Session, node: Node, new: NewHold, actor: Actor, settin
 
 
 def assert_holds(
-    session: Session, wanted: Sequence[tuple[Node, Actor]], new: NewHold, settings: Settings
+    session: Session, asserters: Sequence[tuple[Node, Actor]], new: NewHold, settings: Settings
 ) -> list[Hold]:
     """Assert the same hold of all these nodes (their rows locked), each for its actor. It begins now, when it is
     planned to start, or when the node rests (``drain``).
@@ -170,35 +170,35 @@ def assert_holds(
     that knows no holds may serve the database.
     """
     require_served(session)
-    known = _of_nodes(session, [node for node, _ in wanted])
+    known = _of_nodes(session, [node for node, _ in asserters])
     moment = now(session)
     _check_times(new, moment)
-    made = [_checked(node, actor, new, known[node.id], moment) for node, actor in wanted]
+    asserted = [_checked(node, actor, new, known[node.id], moment) for node, actor in asserters]
     starts = new.starts_at is None or new.starts_at <= moment
-    for (node, _), hold in zip(wanted, made, strict=True):
+    for (node, _), hold in zip(asserters, asserted, strict=True):
         session.add(hold)
         _note(session, node, hold, "asserted")
         if starts and (not new.drain or guards.rests(session, node)):
             hold.begun_at = moment
         settle(node, [*known[node.id], hold], settings)
-    return made
+    return asserted
 
 
-def refusals(session: Session, wanted: Sequence[tuple[Node, Actor]], new: NewHold) -> list[str | None]:
+def refusals(session: Session, asserters: Sequence[tuple[Node, Actor]], new: NewHold) -> list[str | None]:
     """Return of each node why ``new`` cannot be asserted of it; None: it can. Raises InvalidValue, HoldsNotServed."""
     require_served(session)
-    known = _of_nodes(session, [node for node, _ in wanted])
+    known = _of_nodes(session, [node for node, _ in asserters])
     moment = now(session)
     _check_times(new, moment)
-    found: list[str | None] = []
-    for node, actor in wanted:
+    reasons: list[str | None] = []
+    for node, actor in asserters:
         try:
             _checked(node, actor, new, known[node.id], moment)
         except (HoldExists, NodeLocked) as error:
-            found.append(str(error))
+            reasons.append(str(error))
         else:
-            found.append(None)
-    return found
+            reasons.append(None)
+    return reasons
 
 
 def _checked(node: Node, actor: Actor, new: NewHold, holds: Sequence[Hold], moment: float) -> Hold:

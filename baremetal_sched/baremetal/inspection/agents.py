@@ -245,18 +245,18 @@ def _host(url: str) -> str:
     # urlsplit leaves line breaks and tabs out.
     if any(letter.isspace() or not letter.isprintable() for letter in url):
         raise ValueError("it may have no blanks and no line breaks")
-    parts = urlsplit(url)
-    if "@" in parts.netloc:
+    address = urlsplit(url)
+    if "@" in address.netloc:
         raise ValueError("it may have no user and no password")
     try:
-        is_port = parts.port != 0
+        is_port = address.port != 0
     except ValueError:
         is_port = False
     if not is_port:
         raise ValueError("what comes after the host is no port")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if address.scheme not in ("http", "https") or not address.hostname:
         raise ValueError("it is not an address of HTTP")
-    return parts.hostname
+    return address.hostname
 
 
 def _authenticate(known: dict[str, Any], heartbeat: Heartbeat) -> None:
@@ -265,18 +265,18 @@ def _authenticate(known: dict[str, Any], heartbeat: Heartbeat) -> None:
     _compare(known, heartbeat.agent_token)
 
 
-def require_token(node: Node, given: Any) -> None:
+def require_token(node: Node, token: Any) -> None:
     """Raise InvalidValue unless the agent on the machine of ``node`` sent its token.
 
     An agent that reports before a token was issued has none: the answer to its report contains it.
     """
     known = node.driver_internal_info or {}
     if known.get(_TOKEN):
-        _compare(known, given if isinstance(given, str) else None)
+        _compare(known, token if isinstance(token, str) else None)
 
 
-def _compare(known: dict[str, Any], given: str | None) -> None:
-    if not hmac.compare_digest(known[_TOKEN].encode(), (given or "").encode()):
+def _compare(known: dict[str, Any], token: str | None) -> None:
+    if not hmac.compare_digest(known[_TOKEN].encode(), (token or "").encode()):
         raise InvalidValue(message=_INVALID_TOKEN)
 
 
@@ -308,8 +308,8 @@ def find_inspected(
 def _ids_by_bmc(session: Session, addresses: Collection[str]) -> set[int]:
     """Return the nodes whose inspection waits and whose ``driver_info`` contains one of these addresses."""
     query = select(Node.id, Node.driver_info).where(Node.provision_state == states.INSPECTWAIT)
-    wanted = set(addresses)
-    return {node_id for node_id, info in session.execute(query) if wanted & _bmc_addresses(info or {})}
+    sought = set(addresses)
+    return {node_id for node_id, info in session.execute(query) if sought & _bmc_addresses(info or {})}
 
 
 def _bmc_addresses(driver_info: dict[str, Any]) -> set[str]:

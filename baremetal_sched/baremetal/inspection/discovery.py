@@ -60,12 +60,12 @@ def _create(session: Session, uuid: str, membership: Membership, settings: Setti
     return node
 
 
-def examine(session: Session, node: Node, membership: Membership, found: Mapping[str, Mapping[str, Any]]) -> None:
-    """Request work from the conductor of the node on the data that was ``found``: ``inventory`` and ``plugin_data``.
+def examine(session: Session, node: Node, membership: Membership, data: Mapping[str, Mapping[str, Any]]) -> None:
+    """Request work from the conductor of the node on ``data`` of an inspection: ``inventory`` and ``plugin_data``.
 
     Raises NodeLocked, NoValidHost, NoConductors.
     """
     owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
     nodes.require_unlocked(node)
-    plugin_data = {**found["plugin_data"], FLAG: True}
-    work_queue.request(session, node, owner, KIND, {**found, "plugin_data": plugin_data})
+    plugin_data = {**data["plugin_data"], FLAG: True}
+    work_queue.request(session, node, owner, KIND, {**data, "plugin_data": plugin_data})

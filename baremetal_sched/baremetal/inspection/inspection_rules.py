@@ -78,7 +78,7 @@ def destroy_all(session: Session) -> None:
 def in_order(session: Session, phase: str, built_in: Mapping[str, list[tuple[int, Rule]]]) -> list[Rule]:
     """Return the rules of a phase by falling priority. Among rules of the same priority the ``built_in`` ones come
     first, and then the older ones."""
-    found = session.execute(
+    rows = session.execute(
         select(
             InspectionRule.priority,
             InspectionRule.uuid,
@@ -89,5 +89,5 @@ def in_order(session: Session, phase: str, built_in: Mapping[str, list[tuple[int
         .where(InspectionRule.phase == phase)
         .order_by(InspectionRule.id)
     )
-    own = [(row.priority, Rule(row.uuid, row.conditions, row.actions, row.sensitive)) for row in found]
+    own = [(row.priority, Rule(row.uuid, row.conditions, row.actions, row.sensitive)) for row in rows]
     return [rule for _, rule in sorted([*built_in.get(phase, ()), *own], key=lambda pair: -pair[0])]

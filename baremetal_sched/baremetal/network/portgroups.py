@@ -121,8 +121,8 @@ def follow_change(
     Raises Unanswered until it has, and what the driver raises.
     """
     if node.network_interface != _NOOP:
-        asked = {kind: uuid, "before": dict(before), "after": dict(after)}
-        driver_calls.answer(session, node, membership, f"network.{kind}_changed", asked, reserves=True)
+        arguments = {kind: uuid, "before": dict(before), "after": dict(after)}
+        driver_calls.answer(session, node, membership, f"network.{kind}_changed", arguments, reserves=True)
 
 
 def destroy(session: Session, ident: str, membership: Membership) -> None:

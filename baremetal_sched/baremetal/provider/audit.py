@@ -30,8 +30,8 @@ _Child = aliased(ResourceProvider)
 
 def audit(session: Session) -> list[str]:
     """Return the differences, one line each; empty if there are none. Writes nothing."""
-    parts = (_usage, _providers, _closing, _trees, _traits, _waiting, _reserved, _unclaimed)
-    return [line for part in parts for line in part(session)]
+    checks = (_usage, _providers, _closing, _trees, _traits, _waiting, _reserved, _unclaimed)
+    return [line for check in checks for line in check(session)]
 
 
 def _usage(session: Session) -> Iterator[str]:
@@ -72,14 +72,14 @@ def _usage(session: Session) -> Iterator[str]:
 
 def _providers(session: Session) -> Iterator[str]:
     """Compare the provider of each node, and its inventory, with the node."""
-    found: dict[str, dict[str, tuple[int, int]]] = {}
+    inventories: dict[str, dict[str, tuple[int, int]]] = {}
     for uuid, name, total, reserved in session.execute(
         select(ResourceProvider.uuid, ResourceClass.name, Inventory.total, Inventory.reserved)
         .join(Inventory, Inventory.provider_id == ResourceProvider.id)
         .join(ResourceClass, ResourceClass.id == Inventory.resource_class_id)
         .where(ResourceProvider.mirrored_class_id.is_not(None))
     ):
-        found.setdefault(uuid, {})[name] = (total, reserved)
+        inventories.setdefault(uuid, {})[name] = (total, reserved)
     marks = {
         uuid: (class_name, bool(withheld), closes_at, is_root)
         for uuid, class_name, withheld, closes_at, is_root in session.execute(
@@ -97,14 +97,14 @@ def _providers(session: Session) -> Iterator[str]:
     copies = _copies(session)
     # Not in portions: that takes a cursor, which PostgreSQL has only in transactions (seen on 15), and reads have none.
     for node in session.scalars(select(Node).options(load_only(Node.uuid, *projection.PROJECTED))):
-        found_copies = copies.pop(node.uuid, [])
+        copied = copies.pop(node.uuid, [])
         if node.uuid not in marks:
             yield f"node {node.uuid}: has no resource provider"
             continue
         unit = projection.inventory_of(node)
-        wanted = {unit.resource_class: (1, int(unit.reserved))} if unit else {}
-        if found.get(node.uuid, {}) != wanted:
-            yield f"node {node.uuid}: its provider has {found.get(node.uuid, {})} (total, reserved), not {wanted}"
+        stock = {unit.resource_class: (1, int(unit.reserved))} if unit else {}
+        if inventories.get(node.uuid, {}) != stock:
+            yield f"node {node.uuid}: its provider has {inventories.get(node.uuid, {})} (total, reserved), not {stock}"
         expected = (
             unit.resource_class if unit else None,
             unit is None or unit.reserved,
@@ -117,9 +117,9 @@ def _providers(session: Session) -> Iterator[str]:
                 f"root), not {expected}"
             )
         repeated = [tuple(unit.copies)] if unit else []
-        if found_copies != repeated:
+        if copied != repeated:
             yield (
-                f"node {node.uuid}: inventories of its provider repeat {found_copies} (class, conductor group, state), "
+                f"node {node.uuid}: inventories of its provider repeat {copied} (class, conductor group, state), "
                 f"not {repeated}"
             )
     for uuid, texts in copies.items():
@@ -225,8 +225,8 @@ def _traits(session: Session) -> Iterator[str]:
             ResourceProvider.id
         )
     )
-    for uuid, kept, found in rows:
-        ids = trait_ids.ids_in(found or "")
+    for uuid, kept, stored in rows:
+        ids = trait_ids.ids_in(stored or "")
         if kept != trait_ids.text_of(ids):
             yield f'provider {uuid}: its trait_ids are "{kept}", but those of its traits are "{trait_ids.text_of(ids)}"'
         if uuid in of_nodes:
@@ -235,13 +235,13 @@ def _traits(session: Session) -> Iterator[str]:
         yield from _differences(uuid, text, set())
 
 
-def _differences(uuid: str, text: str, shown: Set[str]) -> Iterator[str]:
+def _differences(uuid: str, text: str, provided: Set[str]) -> Iterator[str]:
     """Compare the traits of a node (a text with commas) with the traits of its provider, without the scheduler's."""
     own = set(filter(None, text.split(",")))
-    for name in sorted(own - shown):
+    for name in sorted(own - provided):
         if not is_scheduler_trait(name):
             yield f"node {uuid}: its provider lacks the trait {name}"
-    for name in sorted(shown - own):
+    for name in sorted(provided - own):
         if not is_scheduler_trait(name):
             yield f"node {uuid}: its provider has the trait {name}, which the node has not"
 

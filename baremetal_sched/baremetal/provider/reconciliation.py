@@ -35,19 +35,19 @@ def drifted(session: Session, node: Node | None = None) -> ColumnElement[bool]:
     the node that the provider lacks) OR EXISTS (a trait of the provider that the node lacks). Traits of the scheduler
     are ignored
     """
-    wanted = _wanted_class(session, _used_classes(session) if node is None else [node.resource_class])
+    class_id = _class_id(session, _used_classes(session) if node is None else [node.resource_class])
     reserved = case((availability.IS_AVAILABLE, 0), else_=1)
     marked = and_(
         ResourceProvider.uuid == Node.uuid,
         ResourceProvider.root_id == ResourceProvider.id,
-        ResourceProvider.mirrored_class_id == wanted,
-        ResourceProvider.withheld == or_(wanted == 0, ~availability.IS_AVAILABLE),
-        or_(wanted == 0, ResourceProvider.closes_at.is_not_distinct_from(Node.closes_at)),
+        ResourceProvider.mirrored_class_id == class_id,
+        ResourceProvider.withheld == or_(class_id == 0, ~availability.IS_AVAILABLE),
+        or_(class_id == 0, ResourceProvider.closes_at.is_not_distinct_from(Node.closes_at)),
     )
     inventory = and_(ResourceProvider.uuid == Node.uuid, Inventory.provider_id == ResourceProvider.id)
     sound = and_(
         inventory,
-        Inventory.resource_class_id == wanted,
+        Inventory.resource_class_id == class_id,
         Inventory.total == 1,
         Inventory.reserved == reserved,
         Inventory.min_unit == 1,
@@ -56,21 +56,23 @@ def drifted(session: Session, node: Node | None = None) -> ColumnElement[bool]:
         Inventory.allocation_ratio == 1.0,
         Inventory.closes_at.is_not_distinct_from(Node.closes_at),
     )
-    surplus = and_(inventory, Inventory.resource_class_id != wanted, or_(Inventory.used == 0, Inventory.withheld == 0))
-    shown = and_(
+    surplus = and_(
+        inventory, Inventory.resource_class_id != class_id, or_(Inventory.used == 0, Inventory.withheld == 0)
+    )
+    provided = and_(
         ResourceProvider.uuid == Node.uuid,
         ProviderTrait.provider_id == ResourceProvider.id,
         Trait.id == ProviderTrait.trait_id,
     )
-    is_shown = exists().where(shown, Trait.name == NodeTrait.trait)
+    is_provided = exists().where(provided, Trait.name == NodeTrait.trait)
     is_own = exists().where(NodeTrait.node_id == Node.id, NodeTrait.trait == Trait.name)
     lacking = and_(NodeTrait.node_id == Node.id, ~scheduler_clause(NodeTrait.trait))
     return or_(
         ~exists().where(marked),
-        and_(wanted != 0, ~exists().where(sound)),
+        and_(class_id != 0, ~exists().where(sound)),
         exists().where(surplus),
-        exists().where(lacking, ~is_shown.correlate(Node, NodeTrait)),
-        exists().where(shown, ~scheduler_clause(Trait.name), ~is_own.correlate(Node, Trait)),
+        exists().where(lacking, ~is_provided.correlate(Node, NodeTrait)),
+        exists().where(provided, ~scheduler_clause(Trait.name), ~is_own.correlate(Node, Trait)),
     )
 
 
@@ -78,12 +80,12 @@ def _used_classes(session: Session) -> Sequence[str | None]:
     return session.scalars(select(Node.resource_class).distinct()).all()
 
 
-def _wanted_class(session: Session, used: Sequence[str | None]) -> ColumnElement[int]:
+def _class_id(session: Session, used: Sequence[str | None]) -> ColumnElement[int]:
     """The id of the resource class that the provider of a node with one of these classes should have: 0 for none, -1 if
     it does not exist."""
-    wanted = {name: resource_class_of(name) for name in used if name}
-    ids = names.ids_of(session, ResourceClass, sorted(set(wanted.values())))
-    whens = {name: ids.get(standard, -1) for name, standard in wanted.items()}
+    standard_names = {name: resource_class_of(name) for name in used if name}
+    ids = names.ids_of(session, ResourceClass, sorted(set(standard_names.values())))
+    whens = {name: ids.get(standard, -1) for name, standard in standard_names.items()}
     return case(whens, value=Node.resource_class, else_=0) if whens else func.abs(0)
 
 

@@ -62,7 +62,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _OrderContext:
     """An order for a node, with everything that its check needs."""
 
     session: Session
@@ -128,7 +128,7 @@ def request(session: Session, node: Node, order: Order, membership: Membership, 
     if order.event == "provide" and node.retired:
         raise NodeIsRetired(node=node.uuid)
     arguments: Arguments = {"steps": list(order.steps), "disable_ramdisk": order.disable_ramdisk}
-    arguments |= _prepare(_Asked(session, node, order, membership, settings))
+    arguments |= _prepare(_OrderContext(session, node, order, membership, settings))
     if order.event == "abort":
         _abort(session, node, owner)
         return
@@ -147,18 +147,18 @@ def request(session: Session, node: Node, order: Order, membership: Membership, 
 
 
 def resume(
-    session: Session, node: Node, membership: Membership, found: Mapping[str, Mapping[str, Any]] | None = None
+    session: Session, node: Node, membership: Membership, data: Mapping[str, Mapping[str, Any]] | None = None
 ) -> None:
     """Continue the work on the node (its row locked, in a waiting state), as its agent has reported.
 
-    ``found``, of an inspection only, is what it found: ``inventory`` and ``plugin_data``. Raises VerbRefused if the
+    ``data``, of an inspection only, is what it found: ``inventory`` and ``plugin_data``. Raises VerbRefused if the
     node does not wait, NodeLocked, NoValidHost, NoConductors.
     """
     if not state_machine.accepts(node.provision_state, RESUME):
         raise _refused(node, RESUME)
     owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
     nodes.require_unlocked(node)
-    work_queue.request(session, node, owner, RESUME, found or {})
+    work_queue.request(session, node, owner, RESUME, data or {})
 
 
 #: By waiting or held state: the operation that is aborted, and the column with the current step.
@@ -204,25 +204,25 @@ def _abort(session: Session, node: Node, owner: str) -> None:
         node.touch()
 
 
-def _validate(asked: _Asked, doing: str, *interfaces: str) -> None:
+def _validate(context: _OrderContext, doing: str, *interfaces: str) -> None:
     """Have the driver validate these interfaces, unless the conductor does so when the work begins."""
-    if not asked.order.checked:
+    if not context.order.checked:
         return
-    node = asked.node
+    node = context.node
     try:
-        driver_calls.answer(asked.session, node, asked.membership, "validate", {"interfaces": list(interfaces)})
+        driver_calls.answer(context.session, node, context.membership, "validate", {"interfaces": list(interfaces)})
     except SchedulerError as error:
         raise InvalidValue(message=f"Validation failed. Cannot {doing} node {node.uuid}. Error: {error}") from error
 
 
-def _prepare_deploy(asked: _Asked) -> Arguments:
+def _prepare_deploy(context: _OrderContext) -> Arguments:
     """Check whether the node can be deployed, and store its config drive and lessee; return the templates."""
-    _limit(asked.session, asked.settings.conductor.max_concurrent_deploy, states.DEPLOYING, states.DEPLOYWAIT)
-    node, order, settings = asked.node, asked.order, asked.settings
+    _limit(context.session, context.settings.conductor.max_concurrent_deploy, states.DEPLOYING, states.DEPLOYWAIT)
+    node, order, settings = context.node, context.order, context.settings
     if order.checked:
-        templates = validation.require_deployable(asked.session, node, asked.membership, order.steps)
+        templates = validation.require_deployable(context.session, node, context.membership, order.steps)
     else:
-        templates = validation.require_traits(asked.session, node)
+        templates = validation.require_traits(context.session, node)
     if order.configdrive:
         node.instance_info = {**(node.instance_info or {}), "configdrive": order.configdrive}
     leases = settings.conductor.automatic_lessee and order.event == "deploy"
@@ -246,16 +246,16 @@ _VALIDATED = {
 }
 
 
-def _prepare(asked: _Asked) -> Arguments:
+def _prepare(context: _OrderContext) -> Arguments:
     """Check whether the node is fit for the order, and store what the order brings along; return arguments of the
     work."""
-    node, order = asked.node, asked.order
+    node, order = context.node, context.order
     if order.event in ("deploy", "rebuild"):
-        return _prepare_deploy(asked)
+        return _prepare_deploy(context)
     if order.event in _CLEANING:
-        _limit(asked.session, asked.settings.conductor.max_concurrent_clean, states.CLEANING, states.CLEANWAIT)
+        _limit(context.session, context.settings.conductor.max_concurrent_clean, states.CLEANING, states.CLEANWAIT)
     if order.event in _VALIDATED:
-        _validate(asked, *_VALIDATED[order.event])
+        _validate(context, *_VALIDATED[order.event])
     if order.event == "rescue":
         passwords = {
             "rescue_password": order.rescue_password,

@@ -102,10 +102,10 @@ def replace_traits(session: Session, ident: str, names: Iterable[str]) -> list[s
     """Make ``names`` (valid traits) the runbook's traits; returns them, sorted. Raises RunbookNotFound."""
     runbook = records.find_for_change(session, Runbook, ident, missing)
     session.execute(delete(RunbookTrait).where(RunbookTrait.runbook_id == runbook.id))
-    wanted = sorted(set(names))
-    if wanted:
-        session.execute(insert(RunbookTrait), [{"runbook_id": runbook.id, "trait": name} for name in wanted])
-    return wanted
+    ordered = sorted(set(names))
+    if ordered:
+        session.execute(insert(RunbookTrait), [{"runbook_id": runbook.id, "trait": name} for name in ordered])
+    return ordered
 
 
 def add_trait(session: Session, ident: str, name: str) -> None:
@@ -137,9 +137,9 @@ def find(session: Session, ident: str) -> tuple[Runbook, list[str]]:
 
 
 def require_approved(
-    session: Session, runbook: Runbook, wanted: Collection[str], node: Node, *, by_traits: bool
+    session: Session, runbook: Runbook, names: Collection[str], node: Node, *, by_traits: bool
 ) -> None:
-    """Raise RunbookNotApproved unless the runbook, whose traits are ``wanted``, may be used on ``node`` (its row
+    """Raise RunbookNotApproved unless the runbook, whose traits are ``names``, may be used on ``node`` (its row
     locked): they share a trait, or, unless ``by_traits``, its name is one of the node's traits."""
     present = traits.list_traits(session, node.id)
     not_approved = f"This runbook has not been approved for use on this node {node.uuid}."
@@ -149,14 +149,14 @@ def require_approved(
                 message=f"{not_approved} Please ask an administrator to add it to your node traits."
             )
         return
-    if not wanted:
+    if not names:
         raise RunbookNotApproved(
             message=f"Runbook {runbook.uuid} has no traits configured. "
             "Please ask an administrator to add traits to the runbook."
         )
-    if not set(wanted) & set(present):
+    if not set(names) & set(present):
         raise RunbookNotApproved(
-            message=f"{not_approved} The node does not have any of the runbook's traits {wanted}. Please ask an "
+            message=f"{not_approved} The node does not have any of the runbook's traits {names}. Please ask an "
             "administrator to add a matching trait to your node."
         )
 

@@ -25,8 +25,8 @@ def report(session: Session, node: Node, membership: Membership) -> dict[str, di
         templates, refused = _templates(session, node), {}
     except InvalidValue as error:
         templates, refused = [], {"deploy": str(error)}
-    asked = {"interfaces": list(VALIDATED), "templates": templates}
-    said = driver_calls.answer(session, node, membership, "report", asked)
+    arguments = {"interfaces": list(VALIDATED), "templates": templates}
+    said = driver_calls.answer(session, node, membership, "report", arguments)
     reasons = {**refused, **said}
     return {
         kind: {"result": False, "reason": mask_text(reasons[kind])} if kind in reasons else {"result": True}
@@ -43,8 +43,8 @@ def require_deployable(
     """
     try:
         templates = _templates(session, node)
-        asked = {"templates": templates, "steps": [dict(step) for step in steps]}
-        driver_calls.answer(session, node, membership, "validate_deploy", asked)
+        arguments = {"templates": templates, "steps": [dict(step) for step in steps]}
+        driver_calls.answer(session, node, membership, "validate_deploy", arguments)
     except SchedulerError as error:
         raise _not_deployable(node, error) from error
     return templates
@@ -71,20 +71,20 @@ def _require_traits(session: Session, node: Node) -> list[str]:
 
     Raises InvalidValue if it is not a list, or if neither the node nor a device that its instance holds has one.
     """
-    wanted = (node.instance_info or {}).get("traits")
-    if not wanted:
+    required = (node.instance_info or {}).get("traits")
+    if not required:
         return []
-    if not isinstance(wanted, list) or not all(isinstance(trait, str) for trait in wanted):
+    if not isinstance(required, list) or not all(isinstance(trait, str) for trait in required):
         raise InvalidValue(
             message=f"Error parsing traits from Node {node.uuid} instance_info field. A list of strings is expected."
         )
     present = set(session.scalars(select(NodeTrait.trait).where(NodeTrait.node_id == node.id)))
     if node.instance_uuid is not None:
         present |= consumers.traits_held_by(session, node.instance_uuid)
-    missing = sorted(set(wanted) - present)
+    missing = sorted(set(required) - present)
     if missing:
         raise InvalidValue(
             message="Cannot specify instance traits that are not also set on the node. "
             f"Node {node.uuid} is missing traits {', '.join(missing)}"
         )
-    return wanted
+    return required

@@ -59,9 +59,9 @@ def list_allocations(call: BaremetalCall, session: Session) -> Response:
     )
     if not visible.everything:
         # Callers that may list their project's allocations may still see none of them: a service, by default.
-        whose = call.target_of("allocation", owner=visible.project)
-        if not call.allows("baremetal:allocation:get", whose) and answer.get_json()["allocations"]:
-            call.require("baremetal:allocation:get", whose)
+        target = call.target_of("allocation", owner=visible.project)
+        if not call.allows("baremetal:allocation:get", target) and answer.get_json()["allocations"]:
+            call.require("baremetal:allocation:get", target)
     return answer
 
 
@@ -91,11 +91,11 @@ def create_allocation(call: BaremetalCall, session: Session) -> Response:
     in Ironic; it never waits.
     """
     values = collection.load_creation(call, RESOURCE, ALLOCATION_CREATE, "allocation")
-    asked = None if values.get("node") else _asked_wait(call)
-    made = _create(call, session, values, asked)
-    document: dict[str, Any] = json.loads(listing.whole(call, RESOURCE).fetch_text(session, made.uuid))
-    headers = {"Location": f"{call.base_url}/v1/allocations/{made.uuid}"}
-    applied = [] if asked is None else [f"{_WAIT}={asked}"]
+    wait = None if values.get("node") else _preferred_wait(call)
+    allocation = _create(call, session, values, wait)
+    document: dict[str, Any] = json.loads(listing.whole(call, RESOURCE).fetch_text(session, allocation.uuid))
+    headers = {"Location": f"{call.base_url}/v1/allocations/{allocation.uuid}"}
+    applied = [] if wait is None else [f"{_WAIT}={wait}"]
     if call.prefers_representation:
         applied.insert(0, "return=representation")
     elif not values.get("node"):
@@ -109,7 +109,7 @@ def create_allocation(call: BaremetalCall, session: Session) -> Response:
 _WAIT = "allocation-wait"
 
 
-def _asked_wait(call: BaremetalCall) -> int | None:
+def _preferred_wait(call: BaremetalCall) -> int | None:
     """Return how many seconds the client lets the allocation wait, at most the greatest number allowed. An invalid
     preference is ignored: None."""
     text = call.preferences.get(_WAIT, "")
@@ -120,9 +120,7 @@ def _asked_wait(call: BaremetalCall) -> int | None:
     return min(int(text.lstrip("0")[:12] or 0), most)
 
 
-def _create(
-    call: BaremetalCall, session: Session, values: dict[str, Any], asked_wait: int | None = None
-) -> NodeAllocation:
+def _create(call: BaremetalCall, session: Session, values: dict[str, Any], wait: int | None = None) -> NodeAllocation:
     if "node" in values and call.version < BACKFILL_SINCE:
         raise InvalidValue(message="Schema error for allocation: 'node': Additional properties are not allowed")
     values["owner"] = owners.owner_of_new_allocation(call, values.get("owner"))
@@ -135,7 +133,7 @@ def _create(
         settings=settings,
         visible=call.visible,
         eligible=_eligible(call, values.get("owner")),
-        wait=usual_wait if asked_wait is None else asked_wait,
+        wait=usual_wait if wait is None else wait,
     )
 
 
@@ -176,5 +174,5 @@ ALLOCATIONS = AllocationViews(
     do_create=_create,
     do_update=lambda call, session, uuid, operations: allocations.update(session, uuid, operations),
     do_delete=lambda call, session, uuid: allocations.destroy(session, uuid),
-    found_for="fields",
+    finds_from="fields",
 )

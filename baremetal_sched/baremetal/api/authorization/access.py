@@ -63,10 +63,10 @@ def _first(call: BaremetalCall, reader: Reader, query: Any) -> Row[Any] | None:
     return row
 
 
-def _seen(call: BaremetalCall, found: Row[Any] | None, missing: Callable[[str], SchedulerError], ident: str) -> Target:
+def _seen(call: BaremetalCall, row: Row[Any] | None, missing: Callable[[str], SchedulerError], ident: str) -> Target:
     """Return the node with this owner and lessee as a target. Raises the error of ``missing`` if it does not exist, or
     if the caller may not see it."""
-    return _checked(call, None if found is None else (found.owner, found.lessee), missing, ident)
+    return _checked(call, None if row is None else (row.owner, row.lessee), missing, ident)
 
 
 def _checked(
@@ -209,7 +209,7 @@ def runbook(call: BaremetalCall, reader: Reader, rule: str, ident: str, **path: 
         call.require(rule, call.target_of("runbook", owner=found.owner))
 
 
-def shown_runbook(call: BaremetalCall, reader: Reader, rule: str, ident: str) -> None:
+def readable_runbook(call: BaremetalCall, reader: Reader, rule: str, ident: str) -> None:
     """The runbook that the path names, for reading: one that is public is everyone's. Raises as ``runbook`` does."""
     found = _runbook(call, reader, ident)
     if found is not None and not found.public:

@@ -108,13 +108,13 @@ def provisioned_node(call: BaremetalCall, reader: Reader, rule: str, ident: str)
     arguments."""
     target = access.seen_node(call, reader, ident)
     call.require(rule, target)
-    given = call.arguments(KEYS)
-    if given.get("runbook"):
+    arguments = call.arguments(KEYS)
+    if arguments.get("runbook"):
         return
     for name in ("clean_steps", "service_steps"):
-        if given.get(name):
+        if arguments.get(name):
             call.require(f"{rule}:{name}", target)
-    lists = [given.get(name) for name in ("deploy_steps", "clean_steps", "service_steps")]
+    lists = [arguments.get(name) for name in ("deploy_steps", "clean_steps", "service_steps")]
     step_rules.require(call, [step for steps in lists if isinstance(steps, list) for step in steps], target)
 
 

@@ -35,13 +35,13 @@ def list_conductors(call: BaremetalCall, session: Session) -> Response:
     detail = query.flag("detail")
     if detail and names:
         raise InvalidValue(message="Can not specify ?detail=True and fields in the same request.")
-    shown = _FIELDS if detail else names or _LIST_DEFAULT
+    fields = _FIELDS if detail else names or _LIST_DEFAULT
     limit = query.limit()
     rows = _rows(call, session, query, limit)
-    document: dict[str, Any] = {"conductors": _render(call, session, rows, shown)}
+    document: dict[str, Any] = {"conductors": _render(call, session, rows, fields)}
     if len(rows) == limit:
         url = f"{call.base_url}/v1/conductors"
-        document["next"] = query.next_page(url, rows[-1]["hostname"], limit, None if detail else shown)
+        document["next"] = query.next_page(url, rows[-1]["hostname"], limit, None if detail else fields)
     return json_response(document)
 
 
@@ -69,20 +69,21 @@ def _rows(call: BaremetalCall, session: Session, query: BaremetalQuery, limit: i
     timeout = call.settings.conductor.heartbeat_timeout
     order = [_SORT_COLUMNS[sort_key], Conductor.id]
     columns = conductors.columns(timeout)
-    rows = session.execute(
-        select(*columns).order_by(*(column.desc() if query.descending() else column.asc() for column in order))
-    ).mappings()
-    found = list(rows)
+    rows: list[RowMapping] = list(
+        session.execute(
+            select(*columns).order_by(*(column.desc() if query.descending() else column.asc() for column in order))
+        ).mappings()
+    )
     marker = query.text("marker")
     if marker is not None:
         conductors.find(session, marker, timeout)
-        position = [row["hostname"] for row in found].index(marker)
-        found = found[position + 1 :]
-    return found[:limit]
+        position = [row["hostname"] for row in rows].index(marker)
+        rows = rows[position + 1 :]
+    return rows[:limit]
 
 
-def _render(call: BaremetalCall, session: Session, rows: list[RowMapping], shown: Any) -> list[dict[str, Any]]:
-    served = conductors.hardware_types(session, [row["id"] for row in rows]) if "drivers" in shown else {}
+def _render(call: BaremetalCall, session: Session, rows: list[RowMapping], fields: Any) -> list[dict[str, Any]]:
+    served = conductors.hardware_types(session, [row["id"] for row in rows]) if "drivers" in fields else {}
     documents = []
     for row in rows:
         document = {
@@ -93,7 +94,7 @@ def _render(call: BaremetalCall, session: Session, rows: list[RowMapping], shown
             "updated_at": timestamp(datetime.fromtimestamp(int(row["heartbeat_at"]), UTC).replace(tzinfo=None)),
             "drivers": served.get(row["id"]),
         }
-        document = {name: value for name, value in document.items() if name in shown}
+        document = {name: value for name, value in document.items() if name in fields}
         document["links"] = links(call.base_url, "conductors", row["hostname"])
         documents.append(document)
     return documents

@@ -56,9 +56,9 @@ def list_drivers(call: BaremetalCall, session: Session) -> Response:
     unlisted = [name for name in names if name not in _SUMMARY]
     if unlisted:
         raise InvalidValue(message=f'Field(s) "{", ".join(unlisted)}" are not valid')
-    shown = _FIELDS if detail else names or _SUMMARY
+    fields = _FIELDS if detail else names or _SUMMARY
     drivers = [] if kind == "classic" else driver_facts.list_drivers(session, _timeout(call))
-    return json_response({"drivers": [_render(call, driver, shown) for driver in drivers]})
+    return json_response({"drivers": [_render(call, driver, fields) for driver in drivers]})
 
 
 def show_driver(call: BaremetalCall, session: Session, name: str) -> Response:
@@ -108,7 +108,7 @@ def _names(call: BaremetalCall, query: BaremetalQuery) -> list[str]:
     return known_names(query, _FIELDS)
 
 
-def _render(call: BaremetalCall, driver: ServedDriver, shown: Any) -> dict[str, Any]:
+def _render(call: BaremetalCall, driver: ServedDriver, fields: Any) -> dict[str, Any]:
     document: dict[str, Any] = {"name": driver.name, "hosts": sorted(driver.hosts)}
     if call.version >= PROPERTIES_SINCE:
         document["properties"] = links(call.base_url, "drivers", driver.name, "properties")
@@ -118,6 +118,6 @@ def _render(call: BaremetalCall, driver: ServedDriver, shown: Any) -> dict[str, 
         if call.version >= since:
             document[f"default_{kind}_interface"] = driver.defaults.get(kind)
             document[f"enabled_{kind}_interfaces"] = sorted(driver.enabled.get(kind, ()))
-    document = {name: value for name, value in document.items() if name in shown}
+    document = {name: value for name, value in document.items() if name in fields}
     document["links"] = links(call.base_url, "drivers", driver.name)
     return document

@@ -24,9 +24,9 @@ _LISTING = listing(
 
 def list_settings(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/bios"""
-    shown = select_fields(call, BaremetalQuery(call, ("fields", "detail")), _LISTING).shown
+    fields = select_fields(call, BaremetalQuery(call, ("fields", "detail")), _LISTING).shown
     node = call.node(session, ident)
-    return json_response({"bios": [_render(call, node, setting, shown) for setting in bios.settings(session, node)]})
+    return json_response({"bios": [_render(call, node, setting, fields) for setting in bios.settings(session, node)]})
 
 
 def show_setting(call: BaremetalCall, session: Session, ident: str, setting: str) -> Response:
@@ -37,8 +37,8 @@ def show_setting(call: BaremetalCall, session: Session, ident: str, setting: str
     return json_response({setting: _render(call, node, found, SETTING_FIELDS.visible(call.version))})
 
 
-def _render(call: BaremetalCall, node: Node, setting: BiosSetting, shown: Iterable[str]) -> dict[str, Any]:
-    names = [name for name in ("created_at", "updated_at", *shown) if name != "links"]
+def _render(call: BaremetalCall, node: Node, setting: BiosSetting, fields: Iterable[str]) -> dict[str, Any]:
+    names = [name for name in ("created_at", "updated_at", *fields) if name != "links"]
     values = document(setting, names)
     if values.get("value") and names_secret(setting.name):
         values["value"] = MASK
@@ -53,7 +53,7 @@ _COMPONENTS = listing(fields=COMPONENT_FIELDS, list_default=tuple(COMPONENT_FIEL
 
 def list_components(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/firmware"""
-    shown = select_fields(call, BaremetalQuery(call, ("fields", "detail")), _COMPONENTS).shown
+    fields = select_fields(call, BaremetalQuery(call, ("fields", "detail")), _COMPONENTS).shown
     node = call.node(session, ident)
-    found = bios.components(session, node)
-    return json_response({"firmware": [document(each, ("created_at", "updated_at", *shown)) for each in found]})
+    components = bios.components(session, node)
+    return json_response({"firmware": [document(each, ("created_at", "updated_at", *fields)) for each in components]})

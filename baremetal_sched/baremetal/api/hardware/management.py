@@ -23,9 +23,9 @@ show_media = answering("management.get_virtual_media")
 def set_boot_device(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PUT /v1/nodes/{node}/management/boot_device"""
     body = call.arguments(BOOT_DEVICE.fields, require="boot_device")
-    wanted = load(BOOT_DEVICE, body, "boot_device")
-    asked = {"device": wanted["boot_device"], "persistent": wanted.get("persistent", False)}
-    order(call, session, ident, "management.set_boot_device", asked)
+    device = load(BOOT_DEVICE, body, "boot_device")
+    arguments = {"device": device["boot_device"], "persistent": device.get("persistent", False)}
+    order(call, session, ident, "management.set_boot_device", arguments)
 
 
 def inject_nmi(call: BaremetalCall, session: Session, ident: str) -> Response:
@@ -60,8 +60,8 @@ def show_indicator(call: BaremetalCall, session: Session, ident: str, indicator:
     """GET /v1/nodes/{node}/management/indicators/{indicator}"""
     call.refuse_query()
     name, component = _split(indicator)
-    asked = {"component": component, "indicator": name}
-    state = ask(call, session, ident, "management.get_indicator_state", asked, reserves=True)
+    arguments = {"component": component, "indicator": name}
+    state = ask(call, session, ident, "management.get_indicator_state", arguments, reserves=True)
     return json_response({"state": state})
 
 
@@ -70,8 +70,8 @@ def set_indicator(call: BaremetalCall, session: Session, ident: str, indicator: 
     body = call.arguments(INDICATOR.fields, require="state")
     name, component = _split(indicator)
     state = load(INDICATOR, body, "indicator")["state"]
-    asked = {"component": component, "indicator": name, "state": state}
-    order(call, session, ident, "management.set_indicator_state", asked)
+    arguments = {"component": component, "indicator": name, "state": state}
+    order(call, session, ident, "management.set_indicator_state", arguments)
 
 
 def _split(indicator: str) -> tuple[str, str]:
@@ -84,9 +84,9 @@ def _split(indicator: str) -> tuple[str, str]:
 def attach_media(call: BaremetalCall, session: Session, ident: str) -> Response:
     """POST /v1/nodes/{node}/vmedia"""
     call.refuse_query()
-    wanted = load(VIRTUAL_MEDIA, call.body(), "vmedia")
+    media = load(VIRTUAL_MEDIA, call.body(), "vmedia")
     node = call.node_to_change(session, ident)
-    management.attach_media(session, node, call.membership(session), wanted["device_type"], wanted["image_url"])
+    management.attach_media(session, node, call.membership(session), media["device_type"], media["image_url"])
     return empty_response(204)
 
 

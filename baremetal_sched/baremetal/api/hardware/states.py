@@ -22,8 +22,8 @@ SOFT_POWER_SINCE = 27
 def show_states(call: BaremetalCall, connection: Connection, ident: str) -> Response:
     """GET /v1/nodes/{node}/states"""
     call.refuse_query()
-    shown = [name for name in STATES if FIELDS[name].since <= call.version]
-    view = redacted(StatesView, call.redaction)(NODES, shown, call.version, call.base_url)
+    names = [name for name in STATES if FIELDS[name].since <= call.version]
+    view = redacted(StatesView, call.redaction)(NODES, names, call.version, call.base_url)
     node_uuid = call.node_uuid(connection, ident)
     return json_response(view.fetch(connection, node_uuid, values=call.redaction_values))
 

@@ -82,8 +82,8 @@ def call_driver_method(call: BaremetalCall, session: Session, name: str, method:
         raise InvalidValue(message=f"No handler for method {called}")
     if call.http.method not in facts["http_methods"]:
         raise InvalidValue(message=f"The method {called} does not support HTTP {call.http.method}")
-    asked = {"method": called, "arguments": _arguments(call, called)}
+    arguments = {"method": called, "arguments": _arguments(call, called)}
     then = None if facts["asynchronous"] else _answered
     timeout = call.settings.conductor.answer_timeout
-    driver_calls.order_of_type(session, name, call.membership(session), "vendor.call_driver", asked, then, timeout)
+    driver_calls.order_of_type(session, name, call.membership(session), "vendor.call_driver", arguments, then, timeout)
     return empty_response(202)

@@ -43,7 +43,7 @@ def look_up(call: BaremetalCall, session: Session) -> Response:
         raise InvalidValue(message="At least one of 'addresses' and 'node_uuid' parameters is required")
     with agents.logged("the lookup of an agent was refused", node_uuid, addresses):
         node = agents.look_up(session, node_uuid, addresses, call.settings)
-    return json_response(_told(call, session, node))
+    return json_response(_answer(call, session, node))
 
 
 def beat(call: BaremetalCall, session: Session, ident: str) -> Response:
@@ -87,9 +87,9 @@ def continue_inspection(call: BaremetalCall, session: Session) -> Response:
     agents.note_report(node, call.settings)
     answer: dict[str, Any] = {"uuid": node.uuid}
     if call.version >= CONTINUE_SINCE:
-        answer = _told(call, session, node)
-    found = {"inventory": inventory, "plugin_data": body}
-    proceed(session, node, membership, found)
+        answer = _answer(call, session, node)
+    data = {"inventory": inventory, "plugin_data": body}
+    proceed(session, node, membership, data)
     return json_response(answer, 202)
 
 
@@ -119,7 +119,7 @@ def _macs(texts: Iterable[str]) -> list[str]:
     return [address for address in map(canonical_mac, texts) if address is not None]
 
 
-def _told(call: BaremetalCall, session: Session, node: Node) -> dict[str, Any]:
+def _answer(call: BaremetalCall, session: Session, node: Node) -> dict[str, Any]:
     """The answer to an agent: the node that it runs on."""
     token = None
     if call.version >= TOKEN_SINCE:

@@ -50,7 +50,7 @@ RULES = StandardViews(
     do_create=lambda call, session, values: inspection_rules.create(session, values),
     do_update=lambda call, session, uuid, operations: inspection_rules.update(session, uuid, operations),
     do_delete=lambda call, session, uuid: inspection_rules.destroy(session, uuid),
-    found_for="fields",
+    finds_from="fields",
 )
 
 

@@ -100,5 +100,5 @@ PORTGROUPS = PortgroupViews(
     do_create=_create,
     do_update=_update,
     do_delete=lambda call, session, uuid: portgroups.destroy(session, uuid, call.membership(session)),
-    found_for="fields",
+    finds_from="fields",
 )

@@ -66,7 +66,7 @@ class VolumeViews(StandardViews):
 
     redacted: Resource | None = None
 
-    def shown(self, call: BaremetalCall) -> Resource:
+    def resource_for(self, call: BaremetalCall) -> Resource:
         if self.redacted is None or call.allows("baremetal:volume:view_target_properties"):
             return self.resource
         return self.redacted
@@ -81,7 +81,9 @@ class VolumeViews(StandardViews):
             return [] if node is None else [node_id == nodes.find(session, node, visible).id]
 
         within = visible.conditions_behind(node_id)
-        return collection.list_all(call, session, self.shown(call), filters=FILTERS, narrow=narrow, within=within)
+        return collection.list_all(
+            call, session, self.resource_for(call), filters=FILTERS, narrow=narrow, within=within
+        )
 
 
 def _views(kind: volume.VolumeKind, word: str, redacted: type[BaremetalView] | None = None) -> VolumeViews:
@@ -108,7 +110,7 @@ def _views(kind: volume.VolumeKind, word: str, redacted: type[BaremetalView] | N
             session, kind, uuid, operations, call.membership(session), call.access("baremetal:volume:update")
         ),
         do_delete=lambda call, session, uuid: volume.destroy(session, kind, uuid, call.membership(session)),
-        found_for="fields",
+        finds_from="fields",
     )
 
 

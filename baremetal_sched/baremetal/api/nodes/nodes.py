@@ -133,7 +133,7 @@ def update_node(call: BaremetalCall, session: Session, ident: str) -> Response:
     query_reset = query.flag("reset_interfaces")
     if query.has("reset_interfaces"):
         call.require_version(RESET_INTERFACES_SINCE)
-    operations = load_patch(call, NODES, lambda: call.node(session, ident), found_for="values")
+    operations = load_patch(call, NODES, lambda: call.node(session, ident), finds_from="values")
     if query_reset and not any(patch.root(operation) == "driver" for operation in operations):
         raise InvalidValue(message="The reset_interfaces parameter can only be used when changing the node's driver.")
     _check_patch(call, ident, operations)

@@ -134,9 +134,9 @@ def _runbook(call: BaremetalCall, session: Session, node: Node, verb: str, body:
     if not ident:
         return None
     call.require_version(RUNBOOK_SINCE)
-    runbook, wanted = runbooks.find(session, ident)
+    runbook, trait_names = runbooks.find(session, ident)
     call.require("baremetal:runbook:use", call.target_of("runbook", owner=runbook.owner))
-    runbooks.require_approved(session, runbook, wanted, node, by_traits=call.version >= runbooks.TRAITS_SINCE)
+    runbooks.require_approved(session, runbook, trait_names, node, by_traits=call.version >= runbooks.TRAITS_SINCE)
     if verb not in ("clean", "service"):
         raise InvalidValue(message="A runbook can only be used when setting target provision state to clean or service")
     if body.get("clean_steps") or body.get("service_steps"):
@@ -148,7 +148,7 @@ def _runbook(call: BaremetalCall, session: Session, node: Node, verb: str, body:
 
 def _steps(call: BaremetalCall, verb: str, body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the steps that the body names. Raises InvalidValue for steps that do not belong to the verb."""
-    wanted: list[Mapping[str, Any]] = []
+    chosen: list[Mapping[str, Any]] = []
     for name, verbs in _STEPS.items():
         steps = body.get(name)
         if steps == []:  # an empty list is accepted for all verbs
@@ -163,8 +163,8 @@ def _steps(call: BaremetalCall, verb: str, body: Mapping[str, Any]) -> list[Mapp
             raise InvalidValue(message=f'"{name}" is required when setting target provision state to {verb}')
         if steps is not None:
             check_steps(name, steps)
-            wanted = steps
-    return wanted
+            chosen = steps
+    return chosen
 
 
 def validate_node(call: BaremetalCall, session: Session, ident: str) -> Response:

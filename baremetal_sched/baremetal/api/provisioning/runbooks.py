@@ -100,8 +100,8 @@ def list_traits(call: BaremetalCall, session: Session, ident: str) -> Response:
 def replace_traits(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PUT /v1/runbooks/{runbook}/traits; with ``Prefer: return=representation`` the answer is the list."""
     call.refuse_query()
-    wanted = load_traits(call.body(), "runbook")
-    return replaced(call, runbooks.replace_traits(session, _checked(call, ident), wanted))
+    names = load_traits(call.body(), "runbook")
+    return replaced(call, runbooks.replace_traits(session, _checked(call, ident), names))
 
 
 def add_trait(call: BaremetalCall, session: Session, ident: str, trait: str) -> Response:

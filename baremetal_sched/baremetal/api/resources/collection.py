@@ -92,11 +92,11 @@ def page_response(
 ) -> Response:
     """The rows, which ``view`` selected, as a list; a full one links to the next page (unless ``only`` one can
     match)."""
-    found = listed(view, rows, page)
-    document: dict[str, Any] = {view.resource.plural: found.documents}
-    if found.marker is not None and not only:
+    members = listed(view, rows, page)
+    document: dict[str, Any] = {view.resource.plural: members.documents}
+    if members.marker is not None and not only:
         url = f"{call.base_url}{call.http.path}"
-        document["next"] = query.next_page(url, found.marker, page.limit, selection.named)
+        document["next"] = query.next_page(url, members.marker, page.limit, selection.named)
     return json_response(document)
 
 
@@ -115,11 +115,11 @@ def require_known(call: BaremetalCall, fields: Fields, values: Mapping[str, Any]
 
 
 def load_patch(
-    call: BaremetalCall, resource: Resource, find: Callable[[], object], *, found_for: str = "versions"
+    call: BaremetalCall, resource: Resource, find: Callable[[], object], *, finds_from: str = "versions"
 ) -> patch.Patch:
     """The body as a patch of the resource. Raises InvalidValue; TooNew if it sets what the client cannot know.
 
-    Mistakes in "fields", "versions" and "values" are looked for in this order. From ``found_for`` on, a missing
+    Mistakes in "fields", "versions" and "values" are looked for in this order. From ``finds_from`` on, a missing
     resource comes first: ``find`` raises its error. ``find`` is not called if the body is right.
     """
     operations = parsed_patch(call)
@@ -130,12 +130,12 @@ def load_patch(
         "versions": lambda: _require_known_to_set(call, fields, operations),
         "values": lambda: patch.require_values(operations),
     }
-    found_from = list(checks).index(found_for)
+    first = list(checks).index(finds_from)
     for position, check in enumerate(checks.values()):
         try:
             check()
         except (InvalidValue, TooNew):
-            if position >= found_from:
+            if position >= first:
                 find()
             raise
     return operations

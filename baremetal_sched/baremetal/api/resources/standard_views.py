@@ -29,7 +29,7 @@ class StandardViews:
 
     ``parameter``: the name of the path's UUID in messages; ``by_name``: the path may also have a name. ``schema`` loads
     the body of a POST, which messages call ``body_name``. ``do_create`` returns the new row, ``do_update`` and
-    ``do_delete`` get the UUID. ``found_for`` is that of ``load_patch``.
+    ``do_delete`` get the UUID. ``finds_from`` is that of ``load_patch``.
     """
 
     resource: Resource
@@ -40,9 +40,9 @@ class StandardViews:
     do_create: Create
     do_update: Update
     do_delete: Delete
-    found_for: str = "versions"
+    finds_from: str = "versions"
 
-    def shown(self, call: BaremetalCall) -> Resource:
+    def resource_for(self, call: BaremetalCall) -> Resource:
         """Return how the caller sees the members."""
         return self.resource
 
@@ -56,11 +56,11 @@ class StandardViews:
 
     def list(self, call: BaremetalCall, session: Session) -> Response:
         """GET /v1/{collection}, and the same in detail"""
-        return collection.list_all(call, session, self.shown(call))
+        return collection.list_all(call, session, self.resource_for(call))
 
     def show(self, call: BaremetalCall, session: Session, **path: str) -> Response:
         """GET /v1/{collection}/{ident}"""
-        return listing.show(call, session, self.shown(call), self._uuid_of(call, session, path))
+        return listing.show(call, session, self.resource_for(call), self._uuid_of(call, session, path))
 
     def create(self, call: BaremetalCall, session: Session) -> Response:
         """POST /v1/{collection}"""
@@ -74,11 +74,11 @@ class StandardViews:
         """PATCH /v1/{collection}/{ident}"""
         call.refuse_query()
         find = partial(self._uuid_of, call, session, path)
-        operations = collection.load_patch(call, self.resource, find, found_for=self.found_for)
+        operations = collection.load_patch(call, self.resource, find, finds_from=self.finds_from)
         uuid = find()
         self.do_update(call, session, uuid, operations)
         session.flush()
-        return json_response(whole(call, self.shown(call)).fetch(session, uuid))
+        return json_response(whole(call, self.resource_for(call)).fetch(session, uuid))
 
     def delete(self, call: BaremetalCall, session: Session, **path: str) -> Response:
         """DELETE /v1/{collection}/{ident}"""

@@ -44,12 +44,12 @@ def _hinted(subject: Subject) -> Mapping[str, Any]:
         for some in skipped:
             unwanted = list(matching(disks, some))
             disks = [disk for disk in disks if disk not in unwanted]
-        found = next(matching(disks, hints), None)
+        root = next(matching(disks, hints), None)
     except InvalidValue as error:
         raise HookFailed(message=f"No disks could be found using root device hints {hints}: {error}") from None
-    if found is None:
+    if root is None:
         raise HookFailed(message=f"No disks satisfied root device hints {hints}")
-    return deepcopy(found)
+    return deepcopy(root)
 
 
 def _gibibytes(disk: Any) -> int:

@@ -28,20 +28,20 @@ def validate(subject: Subject, settings: Settings) -> None:
     ``[inspector] add_ports`` says which interfaces are to have ports; the loopback interface never is.
     """
     boot_mac = _boot_mac(subject.inventory)
-    found = _with_addresses(subject, boot_mac)
-    if not found:
+    interfaces = _with_addresses(subject, boot_mac)
+    if not interfaces:
         raise HookFailed(message="The inventory has no valid network interfaces.")
-    wanted = settings.inspector.add_ports
+    add_ports = settings.inspector.add_ports
     valid = {
         name: dict(interface)
-        for name, interface in found.items()
-        if not _is_local(name, interface) and _is_wanted(interface, wanted, boot_mac)
+        for name, interface in interfaces.items()
+        if not _is_local(name, interface) and _gets_port(interface, add_ports, boot_mac)
     }
     if not valid:
         raise HookFailed(
-            message=f'No network interfaces of the inventory match the configuration (add_ports is "{wanted}").'
+            message=f'No network interfaces of the inventory match the configuration (add_ports is "{add_ports}").'
         )
-    subject.plugin_data |= {ALL: found, VALID: valid, MACS: [each["mac_address"] for each in valid.values()]}
+    subject.plugin_data |= {ALL: interfaces, VALID: valid, MACS: [each["mac_address"] for each in valid.values()]}
 
 
 def mac_of(interface: Mapping[str, Any]) -> str:
@@ -56,7 +56,7 @@ def addresses_of(interface: Mapping[str, Any]) -> list[str]:
 
 
 def _with_addresses(subject: Subject, boot_mac: str | None) -> Interfaces:
-    found: Interfaces = {}
+    valid: Interfaces = {}
     interfaces = subject.inventory.get("interfaces")
     for interface in interfaces if isinstance(interfaces, list) else ():
         name = interface.get("name")
@@ -69,8 +69,8 @@ def _with_addresses(subject: Subject, boot_mac: str | None) -> Interfaces:
             # The zone in fe80::1%eth0 has a meaning only for the agent.
             ipv6_address = ipv6_address.partition("%")[0]
         booted = None if boot_mac is None else mac == boot_mac
-        found[name] = {**interface, "pxe_enabled": booted, "ipv6_address": ipv6_address}
-    return found
+        valid[name] = {**interface, "pxe_enabled": booted, "ipv6_address": ipv6_address}
+    return valid
 
 
 def _boot_mac(inventory: Mapping[str, Any]) -> str | None:
@@ -96,10 +96,10 @@ def _is_loopback(address: str) -> bool:
         return False
 
 
-def _is_wanted(interface: Mapping[str, Any], wanted: str, boot_mac: str | None) -> bool:
-    if wanted == "pxe" and boot_mac is not None:
+def _gets_port(interface: Mapping[str, Any], add_ports: str, boot_mac: str | None) -> bool:
+    if add_ports == "pxe" and boot_mac is not None:
         return bool(interface["pxe_enabled"])
-    return wanted != "active" or bool(addresses_of(interface))
+    return add_ports != "active" or bool(addresses_of(interface))
 
 
 #: A subnet, and the name of the physical network that it is on.

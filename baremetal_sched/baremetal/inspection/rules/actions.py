@@ -37,20 +37,20 @@ def _log(subject: Subject, msg: Any, level: Any = "info") -> None:
 
 
 def _set(document: dict[str, Any], path: Any, value: Any) -> None:
-    parts = values.split(str(path))
-    _require_root(document, parts)
-    if len(parts) == 1 and isinstance(value, int | float):
+    segments = values.split(str(path))
+    _require_root(document, segments)
+    if len(segments) == 1 and isinstance(value, int | float):
         # These fields are texts, or flags, which accept words.
         value = str(value)
     try:
-        values.put(document, parts, value)
+        values.put(document, segments, value)
     except TypeError as error:
         raise RuleFailed(message=f"Failed to set attribute {path}: {error}") from None
 
 
 def _extend(document: dict[str, Any], path: Any, value: Any, unique: Any = False) -> None:
-    parts = values.split(str(path))
-    present = values.get(document, parts)
+    segments = values.split(str(path))
+    present = values.get(document, segments)
     if present is None:
         present = []
     if not isinstance(present, list):
@@ -60,17 +60,17 @@ def _extend(document: dict[str, Any], path: Any, value: Any, unique: Any = False
 
 
 def _delete(document: dict[str, Any], path: Any) -> None:
-    parts = values.split(str(path))
-    _require_root(document, parts)
-    if len(parts) == 1:
-        document[parts[0]] = None
-    elif not values.remove(document, parts):
+    segments = values.split(str(path))
+    _require_root(document, segments)
+    if len(segments) == 1:
+        document[segments[0]] = None
+    elif not values.remove(document, segments):
         raise RuleFailed(message=f"Failed to delete attribute at {path}: it does not exist")
 
 
-def _require_root(document: dict[str, Any], parts: list[str]) -> None:
-    if parts[0] not in document:
-        raise RuleFailed(message=f"{parts[0]!r} cannot be set by a rule; these can: {', '.join(sorted(document))}")
+def _require_root(document: dict[str, Any], segments: list[str]) -> None:
+    if segments[0] not in document:
+        raise RuleFailed(message=f"{segments[0]!r} cannot be set by a rule; these can: {', '.join(sorted(document))}")
 
 
 def require_trait(name: Any) -> None:
@@ -118,10 +118,10 @@ def _put_capabilities(subject: Subject, capabilities: list[str]) -> None:
 
 
 def _plugin_path(path: Any) -> list[str]:
-    parts = [str(part) for part in path] if isinstance(path, list) else str(path).split(".")
-    if not parts:
+    segments = [str(segment) for segment in path] if isinstance(path, list) else str(path).split(".")
+    if not segments:
         raise RuleFailed(message="A path in the plugin data must have a part.")
-    return parts
+    return segments
 
 
 def _set_plugin_data(subject: Subject, path: Any, value: Any) -> None:
@@ -140,12 +140,12 @@ def _extend_plugin_data(subject: Subject, path: Any, value: Any, unique: Any = F
 
 
 def _unset_plugin_data(subject: Subject, path: Any) -> None:
-    parts = _plugin_path(path)
-    if not values.remove(subject.plugin_data, parts):
+    segments = _plugin_path(path)
+    if not values.remove(subject.plugin_data, segments):
         log.warning("an inspection rule removes plugin data that does not exist", path=path)
-    elif len(parts) > 1 and values.get(subject.plugin_data, parts[:-1]) == {}:
+    elif len(segments) > 1 and values.get(subject.plugin_data, segments[:-1]) == {}:
         # An object that is empty now is removed, too.
-        values.remove(subject.plugin_data, parts[:-1])
+        values.remove(subject.plugin_data, segments[:-1])
 
 
 def _call(subject: Subject, url: Any, headers: Any = None, proxies: Any = None, **options: Any) -> None:

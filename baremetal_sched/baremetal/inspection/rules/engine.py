@@ -148,7 +148,7 @@ def load_file(path: str | None) -> ByPhase:
         raise InvalidValue(message=f"[inspection_rules] built_in_rules: {path} cannot be read: {error}") from None
     if not isinstance(documents, list):
         raise InvalidValue(message=f"[inspection_rules] built_in_rules: {path} must be a list of rules.")
-    found: ByPhase = {}
+    by_phase: ByPhase = {}
     names: set[str] = set()
     for number, document in enumerate(documents, start=1):
         rule = _load(document, f"rule {number} of {path}")
@@ -157,8 +157,8 @@ def load_file(path: str | None) -> ByPhase:
         names.add(rule["uuid"])
         conditions = rule.get("conditions") or []
         kept = Rule(rule["uuid"], conditions, rule["actions"], bool(rule.get("sensitive")))
-        found.setdefault(rule.get("phase", PHASES[0]), []).append((rule.get("priority", 0), kept))
-    return found
+        by_phase.setdefault(rule.get("phase", PHASES[0]), []).append((rule.get("priority", 0), kept))
+    return by_phase
 
 
 def _load(document: Any, name: str) -> dict[str, Any]:

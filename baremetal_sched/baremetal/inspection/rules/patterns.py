@@ -99,12 +99,12 @@ class _Matcher:
         if self._process is None:
             command = [sys.executable, "-I", "-S", "-W", "ignore", matcher.__file__]
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
-        asked, told = self._process.stdin, self._process.stdout
-        assert asked is not None  # noqa: S101 - they are pipes
-        assert told is not None  # noqa: S101
-        asked.write(question)
-        asked.flush()
-        return told.readline()
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None  # noqa: S101 - they are pipes
+        assert stdout is not None  # noqa: S101
+        stdin.write(question)
+        stdin.flush()
+        return stdout.readline()
 
     def _why_it_died(self) -> str:
         if self.stop() == -signal.SIGPROF:

@@ -62,10 +62,10 @@ class RuleContext:
 
     def _fill_text(self, text: str, missing: str | None) -> Any:
         try:
-            parts = [*string.Formatter().parse(text)]
-            if len(parts) == 1 and parts[0][0] == "" and parts[0][1] and not parts[0][2] and not parts[0][3]:
-                return self._value(parts[0][1])
-            return "".join(self._render(*part) for part in parts)
+            fields = [*string.Formatter().parse(text)]
+            if len(fields) == 1 and fields[0][0] == "" and fields[0][1] and not fields[0][2] and not fields[0][3]:
+                return self._value(fields[0][1])
+            return "".join(self._render(*part) for part in fields)
         except _Missing:
             if missing is None:
                 return None
@@ -122,49 +122,49 @@ def split(path: str) -> list[str]:
     return path.strip("/").split("/") if "/" in path else path.split(".")
 
 
-def put(document: dict[str, Any], parts: list[str], value: Any) -> None:
+def put(document: dict[str, Any], segments: list[str], value: Any) -> None:
     """Set the member at the end of the path; objects on the way come into being.
 
     Raises TypeError if one of them is not an object, DocumentTooDeep if the document could not be stored any more.
     """
-    if len(parts) + depth(value) > MAX_DEPTH:
+    if len(segments) + depth(value) > MAX_DEPTH:
         raise DocumentTooDeep(limit=MAX_DEPTH)
-    holder = _holder(document, parts, create=True)
-    holder[parts[-1]] = value
+    holder = _holder(document, segments, create=True)
+    holder[segments[-1]] = value
 
 
-def get(document: dict[str, Any], parts: list[str]) -> Any:
+def get(document: dict[str, Any], segments: list[str]) -> Any:
     """Return the member at the end of the path, or None."""
     value: Any = document
-    for part in parts:
-        if not isinstance(value, dict) or part not in value:
+    for segment in segments:
+        if not isinstance(value, dict) or segment not in value:
             return None
-        value = value[part]
+        value = value[segment]
     return value
 
 
-def remove(document: dict[str, Any], parts: list[str]) -> bool:
+def remove(document: dict[str, Any], segments: list[str]) -> bool:
     """Remove the member at the end of the path. Returns False if it, or an object on the way to it, does not exist."""
     try:
-        holder = _holder(document, parts, create=False)
+        holder = _holder(document, segments, create=False)
     except (KeyError, TypeError):
         return False
-    if parts[-1] not in holder:
+    if segments[-1] not in holder:
         return False
-    del holder[parts[-1]]
+    del holder[segments[-1]]
     return True
 
 
-def _holder(document: dict[str, Any], parts: list[str], *, create: bool) -> dict[str, Any]:
+def _holder(document: dict[str, Any], segments: list[str], *, create: bool) -> dict[str, Any]:
     holder: Any = document
-    for part in parts[:-1]:
-        if create and holder.get(part) is None:
-            holder[part] = {}
-        holder = holder[part]
+    for segment in segments[:-1]:
+        if create and holder.get(segment) is None:
+            holder[segment] = {}
+        holder = holder[segment]
         if not isinstance(holder, dict):
-            raise TypeError(f"{part!r} is not an object")
-    found: dict[str, Any] = holder
-    return found
+            raise TypeError(f"{segment!r} is not an object")
+    result: dict[str, Any] = holder
+    return result
 
 
 @dataclass(frozen=True)
