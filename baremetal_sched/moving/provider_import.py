@@ -150,7 +150,7 @@ class Providers:
         for row in placement.rows("resource_provider_aggregates", "resource_provider_id", ids):
             aggregates[row["resource_provider_id"]].append(row["aggregate_id"])
         uuids = [row["uuid"] for row in sources]
-        columns = (Node.id, Node.created_at, Node.updated_at, *projection.COLUMNS)
+        columns = (Node.created_at, Node.updated_at, *projection.COLUMNS)
         query = select(*columns).where(Node.uuid.in_(uuids))
         own_traits = select(Node.uuid, NodeTrait.trait).join(NodeTrait, NodeTrait.node_id == Node.id)
         nodes = {row.uuid: Node(**row._mapping) for row in self.run.fetch(query)}
