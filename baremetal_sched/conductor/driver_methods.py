@@ -73,10 +73,6 @@ def _validate_deploy(driver: Driver, machine: Machine, arguments: Mapping[str, A
     return Outcome()
 
 
-def _vendor_methods(driver: Driver, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
-    return Outcome({name: asdict(method) for name, method in driver.vendor.methods.items()})
-
-
 def _validate_vendor(driver: Driver, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
     """Return the properties of the vendor method for this HTTP method and these arguments."""
     name, http_method = arguments["method"], arguments["http_method"]
@@ -87,10 +83,6 @@ def _validate_vendor(driver: Driver, machine: Machine, arguments: Mapping[str, A
         raise InvalidValue(message=f"The method {name} does not support HTTP {http_method}")
     driver.vendor.validate_call(machine, name, arguments["arguments"])
     return Outcome(asdict(known))
-
-
-def _call_vendor(driver: Driver, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
-    return Outcome(driver.vendor.call(machine, arguments["method"], arguments["arguments"]))
 
 
 def _console(action: str, *, enabled: bool) -> Method:
@@ -118,9 +110,13 @@ METHODS: Mapping[str, Method] = {
     "report": _report,
     "validate_power": _validate_power,
     "validate_deploy": _validate_deploy,
-    "vendor.methods": _vendor_methods,
+    "vendor.methods": lambda driver, machine, arguments: Outcome(
+        {name: asdict(method) for name, method in driver.vendor.methods.items()}
+    ),
     "vendor.validate_call": _validate_vendor,
-    "vendor.call": _call_vendor,
+    "vendor.call": lambda driver, machine, arguments: Outcome(
+        driver.vendor.call(machine, arguments["method"], arguments["arguments"])
+    ),
     "console.start": _console("start_console", enabled=True),
     "console.stop": _console("stop_console", enabled=False),
     **{

@@ -60,7 +60,8 @@ class ImportedNames:
             if _is_own(source[column]) or source[column] not in present
         ]
         rows += [
-            _new_row(table, column, other) for other in sorted(set(others) - present - {row[column] for row in rows})
+            {column: other, "created_at": utcnow()}
+            for other in sorted(set(others) - present - {row[column] for row in rows})
         ]
         wanted = table.c[column].in_([row[column] for row in rows])
         self._run.write(lambda sync: sync.sync(table, (column,), rows, wanted, keeps_others=True))
@@ -87,10 +88,6 @@ def _row(table: Table, column: str, source: Mapping[str, Any]) -> Row:
     if "updated_at" in table.c:
         row["updated_at"] = time_of(source["updated_at"])
     return row
-
-
-def _new_row(table: Table, column: str, name: str) -> Row:
-    return {column: name, "created_at": utcnow()}
 
 
 def _remove(table: Table, column: str, known: Collection[str], sync: RowSync) -> None:

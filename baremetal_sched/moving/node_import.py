@@ -65,16 +65,16 @@ def import_nodes(run: ImportRun) -> None:
         run.mirror(table_of(model), name, _of_node(table_of(model)))
     _write_steps(run)
     rules = table_of(InspectionRule)
-    run.mirror(rules, "inspection_rules", lambda source: row_of(rules, source) | _documents(source))
+    run.mirror(
+        rules,
+        "inspection_rules",
+        lambda source: row_of(rules, source) | ({} if source["conditions"] else {"conditions": []}),
+    )
 
 
 def _of_node(table: Table) -> Callable[[SourceRow], Row]:
     """Return a function that makes rows of a table with ``node_id``."""
     return lambda source: row_of(table, source, node_id=source["node_id"])
-
-
-def _documents(rule: SourceRow) -> Row:
-    return {} if rule["conditions"] else {"conditions": []}
 
 
 class _Nodes:

@@ -59,7 +59,7 @@ class Providers:
         self._find_ids(listed)
         self._release()
         depth = _depths(listed, self.run.decisions.rooted)
-        self.roots = {row["id"]: root for row in listed if (root := _root(row, depth)) != row["id"]}
+        self.roots = {row["id"]: root for row in listed if (root := depth[row["id"]][1]) != row["id"]}
         for generation in range(max((place for place, _ in depth.values()), default=0) + 1):
             chosen = [row["id"] for row in listed if depth[row["id"]][0] == generation]
             for ids in _portions(chosen):
@@ -266,10 +266,6 @@ def _depths(listed: Sequence[SourceRow], rooted: Any) -> dict[int, tuple[int, in
         for step, row_id in enumerate(reversed(way)):
             found[row_id] = (place + step, root)
     return found
-
-
-def _root(row: SourceRow, depths: Mapping[int, tuple[int, int]]) -> int:
-    return depths[row["id"]][1]
 
 
 def _portions(items: Any) -> Iterator[list[Any]]:

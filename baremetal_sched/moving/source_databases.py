@@ -114,11 +114,12 @@ def _engine(url: str) -> Engine:
     path = Path(parsed.database or "")
     if not path.is_file():
         raise ValueError(f"there is no file {parsed.database}")
-    engine = create_engine("sqlite://", creator=lambda: _read_only(path), poolclass=NullPool, hide_parameters=True)
+    engine = create_engine(
+        "sqlite://",
+        creator=lambda: sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True, isolation_level=None),
+        poolclass=NullPool,
+        hide_parameters=True,
+    )
     # The driver would begin no transaction for SELECTs, and each would see a state of its own.
     event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
     return engine
-
-
-def _read_only(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True, isolation_level=None)

@@ -67,7 +67,13 @@ def of_nodes(
         for fault, count in faults.items()
     ]
     found += [
-        Attention("bad", state, _to_mend(state), count, {"provision_state": state, "failed": "true"})
+        Attention(
+            "bad",
+            state,
+            f"Read the last error. {advice.to_make_available(Node(provision_state=state))}",
+            count,
+            {"provision_state": state, "failed": "true"},
+        )
         for state, count in sorted(failed.items(), key=lambda each: -each[1])
     ]
     found += [
@@ -115,10 +121,6 @@ def _counts(
 ) -> dict[str, int]:
     query = select(column, func.count()).where(condition, *visible.conditions()).group_by(column)
     return {value or "": count for value, count in connection.execute(query.order_by(func.count().desc(), column))}
-
-
-def _to_mend(state: str) -> str:
-    return f"Read the last error. {advice.to_make_available(Node(provision_state=state))}"
 
 
 def _long(seconds: float) -> str:

@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
@@ -38,17 +38,8 @@ def _is_printable(character: str) -> bool:
     return category[0] not in "CZ" or category == "Zs"
 
 
-def is_ipv4(value: object) -> bool:
-    """Return whether the text is an IPv4 address."""
-    return _is_address(value, 4)
-
-
-def is_ipv6(value: object) -> bool:
-    """Return whether the text is an IPv6 address."""
-    return _is_address(value, 6)
-
-
-def _is_address(value: object, version: int) -> bool:
+def _is_address(version: int, value: object) -> bool:
+    """Return whether the text is an address of this version of IP."""
     if not isinstance(value, str):
         return True
     try:
@@ -65,8 +56,8 @@ def is_uuid(value: object) -> bool:
 FORMATS: Mapping[str, Callable[[object], bool]] = {
     "name": is_name,
     "description": is_description,
-    "ipv4": is_ipv4,
-    "ipv6": is_ipv6,
+    "ipv4": partial(_is_address, 4),
+    "ipv6": partial(_is_address, 6),
     "uuid": is_uuid,
 }
 

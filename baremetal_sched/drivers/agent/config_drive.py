@@ -51,7 +51,8 @@ def config_drive(machine: Machine, name: str | None) -> str | None:
         return _checked(given)
     if not isinstance(given, Mapping):
         raise InvalidValue(message=f"{_WHERE} must be a URL, base64, or an object.")
-    return _packed(_image(_contents(given, {"uuid": machine.uuid, "name": name})))
+    image = _image(_contents(given, {"uuid": machine.uuid, "name": name}))
+    return base64.b64encode(gzip.compress(image, compresslevel=6, mtime=0)).decode()
 
 
 def _checked(text: str) -> str:
@@ -135,10 +136,6 @@ def _add_folder(disc: PyCdlib, path: str) -> None:
 def _plain(path: str) -> str:
     """The path in the characters of ISO 9660 itself, for readers that know no extension."""
     return path.upper().replace("-", "_")
-
-
-def _packed(image: bytes) -> str:
-    return base64.b64encode(gzip.compress(image, compresslevel=6, mtime=0)).decode()
 
 
 _SECTOR = 2048

@@ -134,10 +134,13 @@ class CustomAgentDeploy(DeployInterface):
         if machine.disable_power_off:
             # A locked agent does not flush its memory to the disk.
             return Effect(command=AgentCommand("standby.sync", repeatable=True), remember={_NEXT: _LOCK})
-        if Driver(machine).power.only_remembers or _forces_power(machine):
+        if Driver(machine).power.only_remembers or parse_flag(_FORCES, machine.driver_info.get(_FORCES, False)):
             return Effect(command=AgentCommand("standby.sync", repeatable=True), remember={_NEXT: _SWITCH})
         shut_down = AgentCommand("standby.power_off", repeatable=True, awaited=False)
-        return Effect(command=shut_down, remember={_NEXT: _IS_OFF, _LEFT: _questions(machine)})
+        return Effect(
+            command=shut_down,
+            remember={_NEXT: _IS_OFF, _LEFT: int(machine.settings.agent.post_deploy_get_power_state_retries)},
+        )
 
     @deploy_step(30)
     def switch_to_tenant_network(self, machine: Machine) -> Effect:
@@ -185,14 +188,6 @@ class CustomAgentDeploy(DeployInterface):
 #: The notes of a step that continues after a command: the next action, and how often the power was read.
 _NEXT, _LEFT = "next", "left"
 _DONE, _LOCK, _SWITCH, _IS_OFF = "done", "lock", "switch off", "is it off"
-
-
-def _forces_power(machine: Machine) -> bool:
-    return parse_flag(_FORCES, machine.driver_info.get(_FORCES, False))
-
-
-def _questions(machine: Machine) -> int:
-    return int(machine.settings.agent.post_deploy_get_power_state_retries)
 
 
 class DirectDeploy(CustomAgentDeploy):

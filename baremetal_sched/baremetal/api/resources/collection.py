@@ -105,13 +105,8 @@ def load_creation(call: BaremetalCall, resource: Resource, schema: Schema, argum
     call.refuse_query()
     body = call.body()
     values = load(schema, body, argument)
-    require_known(call, resource.fields, values)
+    require_field(call, resource.fields, [name for name, value in values.items() if value is not None])
     return values
-
-
-def require_known(call: BaremetalCall, fields: Fields, values: Mapping[str, Any]) -> None:
-    """Raise TooNew if one of ``values`` is for a field that is newer than the microversion; null is accepted."""
-    require_field(call, fields, [name for name, value in values.items() if value is not None])
 
 
 def load_patch(

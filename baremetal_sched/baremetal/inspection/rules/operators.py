@@ -52,10 +52,6 @@ def _comparison(
     return holds
 
 
-def _is_empty(value: Any) -> bool:
-    return str(value) in ("", "None", "[]", "{}")
-
-
 def _in_net(address: Any, subnet: Any) -> bool:
     try:
         network = ipaddress.ip_network(str(subnet), strict=False)
@@ -68,20 +64,12 @@ def _matches(value: Any, regex: Any) -> bool:
     return patterns.matches(regex, str(value))
 
 
-def _contains(value: Any, regex: Any) -> bool:
-    return patterns.contains(regex, str(value))
-
-
 def _one_of(value: Any, values: Any = ()) -> bool:
     if isinstance(values, str):
         return str(value) in values
     if not isinstance(values, list | tuple | dict | None):
         raise RuleFailed(message=f"Expected list for 'values', got: {type(values).__name__}")
     return any(_equal(value, one) for one in values or ())
-
-
-def _is_none(value: Any) -> bool:
-    return value is None
 
 
 def _is_true(value: Any) -> bool:
@@ -102,12 +90,12 @@ OPERATORS: Mapping[str, Operator] = {
     "gt": Operator(
         ("values",), ("force_strings",), ("values",), _comparison(lambda one, other: _less(other, one), operator.gt)
     ),
-    "is-empty": Operator(("value",), (), ("value",), _is_empty),
+    "is-empty": Operator(("value",), (), ("value",), lambda value: str(value) in ("", "None", "[]", "{}")),
     "in-net": Operator(("address", "subnet"), (), ("address", "subnet"), _in_net),
     "matches": Operator(("value", "regex"), (), ("value",), _matches),
-    "contains": Operator(("value", "regex"), (), ("value",), _contains),
+    "contains": Operator(("value", "regex"), (), ("value",), lambda value, regex: patterns.contains(regex, str(value))),
     "one-of": Operator(("value",), ("values",), ("value", "values"), _one_of),
-    "is-none": Operator(("value",), (), ("value",), _is_none),
+    "is-none": Operator(("value",), (), ("value",), lambda value: value is None),
     "is-true": Operator(("value",), (), ("value",), _is_true),
     "is-false": Operator(("value",), (), ("value",), _is_false),
 }

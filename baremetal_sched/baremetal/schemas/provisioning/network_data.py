@@ -13,24 +13,17 @@ _TEXT: SchemaDict = {"type": "string"}
 _MAC: SchemaDict = {"type": "string", "pattern": r"^([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}\Z"}
 
 
-def _is_ipv4(text: object) -> bool:
-    return bool(IPv4Address(text))
-
-
 def _is_ipv4_mask(text: object) -> bool:
     # Python accepts a host mask (0.0.0.255), which is not a netmask.
     return str(IPv4Network(f"0.0.0.0/{text}").netmask) == text
 
 
-def _is_ipv6(text: object) -> bool:
-    return bool(IPv6Address(text))
-
-
-def _is_ipv6_host(text: object) -> bool:
-    return bool(IPv6Interface(text))
-
-
-_FORMATS = {"ipv4": _is_ipv4, "ipv4-mask": _is_ipv4_mask, "ipv6": _is_ipv6, "ipv6-host": _is_ipv6_host}
+_FORMATS = {
+    "ipv4": lambda text: bool(IPv4Address(text)),
+    "ipv4-mask": _is_ipv4_mask,
+    "ipv6": lambda text: bool(IPv6Address(text)),
+    "ipv6-host": lambda text: bool(IPv6Interface(text)),
+}
 
 
 def _objects(required: tuple[str, ...], properties: SchemaDict, **more: object) -> dict[str, object]:
