@@ -63,6 +63,7 @@ ON_SERVERS = (
     "tests/functional/placement/test_providers.py",
     "tests/functional/placement/test_providers_of_nodes.py::test_nothing_but_its_class_can_be_claimed_of_a_node",
     "tests/functional/placement/test_races.py",
+    "tests/functional/placement/test_usages.py",
     "tests/functional/scheduling/test_capacity.py",
     "tests/functional/scheduling/test_closing.py",
     "tests/functional/scheduling/test_fair_turns.py",

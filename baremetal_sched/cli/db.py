@@ -37,9 +37,21 @@ def upgrade(only_check: bool, finish: bool, settings: "Settings") -> None:
             return
         prepare(found)
         if finish:
+            _keep_usages(found)
             schema.finish_upgrade(found.engine)
             _follow_flags(found)
         click.echo(f"schema {schema.current(found.engine)}")
+
+
+def _keep_usages(database: "Database") -> None:
+    """Write the usages of consumers that a release wrote which did not keep them."""
+    from baremetal_sched.errors import IsMirror
+    from baremetal_sched.placement import usages
+
+    after: int | None = 0
+    with suppress(IsMirror):  # where an import writes them
+        while after is not None:
+            after = database.change(partial(usages.keep_next, after=after))
 
 
 def _follow_flags(database: "Database") -> None:

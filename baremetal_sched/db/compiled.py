@@ -31,6 +31,8 @@ class StatementResult:
 
     rows: Sequence[Any]
     rowcount: int
+    #: The id of the row that was inserted, in MariaDB and MySQL.
+    lastrowid: int | None
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.rows)
@@ -90,7 +92,7 @@ class _Statement:
             cursor.close()
         except BaseException as error:
             connection._handle_dbapi_exception(error, text, parameters, cursor, None)
-        return StatementResult(found, count)
+        return StatementResult(found, count, getattr(cursor, "lastrowid", None))
 
 
 def run(

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Table, insert
+from sqlalchemy import ColumnElement, Connection, Table, insert
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db import compiled
-from baremetal_sched.db.results import new_id, rows_changed
+from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.types import Query
 
 
@@ -20,18 +20,23 @@ def insert_missing(writer: Session | Connection, table: Table, rows: Sequence[di
         connection.execute(_insert(table, connection.dialect.name), rows)
 
 
-def insert_if_missing(connection: Connection, table: Table, row: dict[str, Any]) -> int | None:
-    """Insert ``row`` and return its id; if it violates a unique key, change nothing and return None."""
+def insert_if_missing(
+    connection: Connection, table: Table, row: dict[str, Any], **expressions: ColumnElement[Any] | None
+) -> int | None:
+    """Insert ``row`` and return its id; if it violates a unique key, change nothing and return None.
+
+    ``expressions`` are those of other columns, by name; ``row`` has their parameters.
+    """
     dialect = connection.dialect.name
-    if dialect in ("sqlite", "postgresql"):
-        new: int | None = compiled.change(connection, _insert(table, dialect, returning=True), row).scalar()
-        return new
-    result = connection.execute(_insert(table, dialect), row)
-    return new_id(result) if rows_changed(result) else None
+    returning = dialect in ("sqlite", "postgresql")
+    statement = _insert(table, dialect, returning=returning, **expressions)
+    result = compiled.change(connection, statement, row)
+    new: int | None = result.scalar() if returning else result.lastrowid if rows_changed(result) else None
+    return new
 
 
 @lru_cache
-def _insert(table: Table, dialect: str, *, returning: bool = False) -> Query:
+def _insert(table: Table, dialect: str, *, returning: bool = False, **expressions: ColumnElement[Any] | None) -> Query:
     match dialect:
         case "sqlite":
             statement: Query = sqlite.insert(table).on_conflict_do_nothing()
@@ -41,4 +46,6 @@ def _insert(table: Table, dialect: str, *, returning: bool = False) -> Query:
             statement = postgresql.insert(table).on_conflict_do_nothing()
         case _:
             statement = insert(table).prefix_with("IGNORE")
+    if expressions:
+        statement = statement.values(expressions)
     return statement.returning(table.c.id) if returning else statement

@@ -14,7 +14,7 @@ from baremetal_sched.moving.provider_import import Providers, times_of
 from baremetal_sched.moving.row_sync import Row, RowSync
 from baremetal_sched.moving.run import ImportRun
 from baremetal_sched.moving.source_databases import BATCH, SourceRow
-from baremetal_sched.placement import indivisible
+from baremetal_sched.placement import indivisible, usages
 from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, INVENTORIES, PROVIDERS
 
 
@@ -94,6 +94,7 @@ class ConsumerImport:
             allocations = [{"consumer_id": ids[uuid,], **claim} for uuid in uuids for claim in claims[uuid].values()]
             key = ("consumer_id", "provider_id", "resource_class_id")
             sync.sync(ALLOCATIONS, key, allocations, ALLOCATIONS.c.consumer_id.in_(list(ids.values())))
+            usages.keep(sync.connection, [*ids.values()])
 
         self.run.write(work)
         self.run.progress("consumers", len(rows))

@@ -25,6 +25,7 @@ from baremetal_sched.placement.consumers import FIRST, PLACEMENT, RESERVED, Cons
 from baremetal_sched.placement.indivisible import Trees
 from baremetal_sched.placement.stock import InventoryLookup
 from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, PROVIDERS, first_waiting, is_open
+from baremetal_sched.placement.usages import KEEP, OF_SINGLE, text_of
 
 _ROOT = PROVIDERS.alias("root")
 
@@ -60,7 +61,13 @@ _Amounts = dict[tuple[int, int], int]
 
 # Statements of every claim, created once: creating one takes longer than running it.
 _CONSUMERS = (
-    select(CONSUMERS.c.uuid, CONSUMERS.c.id, CONSUMERS.c.generation, CONSUMERS.c.request_kind)
+    select(
+        CONSUMERS.c.uuid,
+        CONSUMERS.c.id,
+        CONSUMERS.c.generation,
+        CONSUMERS.c.request_kind,
+        CONSUMERS.c.consumer_type,
+    )
     .where(CONSUMERS.c.uuid.in_(bindparam("uuids", expanding=True)))
     .order_by(CONSUMERS.c.id)
     .with_for_update()
@@ -144,13 +151,15 @@ def _enter_consumers(connection: Connection, requests: Sequence[ConsumerWrite]) 
     entered = {}
     for request in requests:
         if request.kind != PLACEMENT and request.generation == RESERVED:
-            new = take_reserved(connection, request.uuid)
+            new = take_reserved(connection, request)
             if new is None:  # it began to wait while a release before this one might serve the database
                 request.generation = None
             else:
                 entered[request.uuid] = new
         if request.generation is None and any(request.allocations.values()):
-            new = insert_if_missing(connection, CONSUMERS, _new_consumer(request))
+            given = request.usages
+            row = {**_new_consumer(request), **(given or {})}
+            new = insert_if_missing(connection, CONSUMERS, row, usages=OF_SINGLE if given else None)
             if new is not None:
                 entered[request.uuid] = new
     return entered
@@ -242,7 +251,15 @@ def _replace_rows(
             if consumer is not None:
                 writer.execute(_FORGET, {"consumer": consumer.id})
             continue
-        consumer_id = entered.get(request.uuid) or _save_consumer(writer, request, consumer)
+        used: Counter[int] = Counter()
+        for (_, class_id), amount in wanted[request.uuid].items():
+            used[class_id] += amount
+        text = text_of(request.type_beside(consumer and consumer.consumer_type), used)
+        consumer_id = entered.get(request.uuid)
+        if consumer_id is None:
+            consumer_id = _save_consumer(writer, {**_values(request), "usages": text}, request, consumer)
+        else:  # the classes in its text are those of the rows, whatever was renamed meanwhile
+            compiled.change(connection_of(writer), KEEP, {"consumer": consumer_id, "text": text})
         rows += [
             {
                 "consumer_id": consumer_id,
@@ -269,13 +286,13 @@ def _new_consumer(request: ConsumerWrite) -> dict[str, Any]:
     return {**known, **_values(request)}
 
 
-def _save_consumer(writer: Writer, request: ConsumerWrite, consumer: Any) -> int:
+def _save_consumer(writer: Writer, values: Mapping[str, Any], request: ConsumerWrite, consumer: Any) -> int:
     if consumer is None:
-        return new_id(writer.execute(_NEW_CONSUMER, _new_consumer(request)))
+        return new_id(writer.execute(_NEW_CONSUMER, {**_new_consumer(request), **values}))
     saved = writer.execute(
         update(CONSUMERS)
         .where(CONSUMERS.c.id == consumer.id, CONSUMERS.c.generation == consumer.generation)
-        .values(generation=consumer.generation + 1, updated_at=utcnow(), **_values(request))
+        .values(generation=consumer.generation + 1, updated_at=utcnow(), **values)
     )
     if not rows_changed(saved):
         raise StaleDataError("the consumer was changed meanwhile")

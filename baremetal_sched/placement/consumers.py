@@ -7,9 +7,11 @@ generation ``RESERVED``, so that no other request and no client of the placement
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property, lru_cache
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, or_, select, update
 from sqlalchemy.orm import Session
+from sqlalchemy.sql.dml import UpdateBase
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
@@ -17,6 +19,7 @@ from baremetal_sched.db.insert import insert_if_missing
 from baremetal_sched.db.models import Allocation, Consumer, ProviderTrait, ResourceClass, ResourceProvider, Trait
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.types import Rows
+from baremetal_sched.placement import usages
 from baremetal_sched.placement.tables import CONSUMERS
 
 #: The generation of a consumer whose UUID is reserved, and of one that has what it was given first.
@@ -49,15 +52,22 @@ class ConsumerWrite:
     consumer_type: str | Unset = Unset.KEEP_TYPE
     kind: str = PLACEMENT
 
+    def type_beside(self, present: str | None) -> str | None:
+        """Return the future type of the consumer; ``present`` is what it has."""
+        return present if isinstance(self.consumer_type, Unset) else self.consumer_type
+
+    @cached_property
+    def usages(self) -> dict[str, str] | None:
+        """The parameters of ``usages.OF_SINGLE`` for a new consumer, None unless it gets one amount of one class."""
+        amounts = [item for named in self.allocations.values() for item in named.items()]
+        return usages.given_of_single(self.type_beside(None), *amounts[0]) if len(amounts) == 1 else None
+
 
 _HAS_UUID = CONSUMERS.c.uuid == bindparam("consumer")
 #: SQL condition: its UUID is reserved for a request that waits.
 IS_RESERVED = and_(CONSUMERS.c.generation == RESERVED, CONSUMERS.c.request_kind.is_not(None))
 _WHOSE = select(CONSUMERS.c.generation, CONSUMERS.c.request_kind).where(_HAS_UUID)
 _TAKE = update(CONSUMERS).where(_HAS_UUID, IS_RESERVED).values(generation=FIRST)
-_TAKE_AND_RETURN = _TAKE.returning(CONSUMERS.c.id)
-# MariaDB has no UPDATE … RETURNING (seen on 10.11).
-_TAKE_AND_REMEMBER = _TAKE.values(id=func.last_insert_id(CONSUMERS.c.id))
 
 
 def reserve(connection: Connection, write: ConsumerWrite) -> bool:
@@ -66,21 +76,28 @@ def reserve(connection: Connection, write: ConsumerWrite) -> bool:
         "uuid": write.uuid,
         "project_id": write.project_id,
         "user_id": write.user_id,
-        "consumer_type": None if isinstance(write.consumer_type, Unset) else write.consumer_type,
+        "consumer_type": write.type_beside(None),
         "generation": RESERVED,
         "request_kind": write.kind,
         "created_at": utcnow(),
+        "usages": "",
     }
     return insert_if_missing(connection, CONSUMERS, row) is not None
 
 
-def take_reserved(connection: Connection, uuid: str) -> int | None:
+def take_reserved(connection: Connection, write: ConsumerWrite) -> int | None:
     """Make the consumer of a request that waited one with allocations; return its id, None if nothing is reserved."""
-    if connection.dialect.name in ("sqlite", "postgresql"):
-        taken: int | None = compiled.change(connection, _TAKE_AND_RETURN, {"consumer": uuid}).scalar()
-        return taken
-    result = connection.execute(_TAKE_AND_REMEMBER, {"consumer": uuid})
-    return result.lastrowid if rows_changed(result) else None
+    given, has_returning = write.usages or {}, connection.dialect.name in ("sqlite", "postgresql")
+    result = compiled.change(connection, _take(bool(given), has_returning), {"consumer": write.uuid, **given})
+    taken: int | None = result.scalar() if has_returning else result.lastrowid if rows_changed(result) else None
+    return taken
+
+
+@lru_cache
+def _take(is_single: bool, has_returning: bool) -> UpdateBase:
+    taken = _TAKE.values(usages=usages.OF_SINGLE if is_single else None)
+    # MariaDB has no UPDATE … RETURNING (seen on 10.11).
+    return taken.returning(CONSUMERS.c.id) if has_returning else taken.values(id=func.last_insert_id(CONSUMERS.c.id))
 
 
 def free_uuids(session: Session, uuids: Collection[str]) -> None:

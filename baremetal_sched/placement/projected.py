@@ -23,7 +23,7 @@ from baremetal_sched.db.models import (
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.sql_functions import concat
 from baremetal_sched.errors.placement import InventoryInUse
-from baremetal_sched.placement import indivisible, names, trait_ids, tree
+from baremetal_sched.placement import indivisible, names, trait_ids, tree, usages
 from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDER_TRAITS, PROVIDERS, TRAITS
 from baremetal_sched.placement.traits import is_scheduler_trait
 
@@ -177,6 +177,7 @@ def _remove_allocations(session: Session, provider_id: int) -> None:
                 ~select(Allocation.consumer_id).where(Allocation.consumer_id == Consumer.id).exists(),
             )
         )
+        usages.keep(session.connection(), consumer_ids)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from baremetal_sched.errors.placement import (
     ResourceClassOfNodes,
     StandardResourceClass,
 )
-from baremetal_sched.placement import names
+from baremetal_sched.placement import names, usages
 
 
 def list_classes(session: Session, *, name: str | None = None) -> Rows:
@@ -68,6 +68,10 @@ def rename(session: Session, name: str, new_name: str) -> None:
     for model in (Inventory, Allocation):
         session.execute(update(model).where(model.resource_class_id == class_id).values(resource_class_id=renamed_id))
     _delete(session, class_id)
+    holders = session.scalars(
+        select(Allocation.consumer_id).where(Allocation.resource_class_id == renamed_id).distinct()
+    )
+    usages.keep(session.connection(), holders.all())
 
 
 def remove(session: Session, name: str) -> None:

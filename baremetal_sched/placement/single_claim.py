@@ -7,15 +7,25 @@ error.
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Integer, String, and_, bindparam, insert, or_, select, update
+from sqlalchemy import Connection, DateTime, Integer, String, and_, bindparam, insert, or_, select, update
+from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.sql_functions import as_digits, concat
 from baremetal_sched.placement import closing
 from baremetal_sched.placement.consumers import ConsumerWrite
-from baremetal_sched.placement.tables import ALLOCATIONS, CLASSES, INVENTORIES, PROVIDERS, first_waiting_for, is_open
+from baremetal_sched.placement.tables import (
+    ALLOCATIONS,
+    CLASSES,
+    CONSUMERS,
+    INVENTORIES,
+    PROVIDERS,
+    first_waiting_for,
+    is_open,
+)
 
 #: Maximum of an amount: columns hold no more.
 _LARGEST = 2**31 - 1
@@ -58,24 +68,25 @@ _BUMP_AND_TAKE = (
     .values({INVENTORIES.c.used: INVENTORIES.c.used + _AMOUNT, PROVIDERS.c.generation: PROVIDERS.c.generation + 1})
 )
 _BUMP_AND_TAKE_UNWANTED = _BUMP_AND_TAKE.where(_IS_UNWANTED)
-# inline: the ids that the database generates are not needed.
-_BOOK = (
-    insert(ALLOCATIONS)
-    .inline()
-    .values(
-        consumer_id=bindparam("consumer"),
-        provider_id=_PROVIDER_ID,
-        resource_class_id=_CLASS_ID,
-        used=_AMOUNT,
-        created_at=bindparam("now"),
-    )
+#: INSERT INTO allocations SELECT k.id, p.id, c.id, :amount, :now FROM consumers k, resource_providers p,
+#: resource_classes c WHERE k.id = :consumer AND p.uuid = :provider AND c.name = :resource_class AND k.usages = … c.id …
+#: The class is that of the consumer's text, whatever is renamed meanwhile.
+_BOOK = insert(ALLOCATIONS).from_select(
+    ["consumer_id", "provider_id", "resource_class_id", "used", "created_at"],
+    select(CONSUMERS.c.id, PROVIDERS.c.id, CLASSES.c.id, _AMOUNT, bindparam("now", type_=DateTime)).where(
+        CONSUMERS.c.id == bindparam("consumer"),
+        _PROVIDER,
+        _CLASS,
+        CONSUMERS.c.usages == concat(bindparam("usages_type"), as_digits(CLASSES.c.id), bindparam("usages_amount")),
+    ),
 )
 
 
 def is_single(requests: Sequence[ConsumerWrite]) -> bool:
     """Return whether the requests consist of one amount of one class."""
     amounts = [amount for request in requests for named in request.allocations.values() for amount in named.values()]
-    return len(requests) == 1 and len(requests[0].allocations) == 1 and len(amounts) == 1 and amounts[0] <= _LARGEST
+    is_one = len(requests) == len(requests[0].allocations) == len(amounts) == 1
+    return is_one and requests[0].usages is not None and amounts[0] <= _LARGEST
 
 
 def claim(connection: Connection, request: ConsumerWrite, consumer_id: int) -> bool:
@@ -91,7 +102,9 @@ def claim(connection: Connection, request: ConsumerWrite, consumer_id: int) -> b
     given: dict[str, Any] = {"provider": provider, "resource_class": resource_class, "amount": amount}
     if not _take(connection, given):
         return False
-    compiled.change(connection, _BOOK, {**given, "consumer": consumer_id, "now": utcnow()})
+    given |= {"consumer": consumer_id, "now": utcnow(), **(request.usages or {})}
+    if not rows_changed(compiled.change(connection, _BOOK, given)):
+        raise StaleDataError("the class was renamed meanwhile")
     return True
 
 

@@ -8,6 +8,7 @@ from sqlalchemy import case, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased, load_only
 
 from baremetal_sched.baremetal.provider import projection
+from baremetal_sched.db import schema_state
 from baremetal_sched.db.models import (
     Allocation,
     Consumer,
@@ -22,7 +23,7 @@ from baremetal_sched.db.models import (
     WaitingRequest,
 )
 from baremetal_sched.db.sql_functions import as_digits, string_agg
-from baremetal_sched.placement import consumers, trait_ids, waiting_requests
+from baremetal_sched.placement import consumers, trait_ids, usages, waiting_requests
 from baremetal_sched.placement.traits import is_scheduler_trait
 
 _Child = aliased(ResourceProvider)
@@ -30,7 +31,7 @@ _Child = aliased(ResourceProvider)
 
 def audit(session: Session) -> list[str]:
     """Return the differences, one line each; empty if there are none. Writes nothing."""
-    checks = (_usage, _providers, _closing, _trees, _traits, _waiting, _reserved, _unclaimed)
+    checks = (_usage, _texts_of_usages, _providers, _closing, _trees, _traits, _waiting, _reserved, _unclaimed)
     return [line for check in checks for line in check(session)]
 
 
@@ -68,6 +69,20 @@ def _usage(session: Session) -> Iterator[str]:
     )
     for uuid, name in orphans:
         yield f"provider {uuid}: {name} is allocated, but there is no inventory of it"
+
+
+def _texts_of_usages(session: Session) -> Iterator[str]:
+    """Compare the usages in the rows of consumers with their allocations, once no release is left that keeps none."""
+    connection, after = session.connection(), 0
+    if not schema_state.has_finished(connection, usages.FIRST_REVISION):
+        return
+    while ids := usages.batch(connection, after):
+        after = ids[-1]
+        texts = usages.outdated(connection, ids)
+        for uuid, row_id, text in session.execute(
+            select(Consumer.uuid, Consumer.id, Consumer.usages).where(Consumer.id.in_(texts))
+        ):
+            yield f"consumer {uuid}: its usages are {text!r}, not {texts[row_id] or 'empty'!r}, as its allocations say"
 
 
 def _providers(session: Session) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Resource providers, inventories, consumers and allocations."""
 
 from sqlalchemy import BigInteger, Computed, Double, ForeignKey, Index, Integer, SmallInteger, String, false
+from sqlalchemy.dialects import mysql
 from sqlalchemy.orm import Mapped, mapped_column
 
 from baremetal_sched.db.models.base import Base, Created, HasId, HasUuid, Timestamped, table_args
@@ -130,13 +131,17 @@ class Consumer(HasUuid, Timestamped, Base):
     """
 
     __tablename__ = "consumers"
-    __table_args__ = table_args(Index("ix_consumers_project_id_user_id", "project_id", "user_id"))
+    __table_args__ = table_args(Index("ix_consumers_usages", "project_id", "user_id", "usages"))
 
     project_id: Mapped[str] = mapped_column(String(255))
     user_id: Mapped[str] = mapped_column(String(255))
     consumer_type: Mapped[str | None] = mapped_column(String(255))
     generation: Mapped[int] = mapped_column(Integer, server_default="0")
     request_kind: Mapped[str | None] = mapped_column(String(16))
+    #: What it has, with its type: see ``placement.usages``. In ASCII, as keys of MariaDB hold no more in UTF-8.
+    usages: Mapped[str | None] = mapped_column(
+        String(500).with_variant(mysql.VARCHAR(500, charset="ascii", collation="ascii_bin"), "mysql", "mariadb")
+    )
 
 
 class Allocation(Created, Base):

@@ -125,6 +125,6 @@ ROUTES = (
     get("/traits/<name>", traits.show_trait, "placement:traits:show", since=6, gives_json=False),
     write("PUT", "/traits/<name>", traits.put_trait, "placement:traits:update", since=6, takes=()),
     remove("/traits/<name>", traits.delete_trait, "placement:traits:delete", since=6),
-    get("/usages", usages.show_usages, USAGES, since=9),
+    select("/usages", usages.show_usages, USAGES, since=9),
     write("POST", "/reshaper", allocations.reshape, "placement:reshaper:reshape", since=30),
 )

@@ -2,7 +2,6 @@
 
 from flask import Response
 from sqlalchemy import Connection
-from sqlalchemy.orm import Session
 
 from baremetal_sched.placement import provider_parts, query_values, usages
 from baremetal_sched.placement.api.call import PlacementCall
@@ -18,10 +17,10 @@ def show_provider_usages(call: PlacementCall, connection: Connection, uuid: str)
     return call.answer(document)
 
 
-def show_usages(call: PlacementCall, session: Session) -> Response:
+def show_usages(call: PlacementCall, connection: Connection) -> Response:
     """GET /usages"""
     values = call.checked_query(query_values.usages_schema(call.version))
     project, user = values["project_id"], values.get("user_id")
     if call.version < query_values.CONSUMER_TYPE_SINCE:
-        return call.answer({"usages": usages.by_class(session, project, user)})
-    return call.answer({"usages": usages.by_type(session, project, user, values.get("consumer_type"))})
+        return call.answer({"usages": usages.by_class(connection, project, user)})
+    return call.answer({"usages": usages.by_type(connection, project, user, values.get("consumer_type"))})
