@@ -20,7 +20,7 @@ def register(settings: cfg.ConfigOpts, overrides: Mapping[str, Mapping[str, Any]
 
     ``overrides`` will be set later. Raises ``cfg.Error`` if the plug-in does not exist.
     """
-    if not _is_wanted(settings, overrides):
+    if not _is_used(settings, overrides):
         return {}
     from keystoneauth1 import loading
     from keystonemiddleware import auth_token
@@ -80,7 +80,7 @@ def _check_memcached(own: Any) -> None:
         raise cfg.Error(f"[{GROUP}] memcache_secret_key must be set if memcache_security_strategy is")
 
 
-def _is_wanted(settings: cfg.ConfigOpts, overrides: Mapping[str, Mapping[str, Any]]) -> bool:
+def _is_used(settings: cfg.ConfigOpts, overrides: Mapping[str, Mapping[str, Any]]) -> bool:
     try:
         return bool(_value(settings, overrides, "api", "auth_strategy") == "keystone")
     except (ValueError, cfg.Error):

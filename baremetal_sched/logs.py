@@ -114,7 +114,7 @@ def log_settings(settings: Settings) -> None:
     log = structlog.get_logger(__name__)
     log.info(
         "settings",
-        database=shown_url(settings.database.connection),
+        database=url_for_people(settings.database.connection),
         files=settings.config_file or [],
         environment=sorted(entry.where.split()[-1] for entry in config_names.from_environment()),
     )
@@ -122,7 +122,7 @@ def log_settings(settings: Settings) -> None:
         log.info("groups of settings that belong to other services are ignored", groups=others)
 
 
-def shown_url(connection: str) -> str:
+def url_for_people(connection: str) -> str:
     """Return the URL of a database without its password, and with the absolute path of a file."""
     try:
         url = make_url(connection)

@@ -68,8 +68,8 @@ def import_(file: IO[bytes], settings: "Settings") -> None:
     """
     from baremetal_sched.compute.migration import importing
 
-    with opened(settings) as found:
-        report = importing.import_document(found, settings, importing.parse(file.read()))
+    with opened(settings) as database:
+        report = importing.import_document(database, settings, importing.parse(file.read()))
     for line in report.skipped:
         click.echo(f"skipped {line}")
     for line in report.remarks:
@@ -110,12 +110,12 @@ def migrate_flavors(
     if "" in (host, node, resource_class):
         raise _BadArguments("--host, --node and --resource-class need a value.")
     selection = flavor_migration.ServerSelection(host, node, resource_class)
-    with opened(settings) as found:
-        if not flavor_migration.is_there(found, settings, selection):
+    with opened(settings) as database:
+        if not flavor_migration.is_there(database, settings, selection):
             click.echo("The conductor is not alive, the node does not exist, or there are no nodes at all.")
             raise click.exceptions.Exit(NOTHING_FOUND)
         run = flavor_migration.survey if dry_run else flavor_migration.migrate
-        counts = _report(run(found, settings, selection))
+        counts = _report(run(database, settings, selection))
     verdicts = flavor_migration.MigrationVerdict
     if counts[verdicts.SEVERAL]:
         raise click.exceptions.Exit(SEVERAL_SERVERS)
@@ -156,8 +156,8 @@ def status(settings: "Settings") -> None:
     """
     from baremetal_sched.compute.migration import upgrade_checks
 
-    with opened(settings) as found:
-        checks = upgrade_checks.run(found, settings)
+    with opened(settings) as database:
+        checks = upgrade_checks.run(database, settings)
     for check in checks:
         line = f"{check.name}: {check.result.name.lower()}"
         click.echo(f"{line}. {check.details}" if check.details else line)

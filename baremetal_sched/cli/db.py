@@ -98,14 +98,14 @@ def downgrade(revision: str, yes: bool, settings: "Settings") -> None:
 
     with mistakes():
         target = revisions.find(revision)
-    with opened(settings, served=False) as found:
-        current = schema.current(found.engine)
+    with opened(settings, served=False) as database:
+        current = schema.current(database.engine)
         if revisions.age(target) < revisions.age(current):
-            _require_no_conductor(found, settings)
-            _confirm(found, revision, yes)
+            _require_no_conductor(database, settings)
+            _confirm(database, revision, yes)
         if current is not None:
-            schema.downgrade(found.engine, revision)
-        click.echo(f"schema {schema.current(found.engine) or 'none'}")
+            schema.downgrade(database.engine, revision)
+        click.echo(f"schema {schema.current(database.engine) or 'none'}")
 
 
 def _require_no_conductor(database: "Database", settings: "Settings") -> None:
@@ -149,8 +149,8 @@ def check(settings: "Settings") -> None:
     from baremetal_sched.baremetal.provider.audit import audit
     from baremetal_sched.scheduling.audit import audit as audit_claims
 
-    with opened(settings) as found:
-        findings = found.snapshot(
+    with opened(settings) as database:
+        findings = database.snapshot(
             lambda session: [*audit(session), *audit_holds(session), *audit_claims(session, settings)]
         )
     for finding in findings:

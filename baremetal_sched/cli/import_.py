@@ -73,8 +73,8 @@ def import_(
         label = f"{_label(ironic_url)} and {_label(placement_url)}"
         remarks = _remarks(ironic_conf, policy_path)
     request = importing.Request(ironic_url, placement_url, label, choices, adoptions, frozen, dry_run)
-    with opened(settings, imports=True) as found:
-        report = importing.run(found, settings, request, _progress())
+    with opened(settings, imports=True) as database:
+        report = importing.run(database, settings, request, _progress())
     for remark in remarks:
         report.add(remark)
     _show(report, dry_run, report_file)
@@ -100,7 +100,7 @@ def _label(url: str) -> str:
     from baremetal_sched import logs
     from baremetal_sched.db.engine import database_url
 
-    return logs.shown_url(database_url(url)._replace(username=None, password=None).render_as_string())
+    return logs.url_for_people(database_url(url)._replace(username=None, password=None).render_as_string())
 
 
 def _remarks(ironic_conf: Path | None, policy_path: Path | None) -> "list[ImportFinding]":

@@ -39,28 +39,28 @@ def why(name: str, form: str, settings: "Settings") -> None:
     click.echo(_as_json(found) if form == "json" else _as_text(found))
 
 
-def _as_json(found: "NodeExplanation") -> str:
+def _as_json(explanation: "NodeExplanation") -> str:
     import orjson
 
     document = {
-        "uuid": found.uuid,
-        "name": found.name,
-        "offered": found.is_offered,
-        "resource_class": found.resource_class,
-        "reasons": found.reasons,
-        "remarks": found.remarks,
+        "uuid": explanation.uuid,
+        "name": explanation.name,
+        "offered": explanation.is_offered,
+        "resource_class": explanation.resource_class,
+        "reasons": explanation.reasons,
+        "remarks": explanation.remarks,
     }
     return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
 
 
-def _as_text(found: "NodeExplanation") -> str:
-    who = f"Node {found.name} ({found.uuid})" if found.name else f"Node {found.uuid}"
-    if found.is_offered:
-        lines = [f"{who} is offered, as one {found.resource_class}."]
+def _as_text(explanation: "NodeExplanation") -> str:
+    who = f"Node {explanation.name} ({explanation.uuid})" if explanation.name else f"Node {explanation.uuid}"
+    if explanation.is_offered:
+        lines = [f"{who} is offered, as one {explanation.resource_class}."]
     else:
-        lines = [f"{who} is not offered.", *map(_line, found.reasons)]
-    if found.remarks:
-        lines += ["Besides:", *map(_line, found.remarks)]
+        lines = [f"{who} is not offered.", *map(_line, explanation.reasons)]
+    if explanation.remarks:
+        lines += ["Besides:", *map(_line, explanation.remarks)]
     return "\n".join(lines)
 
 

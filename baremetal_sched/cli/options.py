@@ -44,8 +44,8 @@ def configured(command: F) -> F:
     """Add the common options to a command, which gets the settings that they lead to as ``settings``."""
 
     @wraps(command)
-    def run(config_files: tuple[str, ...], database: str | None, debug: bool, **given: Any) -> Any:
-        return command(settings=make_settings(config_files, database, debug), **given)
+    def run(config_files: tuple[str, ...], database: str | None, debug: bool, **arguments: Any) -> Any:
+        return command(settings=make_settings(config_files, database, debug), **arguments)
 
     return common_options(cast(F, run))
 
@@ -71,13 +71,13 @@ def make_settings(
         merged.setdefault("DEFAULT", {}).update(log_level="DEBUG", log_format="console")
     files = config_files or settings.default_files()
     try:
-        found = settings.load(files, merged)
+        loaded = settings.load(files, merged)
     except settings.InvalidOverride as error:
         raise click.UsageError(str(error)) from None
-    if sys.stderr.isatty() and settings.is_default(found, "log_format"):
-        found.set_override("log_format", "console")
-    logs.configure(found)
-    return found
+    if sys.stderr.isatty() and settings.is_default(loaded, "log_format"):
+        loaded.set_override("log_format", "console")
+    logs.configure(loaded)
+    return loaded
 
 
 def _check_url(database: str) -> None:
@@ -116,7 +116,7 @@ def opened(settings: "Settings", *, served: bool = True, imports: bool = False) 
     from baremetal_sched import logs
     from baremetal_sched.db.transaction import Database
 
-    click.echo(f"Database: {logs.shown_url(settings.database.connection)} ({_origin(settings)})", err=True)
+    click.echo(f"Database: {logs.url_for_people(settings.database.connection)} ({_origin(settings)})", err=True)
     database = Database(settings, imports=imports)
     try:
         if served:

@@ -138,8 +138,8 @@ def _problems(settings: "Settings") -> list[str]:
     name: str = settings.oslo_policy.policy_file
     path: Any = settings.find_file(name)
     if path is None:
-        found = settings.get_location("policy_file", "oslo_policy")
-        if found is None or found.location in (Locations.opt_default, Locations.set_default):
+        location = settings.get_location("policy_file", "oslo_policy")
+        if location is None or location.location in (Locations.opt_default, Locations.set_default):
             return []
         return [f"There is no file {name}, which [oslo_policy] policy_file names."]
     checks = {api: {rule.name: rule.check_str for rule in rules} for api, rules in _rules(None)}

@@ -32,14 +32,14 @@ def check(settings: "Settings") -> None:
     from baremetal_sched.db import resealing
     from baremetal_sched.db.sealing import keyring_for
 
-    with opened(settings) as found:
-        ids, counted = keyring_for(found.engine.dialect).ids, resealing.count(found)
+    with opened(settings) as database:
+        ids, counted = keyring_for(database.engine.dialect).ids, resealing.count(database)
     total = dict.fromkeys((resealing.FIRST, resealing.OTHER, resealing.PLAIN, resealing.UNKNOWN), 0)
     for column, states in counted.items():
-        shown = [f"{number} {state}" for state in total if (number := states[state])]
+        counts = [f"{number} {state}" for state in total if (number := states[state])]
         total = {state: number + states[state] for state, number in total.items()}
-        if shown:
-            click.echo(f"{column}: {', '.join(shown)}")
+        if counts:
+            click.echo(f"{column}: {', '.join(counts)}")
     click.echo(f"keys: {', '.join(ids) or 'none'}")
     click.echo(f"total: {', '.join(f'{number} {state}' for state, number in total.items())}")
     if total[resealing.PLAIN]:

@@ -110,8 +110,8 @@ def _warn(name: str, roles: tuple[str, ...], project: str | None, settings: "Set
     from baremetal_sched.cli.policy import named_roles
     from baremetal_sched.suggestions import did_you_mean
 
-    given = {role.lower() for role in roles}
-    if "admin" in given and project is not None:
+    names = {role.lower() for role in roles}
+    if "admin" in names and project is not None:
         click.echo(
             f"Warning: {name} is an administrator of all projects in the compute, image and placement APIs: as in "
             "OpenStack, their role admin is not limited to a project. For an administrator of the project only, use "
@@ -119,7 +119,7 @@ def _warn(name: str, roles: tuple[str, ...], project: str | None, settings: "Set
             err=True,
         )
     known = named_roles(settings)
-    for role in sorted(given - known):
+    for role in sorted(names - known):
         suggestion = did_you_mean(role, known)
         click.echo(f"Warning: no policy names the role {role}, so it allows nothing.{suggestion}", err=True)
 

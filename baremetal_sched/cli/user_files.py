@@ -79,12 +79,12 @@ def put_roles(path: Path, name: str, assignment: Assignment, users: Path | None 
 
     Raises ValueError for a file that is not valid.
     """
-    given = {
+    entry = {
         "roles": list(assignment.roles),
         **({"project_id": assignment.project_id} if assignment.project_id else {}),
         **({"system_scope": assignment.system_scope} if assignment.system_scope else {}),
     }
-    line = yaml.safe_dump({name: given}, default_flow_style=None, allow_unicode=True, width=10_000, sort_keys=False)
+    line = yaml.safe_dump({name: entry}, default_flow_style=None, allow_unicode=True, width=10_000, sort_keys=False)
     with _changed(path, users) as file:
         file.text = _lines(_without(file.text, name), str, line.rstrip("\n"))
         password_file.parse_roles(file.text)

@@ -64,8 +64,8 @@ class Fields(dict[str, Field]):
         """Return the names of the fields that microversion 1.``version`` shows."""
         known = self._visible.get(version)
         if known is None:
-            shown = (field for field in self.values() if field.since <= version and field.kind is not FieldKind.HIDDEN)
-            known = self._visible[version] = tuple(field.name for field in shown)
+            fields = (field for field in self.values() if field.since <= version and field.kind is not FieldKind.HIDDEN)
+            known = self._visible[version] = tuple(field.name for field in fields)
         return known
 
     def values_of(self, entity: Any, **computed: Any) -> dict[str, Any]:

@@ -86,8 +86,8 @@ def _check_operation(operation: Any, pattern: re.Pattern[str]) -> None:
         if key not in operation:
             raise _refused(f"'{key}' is a required property")
     if operation["op"] not in _OPERATIONS:
-        shown = operation["op"][:_SHOWN] if isinstance(operation["op"], str) else _described(operation["op"])
-        raise _refused(f"{shown!r} is not one of {list(_OPERATIONS)}")
+        op = operation["op"][:_SHOWN] if isinstance(operation["op"], str) else _described(operation["op"])
+        raise _refused(f"{op!r} is not one of {list(_OPERATIONS)}")
     path = operation["path"]
     if not isinstance(path, str):
         raise _refused(f"{_described(path)} is not a path such as '/extra/key'")
@@ -159,8 +159,8 @@ def apply(document: Mapping[str, Any], patch: Collection[Operation], defaults: M
 
 
 def _inapplicable(operation: Operation, reason: str) -> InvalidValue:
-    shown = {"op": operation["op"], "path": _shown_path(operation)}
-    return InvalidValue(message=f"Couldn't apply patch '{shown}'. Reason: {reason}")
+    excerpt = {"op": operation["op"], "path": _shown_path(operation)}
+    return InvalidValue(message=f"Couldn't apply patch '{excerpt}'. Reason: {reason}")
 
 
 def _shown_path(operation: Operation) -> str:
@@ -181,18 +181,18 @@ class _Copy:
 
     def apply(self, operation: Operation) -> None:
         """Apply one operation. Raises _Inapplicable."""
-        parts = [part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]]
+        segments = [segment.replace("~1", "/").replace("~0", "~") for segment in operation["path"].split("/")[1:]]
         match operation["op"]:
             case "add":
-                self.add(parts, operation["value"])
+                self.add(segments, operation["value"])
             case "replace":
-                self._replace(parts, operation["value"])
+                self._replace(segments, operation["value"])
             case _:
-                self._remove(parts)
+                self._remove(segments)
 
-    def add(self, parts: list[str], value: Any) -> None:
+    def add(self, segments: list[str], value: Any) -> None:
         """Set the member, or insert an element into an array; ``-`` means its end."""
-        holder, last = self._holder(parts), parts[-1]
+        holder, last = self._holder(segments), segments[-1]
         if isinstance(holder, dict):
             holder[last] = value
         elif last == "-":
@@ -203,8 +203,8 @@ class _Copy:
                 raise _Inapplicable("can't insert outside of list")
             holder.insert(index, value)
 
-    def _replace(self, parts: list[str], value: Any) -> None:
-        holder, last = self._holder(parts), parts[-1]
+    def _replace(self, segments: list[str], value: Any) -> None:
+        holder, last = self._holder(segments), segments[-1]
         if isinstance(holder, list):
             if last == "-":
                 raise _Inapplicable("'path' with '-' can't be applied to 'replace' operation")
@@ -217,24 +217,24 @@ class _Copy:
         else:
             raise _Inapplicable(f"can't replace a non-existent object '{last[:_SHOWN]}'")
 
-    def _remove(self, parts: list[str]) -> None:
-        holder, last = self._holder(parts), parts[-1]
+    def _remove(self, segments: list[str]) -> None:
+        holder, last = self._holder(segments), segments[-1]
         try:
             del holder[_index(last) if isinstance(holder, list) else last]
         except LookupError:
             raise _Inapplicable(f"can't remove a non-existent object '{last[:_SHOWN]}'") from None
 
-    def _holder(self, parts: list[str]) -> Any:
+    def _holder(self, segments: list[str]) -> Any:
         """Return the object or array with the last part, as a copy that may be changed."""
         holder: Any = self.document
-        for part in parts[:-1]:
-            key: Any = _index(part) if isinstance(holder, list) else part
+        for segment in segments[:-1]:
+            key: Any = _index(segment) if isinstance(holder, list) else segment
             try:
                 member = holder[key]
             except LookupError:
-                raise _Inapplicable(f"member '{part[:_SHOWN]}' not found") from None
+                raise _Inapplicable(f"member '{segment[:_SHOWN]}' not found") from None
             if not isinstance(member, dict | list):
-                raise _Inapplicable(f"'{part[:_SHOWN]}' is neither an object nor an array")
+                raise _Inapplicable(f"'{segment[:_SHOWN]}' is neither an object nor an array")
             if id(member) not in self._copies:
                 holder[key] = member = copy(member)
                 self._copies[id(member)] = member
@@ -242,7 +242,7 @@ class _Copy:
         return holder
 
 
-def _index(part: str) -> int:
-    if not (part.isascii() and part.isdecimal() and len(part) <= _INDEX_DIGITS):
-        raise _Inapplicable(f"'{part[:_SHOWN]}' is not a valid sequence index")
-    return int(part)
+def _index(segment: str) -> int:
+    if not (segment.isascii() and segment.isdecimal() and len(segment) <= _INDEX_DIGITS):
+        raise _Inapplicable(f"'{segment[:_SHOWN]}' is not a valid sequence index")
+    return int(segment)

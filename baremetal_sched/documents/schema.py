@@ -55,7 +55,7 @@ def load(schema: Schema, body: Any, argument: str) -> dict[str, Any]:
     return loaded
 
 
-def shown(value: object) -> str:
+def excerpt(value: object) -> str:
     """Return ``value`` for a message: shortened, and without the contents of objects and arrays, which may be
     secret."""
     if value and isinstance(value, dict | list):
@@ -85,10 +85,8 @@ def parse_flag(name: str, value: object) -> bool:
     """Return a boolean from a boolean or a word for one. Raises InvalidValue with the accepted words."""
     flag: bool | None = strutils.bool_from_string(value, default=None)
     if flag is None:
-        given = str(value)[:_MOST_SHOWN]
-        raise InvalidValue(
-            message=f"Invalid {name}: Unrecognized value '{given}', acceptable values are: {_ACCEPTABLE}"
-        )
+        text = str(value)[:_MOST_SHOWN]
+        raise InvalidValue(message=f"Invalid {name}: Unrecognized value '{text}', acceptable values are: {_ACCEPTABLE}")
     return flag
 
 
@@ -109,17 +107,17 @@ class Text(fields.Field[str]):
     ) -> None:
         def check(text: str) -> None:
             if shortest is not None and len(text) < shortest:
-                raise ValidationError(f"{shown(text)} is too short: {shortest} characters are needed")
+                raise ValidationError(f"{excerpt(text)} is too short: {shortest} characters are needed")
             if longest is not None and len(text) > longest:
-                raise ValidationError(f"{shown(text)} is too long: {longest} characters are allowed")
+                raise ValidationError(f"{excerpt(text)} is too long: {longest} characters are allowed")
             if most_bytes is not None and len(text.encode(errors="surrogatepass")) > most_bytes:
-                raise ValidationError(f"{shown(text)} is too long: {most_bytes} bytes in UTF-8 are allowed")
+                raise ValidationError(f"{excerpt(text)} is too long: {most_bytes} bytes in UTF-8 are allowed")
 
         super().__init__(validate=check, **options)
 
     def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> str:
         if not isinstance(value, str):
-            raise ValidationError(f"{shown(value)} is not of type 'string'")
+            raise ValidationError(f"{excerpt(value)} is not of type 'string'")
         return value
 
 
@@ -150,7 +148,7 @@ class JsonObject(fields.Field[dict[str, object]]):
 
     def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> dict[str, object]:
         if not isinstance(value, dict):
-            raise ValidationError(f"{shown(value)} is not of type 'object', 'null'")
+            raise ValidationError(f"{excerpt(value)} is not of type 'object', 'null'")
         return value
 
 
@@ -159,7 +157,7 @@ class Flag(fields.Field[bool]):
 
     def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> bool:
         if not isinstance(value, bool | str):
-            raise ValidationError(f"{shown(value)} is not of type 'boolean'")
+            raise ValidationError(f"{excerpt(value)} is not of type 'boolean'")
         try:
             return parse_flag(attr or "value", value)
         except InvalidValue as error:
@@ -171,7 +169,7 @@ class Uuid(fields.Field[str]):
 
     def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> str:
         if not isinstance(value, str):
-            raise ValidationError(f"{shown(value)} is not of type 'string', 'null'")
+            raise ValidationError(f"{excerpt(value)} is not of type 'string', 'null'")
         canonical = canonical_uuid(value)
         if canonical is None:
             raise ValidationError(f"Expected UUID for {attr}: {value}")
@@ -183,7 +181,7 @@ class Whole(fields.Field[int]):
 
     def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> int:
         if not isinstance(value, int) or isinstance(value, bool):
-            raise ValidationError(f"{shown(value)} is not of type 'integer'")
+            raise ValidationError(f"{excerpt(value)} is not of type 'integer'")
         if not -(2**31) <= value < 2**31:
             raise ValidationError(f"{value} is out of range")
         return value

@@ -18,7 +18,7 @@ _LONGEST = 2048
 _WEB = ("http", "https")
 
 
-def wanted_mode(machine: Machine) -> str | None:
+def required_mode(machine: Machine) -> str | None:
     """Return the boot mode that the instance asks for, or else the node, or None.
 
     Secure boot needs "uefi". Raises InvalidValue for an invalid boot mode.
@@ -43,7 +43,7 @@ def apply(machine: Machine, device: str, *, persistent: bool, secure: bool = Tru
     ``secure``: whether secure boot is switched on now. Raises a SchedulerError.
     """
     management = Driver(machine).management
-    mode = wanted_mode(machine)
+    mode = required_mode(machine)
     done: list[Effect] = []
     if mode is not None and mode != machine.boot_mode:
         done.append(management.set_boot_mode(machine, mode))
@@ -96,25 +96,25 @@ class ImageUrl:
         if not isinstance(value, str) or not value.isprintable() or " " in value or len(value) > longest:
             raise InvalidValue(message=f"{name} must be a URL of up to {longest} characters, without blanks.")
         try:
-            parts = urlsplit(value)
-            host = parts.hostname
-            _ = parts.port
+            address = urlsplit(value)
+            host = address.hostname
+            _ = address.port
         except ValueError as error:
             raise InvalidValue(message=f"{name} is not a URL.") from error
-        if parts.scheme not in schemes or not host:
+        if address.scheme not in schemes or not host:
             raise InvalidValue(
                 message=f"{name} must be a URL that the {reader} can fetch by itself, with one of these schemes: "
                 f"{', '.join(schemes)}."
             )
-        place = parts.netloc.rpartition("@")[2]
+        place = address.netloc.rpartition("@")[2]
         return cls(
-            url=parts._replace(netloc=place).geturl(),
-            scheme=parts.scheme,
-            username=unquote(parts.username) if parts.username else None,
-            password=unquote(parts.password) if parts.password else None,
+            url=address._replace(netloc=place).geturl(),
+            scheme=address.scheme,
+            username=unquote(address.username) if address.username else None,
+            password=unquote(address.password) if address.password else None,
         )
 
     @property
-    def shown(self) -> str:
+    def without_query(self) -> str:
         """Return the URL for messages, without its query, which may be a signature."""
         return self.url.partition("?")[0].partition("#")[0]

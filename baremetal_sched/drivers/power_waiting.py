@@ -57,16 +57,16 @@ PACE = Pace()
 
 def wait_for(
     read: Callable[[], str | None],
-    wanted: str,
+    target: str,
     seconds: float,
     *,
-    asked: str | None = None,
+    request: str | None = None,
     settle: float = 0.0,
     pace: Pace | None = None,
 ) -> str:
-    """Look at the machine until it is in power state ``wanted``; returns that state.
+    """Look at the machine until it is in power state ``target``; returns that state.
 
-    ``asked`` is the request that was sent to the controller, if it differs from ``wanted``. A state that the machine
+    ``request`` is the request that was sent to the controller, if it differs from ``target``. A state that the machine
     had before counts after ``settle`` seconds, or once it has been in another. Meanwhile a controller may be silent or
     fail.
 
@@ -76,21 +76,21 @@ def wait_for(
     began = pace.clock()
     settled, pause = settle <= 0, pace.first
     while True:
-        state, trouble = _look(read)
+        state, trouble = _read_state(read)
         progress.note()
         waited = pace.clock() - began
-        if state == wanted and (settled or waited >= min(settle, seconds)):
-            return wanted
-        settled = settled or (state is not None and state != wanted)
+        if state == target and (settled or waited >= min(settle, seconds)):
+            return target
+        settled = settled or (state is not None and state != target)
         if waited >= seconds:
             found = f"in power state '{state}'" if state else "in an unknown power state"
             trouble = trouble and f" {trouble}"
-            raise PowerNotReached(found=found, wanted=wanted, seconds=seconds, asked=asked or wanted, trouble=trouble)
+            raise PowerNotReached(found=found, wanted=target, seconds=seconds, asked=request or target, trouble=trouble)
         pace.sleep(min(pause, seconds - waited))
         pause = min(pause * pace.growth, pace.longest)
 
 
-def _look(read: Callable[[], str | None]) -> tuple[str | None, str]:
+def _read_state(read: Callable[[], str | None]) -> tuple[str | None, str]:
     """The state, or None and what was wrong."""
     try:
         return read(), ""
@@ -155,15 +155,15 @@ class _Action:
 
     def change(self, target: str) -> str:
         """Switch on or off."""
-        wanted = POWER_TARGETS[target]
-        if wanted == POWER_ON:
+        state = POWER_TARGETS[target]
+        if state == POWER_ON:
             self.restore_boot_device()
         progress.note()
         try:
             self.switch.request(target)
         except SchedulerError:
             # The request may have been carried out, or the machine was faster.
-            if _look(self.switch.read)[0] != wanted:
+            if _read_state(self.switch.read)[0] != state:
                 raise
         return self._wait(target)
 
@@ -178,5 +178,5 @@ class _Action:
         options = self.machine.settings.conductor
         is_soft = target in (SOFT_POWER_OFF, SOFT_REBOOT)
         seconds = self.timeout or (options.soft_power_off_timeout if is_soft else options.power_state_change_timeout)
-        wanted = POWER_TARGETS[target]
-        return wait_for(self.switch.read, wanted, seconds, asked=target, settle=settle, pace=self.pace)
+        state = POWER_TARGETS[target]
+        return wait_for(self.switch.read, state, seconds, request=target, settle=settle, pace=self.pace)

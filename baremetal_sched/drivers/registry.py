@@ -16,13 +16,13 @@ LOADED: dict[tuple[str, str], Any] = {}
 
 def hardware_type_names() -> list[str]:
     """The names of all hardware types that are installed, sorted."""
-    return sorted(_found(HARDWARE_TYPES))
+    return sorted(_entry_points(HARDWARE_TYPES))
 
 
 def interface_names(interface_type: str) -> frozenset[str]:
     """Return the names of all interfaces of this type that are installed."""
     prefix = f"{interface_type}."
-    return frozenset(name.removeprefix(prefix) for name in _found(INTERFACES) if name.startswith(prefix))
+    return frozenset(name.removeprefix(prefix) for name in _entry_points(INTERFACES) if name.startswith(prefix))
 
 
 @cache
@@ -41,25 +41,25 @@ def interface(interface_type: str, name: str) -> Any:
     """The interface of this type and name. Raises InvalidValue if it is not installed or cannot be loaded."""
     found = LOADED.get((interface_type, name))
     if found is None:
-        made = _load(INTERFACES, f"{interface_type}.{name}", f"{interface_type} interface '{name}'")
-        found = LOADED.setdefault((interface_type, name), made())
+        kind = _load(INTERFACES, f"{interface_type}.{name}", f"{interface_type} interface '{name}'")
+        found = LOADED.setdefault((interface_type, name), kind())
     return found
 
 
 @cache
-def _found(group: str) -> dict[str, EntryPoint]:
-    found: dict[str, EntryPoint] = {}
+def _entry_points(group: str) -> dict[str, EntryPoint]:
+    by_name: dict[str, EntryPoint] = {}
     for entry in entry_points(group=group):
-        if found.setdefault(entry.name, entry).value != entry.value:
+        if by_name.setdefault(entry.name, entry).value != entry.value:
             raise InvalidValue(
                 message=f"Two installed packages have the entry point '{entry.name}' of {group}: "
-                f"{_package(found[entry.name])} and {_package(entry)}. Remove one of them."
+                f"{_package(by_name[entry.name])} and {_package(entry)}. Remove one of them."
             )
-    return found
+    return by_name
 
 
 def _load(group: str, name: str, what: str) -> Any:
-    entry = _found(group).get(name)
+    entry = _entry_points(group).get(name)
     if entry is None:
         raise InvalidValue(message=f"No installed package provides {what}.")
     try:

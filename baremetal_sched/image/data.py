@@ -104,9 +104,9 @@ def _uri(body: Any) -> Any:
 def _checked(uri: Any) -> str:
     """``uri`` if it is one of http or https. Raises InvalidImage."""
     try:
-        parts = urlsplit(uri) if isinstance(uri, str) and len(uri) <= _LONGEST_URI and uri.isprintable() else None
-        if parts is not None and parts.scheme in _SCHEMES and parts.hostname and " " not in uri:
-            _ = parts.port
+        address = urlsplit(uri) if isinstance(uri, str) and len(uri) <= _LONGEST_URI and uri.isprintable() else None
+        if address is not None and address.scheme in _SCHEMES and address.hostname and " " not in uri:
+            _ = address.port
             return str(uri)
     except ValueError:
         pass

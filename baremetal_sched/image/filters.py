@@ -48,18 +48,18 @@ _LARGEST_INTEGER = 2**31 - 1
 _SHOWN = 200
 
 
-def conditions(wanted: Mapping[str, str], tags: Iterable[str]) -> list[ColumnElement[bool]]:
+def conditions(values: Mapping[str, str], tags: Iterable[str]) -> list[ColumnElement[bool]]:
     """Return the conditions of filters, by name, and that the image has all the tags. Raises InvalidImage."""
-    found, properties = [], []
-    for name, value in wanted.items():
+    of_fields, properties = [], []
+    for name, value in values.items():
         of_field = _of_field(name, value)
         if of_field is None:
             properties.append(and_(ImageProperty.name == name, ImageProperty.value == value))
         else:
-            found.append(of_field)
+            of_fields.append(of_field)
     of_tags = [ImageTag.tag == tag for tag in dict.fromkeys(tags)]
     return [
-        *found,
+        *of_fields,
         has_all(ImageProperty.image_id == Image.id, properties, MOST_PROPERTIES),
         has_all(ImageTag.image_id == Image.id, of_tags, MOST_TAGS),
     ]

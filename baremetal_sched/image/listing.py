@@ -53,17 +53,19 @@ def parse(pairs: Iterable[tuple[str, str]]) -> ListQuery:
     Raises InvalidImage.
     """
     pairs = list(pairs)
-    given = dict(pairs)
-    query = ListQuery(order=_order(pairs, given), marker=given.get("marker"))
-    if "limit" in given:
-        query.limit = _limit(given["limit"])
-    query.visibility = _choice("Invalid visibility value", given.get("visibility"), (*VISIBILITIES, "all"))
-    query.member_status = _choice("Invalid status", given.get("member_status"), (*MEMBER_STATUSES, "all")) or ACCEPTED
-    if "changes-since" in given:
+    parameters = dict(pairs)
+    query = ListQuery(order=_order(pairs, parameters), marker=parameters.get("marker"))
+    if "limit" in parameters:
+        query.limit = _limit(parameters["limit"])
+    query.visibility = _choice("Invalid visibility value", parameters.get("visibility"), (*VISIBILITIES, "all"))
+    query.member_status = (
+        _choice("Invalid status", parameters.get("member_status"), (*MEMBER_STATUSES, "all")) or ACCEPTED
+    )
+    if "changes-since" in parameters:
         raise InvalidImage(message='The "changes-since" filter is no longer available on v2.')
     others = {*PAGING, *SORTING, "visibility", "member_status", "tag", "deleted"}
-    wanted = {"os_hidden": "false", **{name: value for name, value in given.items() if name not in others}}
-    query.conditions = filters.conditions(wanted, [value.strip() for name, value in pairs if name == "tag"])
+    values = {"os_hidden": "false", **{name: value for name, value in parameters.items() if name not in others}}
+    query.conditions = filters.conditions(values, [value.strip() for name, value in pairs if name == "tag"])
     return query
 
 
@@ -101,13 +103,13 @@ def _after(session: Session, query: ListQuery, requester: ImageRequester) -> Seq
     return (or_(*later),)
 
 
-def _order(pairs: Sequence[tuple[str, str]], given: dict[str, str]) -> list[tuple[str, bool]]:
+def _order(pairs: Sequence[tuple[str, str]], parameters: dict[str, str]) -> list[tuple[str, bool]]:
     """The keys to sort by, ended by two that no two images share."""
-    if "sort" in given:
-        if "sort_key" in given or "sort_dir" in given:
+    if "sort" in parameters:
+        if "sort_key" in parameters or "sort_dir" in parameters:
             raise InvalidImage(message="Old and new sorting syntax cannot be combined")
         keys, directions = [], []
-        for term in given["sort"].strip().split(","):
+        for term in parameters["sort"].strip().split(","):
             key, _, direction = term.partition(":")
             keys.append(_sort_key(key.strip()))
             directions.append(_direction(direction.strip() or "desc"))

@@ -51,11 +51,11 @@ def parse(body: Any, *, older: bool) -> list[Change]:
     if not isinstance(body, list):
         raise InvalidImage(message="Request body must be a JSON array of operation objects.")
     changes = []
-    for given in body:
-        if not isinstance(given, dict):
+    for document in body:
+        if not isinstance(document, dict):
             raise InvalidImage(message="Operations must be JSON objects.")
-        operation, pointer = _older(given) if older else _newer(given)
-        changes.append(_change(given, operation, _name(operation, pointer), older=older))
+        operation, pointer = _older(document) if older else _newer(document)
+        changes.append(_change(document, operation, _name(operation, pointer), older=older))
     return changes
 
 
@@ -93,53 +93,53 @@ def _apply_to_property(properties: dict[str, str], change: Change) -> None:
         properties[change.name] = change.value
 
 
-def _newer(given: Mapping[str, Any]) -> tuple[str, Any]:
-    operation = given.get("op")
+def _newer(document: Mapping[str, Any]) -> tuple[str, Any]:
+    operation = document.get("op")
     if operation is None:
         raise InvalidImage(message=f"Unable to find `op` in JSON Schema change. {_ONE_OF}")
     if operation not in _OPERATIONS:
         raise InvalidImage(message=f"Invalid operation: `{str(operation)[:_SHOWN]}`. {_ONE_OF}")
-    if "path" not in given:
+    if "path" not in document:
         raise InvalidImage(message="Unable to find 'path' in JSON Schema change")
-    return operation, given["path"]
+    return operation, document["path"]
 
 
-def _older(given: Mapping[str, Any]) -> tuple[str, Any]:
-    found = [operation for operation in _OPERATIONS if operation in given]
-    if len(found) != 1:
-        number = "exactly" if not found else "only"
+def _older(document: Mapping[str, Any]) -> tuple[str, Any]:
+    operations = [operation for operation in _OPERATIONS if operation in document]
+    if len(operations) != 1:
+        number = "exactly" if not operations else "only"
         raise InvalidImage(
             message=f'Operation objects must contain {number} one member named "add", "remove", or "replace".'
         )
-    return found[0], given[found[0]]
+    return operations[0], document[operations[0]]
 
 
 def _name(operation: str, pointer: Any) -> str:
     """The field or property that a JSON pointer names. Raises InvalidImage, ImageChangeForbidden."""
     if not isinstance(pointer, str):
         raise InvalidImage(message="A path must be a text such as '/name'.")
-    shown = pointer[:_SHOWN]
+    excerpt = pointer[:_SHOWN]
     if not pointer.startswith("/"):
-        raise InvalidImage(message=f'Pointer `{shown}` does not start with "/".')
+        raise InvalidImage(message=f'Pointer `{excerpt}` does not start with "/".')
     if re.search(r"/\s*/", pointer[1:]):
-        raise InvalidImage(message=f'Pointer `{shown}` contains adjacent "/".')
+        raise InvalidImage(message=f'Pointer `{excerpt}` contains adjacent "/".')
     if pointer.endswith("/"):
-        raise InvalidImage(message=f'Pointer `{shown}` end with "/".')
+        raise InvalidImage(message=f'Pointer `{excerpt}` end with "/".')
     if re.search(r"~(?![01])", pointer):
-        raise InvalidImage(message=f'Pointer `{shown}` contains "~" not part of a recognized escape sequence.')
-    parts = [part.replace("~1", "/").replace("~0", "~").strip() for part in pointer[1:].split("/")]
-    if parts[0] == _LOCATIONS:
+        raise InvalidImage(message=f'Pointer `{excerpt}` contains "~" not part of a recognized escape sequence.')
+    segments = [segment.replace("~1", "/").replace("~0", "~").strip() for segment in pointer[1:].split("/")]
+    if segments[0] == _LOCATIONS:
         raise ImageChangeForbidden(
             message=f"It's not allowed to {operation} locations if locations are invisible. Say where the data are "
             "with an import or with the property image_source."
         )
-    if len(parts) != 1:
-        raise InvalidImage(message=f"Invalid JSON pointer for this resource: '/{'/'.join(parts)[:_SHOWN]}'")
-    return parts[0]
+    if len(segments) != 1:
+        raise InvalidImage(message=f"Invalid JSON pointer for this resource: '/{'/'.join(segments)[:_SHOWN]}'")
+    return segments[0]
 
 
-def _change(given: Mapping[str, Any], operation: str, name: str, *, older: bool) -> Change:
-    if operation != "remove" and "value" not in given:
+def _change(document: Mapping[str, Any], operation: str, name: str, *, older: bool) -> Change:
+    if operation != "remove" and "value" not in document:
         raise InvalidImage(message=f'Operation "{operation}" requires a member named "value".')
     if name in READ_ONLY:
         raise ImageChangeForbidden(message=f"Attribute '{name[:_SHOWN]}' is read-only.")
@@ -147,5 +147,5 @@ def _change(given: Mapping[str, Any], operation: str, name: str, *, older: bool)
         raise ImageChangeForbidden(message=f"Attribute '{name[:_SHOWN]}' is reserved.")
     if operation == "remove":
         return Change(operation, name)
-    require_valid({name: given["value"]})
-    return Change(operation, name, normal(name, given["value"]), creates=older and operation == "add")
+    require_valid({name: document["value"]})
+    return Change(operation, name, normal(name, document["value"]), creates=older and operation == "add")

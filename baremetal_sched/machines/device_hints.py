@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from baremetal_sched.documents.schema import parse_flag, shown
+from baremetal_sched.documents.schema import excerpt, parse_flag
 from baremetal_sched.errors import InvalidValue
 
 Disk = Mapping[str, Any]
@@ -33,8 +33,8 @@ _TEXTUAL: Mapping[str, Callable[[str, str], bool]] = {
     "s>": operator.gt,
     "s<=": operator.le,
     "s<": operator.lt,
-    "<in>": lambda value, wanted: wanted in value,
-    "<all-in>": lambda value, wanted: all(word in value for word in wanted.split()),
+    "<in>": lambda value, operand: operand in value,
+    "<all-in>": lambda value, operand: all(word in value for word in operand.split()),
 }
 _OR, _RANGE = "<or>", "<range-in>"
 #: None of these is the beginning of one after it.
@@ -44,21 +44,21 @@ _OPERATORS = sorted((*_NUMERICAL, *_TEXTUAL, _OR, _RANGE), key=len, reverse=True
 def matching(disks: Sequence[Disk], hints: Any) -> Iterator[Disk]:
     """Disks that have all that the hints ask for, in order. Raises InvalidValue if hints are not well formed."""
     if not isinstance(hints, dict) or not hints:
-        raise InvalidValue(message=f"Hints must be an object with at least one name, not {shown(hints)}.")
+        raise InvalidValue(message=f"Hints must be an object with at least one name, not {excerpt(hints)}.")
     tests = [_test(name, hint) for name, hint in hints.items()]
     return (disk for disk in disks if all(test(disk) for test in tests))
 
 
 def _test(name: str, hint: Any) -> Test:
     if name not in _NAMES:
-        raise InvalidValue(message=f"Unknown hint {shown(name)}. Hints are: {', '.join(sorted(_NAMES))}.")
+        raise InvalidValue(message=f"Unknown hint {excerpt(name)}. Hints are: {', '.join(sorted(_NAMES))}.")
     if name == "rotational":
-        wanted = parse_flag(name, hint)
-        return lambda disk: _flag(disk.get(name)) is wanted
+        operand = parse_flag(name, hint)
+        return lambda disk: _flag(disk.get(name)) is operand
     if name == "size":
         return _test_of_size(str(hint))
     if not isinstance(hint, str):
-        raise InvalidValue(message=f"Hint {name} must be a string, not {shown(hint)}.")
+        raise InvalidValue(message=f"Hint {name} must be a string, not {excerpt(hint)}.")
     return _test_of_text(name, hint)
 
 
@@ -70,12 +70,12 @@ def _flag(value: Any) -> bool | None:
 
 
 def _test_of_text(name: str, hint: str) -> Test:
-    symbol, wanted = _split(hint)
-    choices = _choices(wanted) if symbol == _OR else [wanted]
+    symbol, operand = _split(hint)
+    choices = _choices(operand) if symbol == _OR else [operand]
     if not all(choices):
         raise InvalidValue(message=f"Hint {name} is empty.")
     if symbol not in ("", _OR, *_TEXTUAL):
-        raise InvalidValue(message=f"Hint {name} is text, which {symbol} does not compare: {shown(hint)}.")
+        raise InvalidValue(message=f"Hint {name} is text, which {symbol} does not compare: {excerpt(hint)}.")
     compare = _TEXTUAL[symbol if symbol in _TEXTUAL else "s=="]
 
     def test(disk: Disk) -> bool:
@@ -86,9 +86,9 @@ def _test_of_text(name: str, hint: str) -> Test:
     return test
 
 
-def _choices(wanted: str) -> list[str]:
+def _choices(operand: str) -> list[str]:
     """``a <or> b``"""
-    return [choice.strip() for choice in wanted.split(_OR)]
+    return [choice.strip() for choice in operand.split(_OR)]
 
 
 def _test_of_size(hint: str) -> Test:
@@ -103,29 +103,29 @@ def _test_of_size(hint: str) -> Test:
 
 def _comparison(hint: str) -> Callable[[float], bool]:
     """Sizes that are one of some numbers, or compare with one."""
-    symbol, wanted = _split(hint)
+    symbol, operand = _split(hint)
     if symbol == _OR:
-        sizes = [_number(choice) for choice in _choices(wanted)]
+        sizes = [_number(choice) for choice in _choices(operand)]
         return sizes.__contains__
     if symbol and symbol not in _NUMERICAL:
-        raise InvalidValue(message=f"Hint size is a number, which {symbol} does not compare: {shown(hint)}.")
-    compare, size = _NUMERICAL[symbol or "=="], _number(wanted)
+        raise InvalidValue(message=f"Hint size is a number, which {symbol} does not compare: {excerpt(hint)}.")
+    compare, size = _NUMERICAL[symbol or "=="], _number(operand)
     return lambda value: compare(value, size)
 
 
 def _range(hint: str) -> Callable[[float], bool] | None:
     """``<range-in> [ 10 20 )``: at least 10, less than 20. None without this operator."""
-    symbol, wanted = _split(hint)
+    symbol, operand = _split(hint)
     if symbol != _RANGE:
         return None
-    parts = wanted.split()
-    if len(parts) != 4 or parts[0] not in ("[", "(") or parts[3] not in ("]", ")"):
-        raise InvalidValue(message=f"Hint size: {shown(hint)} is not a range such as '<range-in> [ 10 20 )'.")
-    least, most = _number(parts[1]), _number(parts[2])
+    words = operand.split()
+    if len(words) != 4 or words[0] not in ("[", "(") or words[3] not in ("]", ")"):
+        raise InvalidValue(message=f"Hint size: {excerpt(hint)} is not a range such as '<range-in> [ 10 20 )'.")
+    least, most = _number(words[1]), _number(words[2])
     if least > most:
-        raise InvalidValue(message=f"Hint size: the range {shown(hint)} is empty.")
-    above = operator.ge if parts[0] == "[" else operator.gt
-    below = operator.le if parts[3] == "]" else operator.lt
+        raise InvalidValue(message=f"Hint size: the range {excerpt(hint)} is empty.")
+    above = operator.ge if words[0] == "[" else operator.gt
+    below = operator.le if words[3] == "]" else operator.lt
     return lambda value: above(value, least) and below(value, most)
 
 
@@ -134,7 +134,7 @@ def _number(text: str) -> float:
     digits = text.strip()
     # Numbers with too many digits cannot be converted.
     if not digits.isdecimal() or len(digits) > 18 or not int(digits):
-        raise InvalidValue(message=f"Hint size must be a positive number of GiB, not {shown(text.strip())}.")
+        raise InvalidValue(message=f"Hint size must be a positive number of GiB, not {excerpt(text.strip())}.")
     return int(digits)
 
 

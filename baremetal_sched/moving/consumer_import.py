@@ -55,7 +55,7 @@ class ConsumerImport:
 
     def _claims(self, batch: Sequence[SourceRow]) -> Mapping[str, dict[tuple[int, int], Row]]:
         """Return the allocations to take, by consumer, then by our ids of provider and class."""
-        found: Mapping[str, dict[tuple[int, int], Row]] = defaultdict(dict)
+        claims: Mapping[str, dict[tuple[int, int], Row]] = defaultdict(dict)
         decisions, classes = self.run.decisions, self._mirrored()
         rows = self.run.placement.rows("allocations", "consumer_id", [row["uuid"] for row in batch], order=("id",))
         for row in rows:
@@ -68,13 +68,13 @@ class ConsumerImport:
             if provider in decisions.collapsed:
                 class_id, used = classes[self.providers.ids[provider]], 1
             own = self.providers.ids[provider]
-            found[consumer][own, class_id] = {
+            claims[consumer][own, class_id] = {
                 "provider_id": own,
                 "resource_class_id": class_id,
                 "used": used,
                 "created_at": times_of(row)["created_at"],
             }
-        return found
+        return claims
 
     def _mirrored(self) -> Mapping[int, int]:
         """Return the classes of providers whose claims are collapsed, by our ids."""
@@ -115,11 +115,11 @@ class ConsumerImport:
             .where(NodeAllocation.state == ACTIVE, PROVIDERS.c.mirrored_class_id != 0)
             .order_by(NodeAllocation.id)
         )
-        found = self.run.fetch(query)
-        found = [row for row in found if row.uuid not in self._seen]
-        for start in range(0, len(found), BATCH):
+        allocations = self.run.fetch(query)
+        allocations = [row for row in allocations if row.uuid not in self._seen]
+        for start in range(0, len(allocations), BATCH):
             rows, claims = [], {}
-            for uuid, owner, created_at, provider_id, class_id in found[start : start + BATCH]:
+            for uuid, owner, created_at, provider_id, class_id in allocations[start : start + BATCH]:
                 rows.append(
                     {
                         "uuid": uuid,

@@ -63,11 +63,11 @@ class ImportedNames:
             {column: other, "created_at": utcnow()}
             for other in sorted(set(others) - present - {row[column] for row in rows})
         ]
-        wanted = table.c[column].in_([row[column] for row in rows])
-        self._run.write(lambda sync: sync.sync(table, (column,), rows, wanted, keeps_others=True))
+        scope = table.c[column].in_([row[column] for row in rows])
+        self._run.write(lambda sync: sync.sync(table, (column,), rows, scope, keeps_others=True))
         query = select(table.c[column], table.c.id)
-        found = {text: row_id for text, row_id in self._run.fetch(query)}
-        return {source["id"]: found[source[column]] for source in sources}, found
+        ids = {text: row_id for text, row_id in self._run.fetch(query)}
+        return {source["id"]: ids[source[column]] for source in sources}, ids
 
     def remove_unused(self) -> None:
         """Delete custom names and aggregates that are neither in Placement nor used here."""

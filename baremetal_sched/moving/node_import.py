@@ -113,13 +113,13 @@ class _Nodes:
         traits, settings, components, inventories = (
             table_of(model) for model in (NodeTrait, BiosSetting, FirmwareComponent, NodeInventory)
         )
-        parts: tuple[tuple[Table, str, tuple[str, ...], Callable[[Table, SourceRow], Row]], ...] = (
+        tables: tuple[tuple[Table, str, tuple[str, ...], Callable[[Table, SourceRow], Row]], ...] = (
             (traits, "node_traits", ("node_id", "trait"), _node_part),
             (settings, "bios_settings", ("node_id", "name"), lambda t, row: bios_row(t, row, row["node_id"])),
             (components, "firmware_information", ("node_id", "component"), _node_part),
             (inventories, "node_inventory", ("node_id",), _node_part),
         )
-        for table, name, key, make in parts:
+        for table, name, key, make in tables:
             rows = [make(table, source) for source in self._run.ironic.rows(name, "node_id", ids)]
             sync.sync(table, key, rows, and_(table.c.node_id >= ids[0], table.c.node_id <= ids[-1]))
         holds = table_of(Hold)
@@ -145,10 +145,12 @@ def _write_steps(run: ImportRun) -> None:
     def write_traits(sync: RowSync, batch: Sequence[SourceRow]) -> None:
         ids = [row["id"] for row in batch]
         # Ironic 35 does not have this table: a runbook applies to nodes with the trait that it is called after.
-        found: Sequence[Mapping[str, object]] = [{"runbook_id": row["id"], "trait": row["name"]} for row in batch]
+        runbook_traits: Sequence[Mapping[str, object]] = [
+            {"runbook_id": row["id"], "trait": row["name"]} for row in batch
+        ]
         if "runbook_traits" in run.ironic.tables:
-            found = run.ironic.rows("runbook_traits", "runbook_id", ids)
-        rows = [{"runbook_id": row["runbook_id"], "trait": row["trait"]} for row in found]
+            runbook_traits = run.ironic.rows("runbook_traits", "runbook_id", ids)
+        rows = [{"runbook_id": row["runbook_id"], "trait": row["trait"]} for row in runbook_traits]
         within = and_(traits.c.runbook_id >= ids[0], traits.c.runbook_id <= ids[-1])
         sync.sync(traits, ("runbook_id", "trait"), rows, within)
 

@@ -81,13 +81,13 @@ class Providers:
 
     def _release(self) -> None:
         """Free the names of providers that have another name now, or are gone."""
-        wanted = {
+        names = {
             row["uuid"]: row["name"] for row in self.run.placement.all("resource_providers", ("id", "uuid", "name"))
         }
         query = select(PROVIDERS.c.id, PROVIDERS.c.uuid, PROVIDERS.c.name)
         rows = self.run.fetch(query)
-        taken = set(wanted.values())
-        wrong = [row.id for row in rows if row.name != wanted.get(row.uuid, row.uuid) and row.name in taken]
+        taken = set(names.values())
+        wrong = [row.id for row in rows if row.name != names.get(row.uuid, row.uuid) and row.name in taken]
 
         def rename(sync: RowSync) -> None:
             for row_id in wrong:
@@ -159,23 +159,23 @@ class Providers:
             node_traits[uuid].add(trait)
         return _Batch(stocks, traits, aggregates, nodes, node_traits)
 
-    def _provider(self, source: SourceRow, batch: _Batch) -> "_WantedProvider":
+    def _provider(self, source: SourceRow, batch: _Batch) -> "_ProviderRows":
         node = batch.nodes.get(source["uuid"])
-        found = {self.names.traits[each] for each in batch.traits[source["id"]]}
+        source_traits = {self.names.traits[each] for each in batch.traits[source["id"]]}
         own_id = self.of_uuid[source["uuid"]]
         if node is None:
             stocks = [self._stock(own_id, row) for row in batch.stocks[source["id"]]]
             marks: Row = {"mirrored_class_id": None, "withheld": False}
-            corrected, traits = False, found
+            corrected, traits = False, source_traits
         else:
             unit = projection.inventory_of(node)
             stocks = [] if unit is None else [self._unit(own_id, unit, node, batch.stocks[source["id"]])]
             class_id = 0 if unit is None else stocks[0]["resource_class_id"]
             marks = {"mirrored_class_id": class_id, "withheld": unit is None or unit.reserved}
-            kept = {each for each in found if is_scheduler_trait(self.names.trait_of[each])}
+            kept = {each for each in source_traits if is_scheduler_trait(self.names.trait_of[each])}
             traits = kept | {self.names.trait_names[name] for name in batch.node_traits[source["uuid"]]}
             corrected = source["id"] is not None and (
-                traits != found
+                traits != source_traits
                 or _numbers(stocks) != _numbers(self._stock(own_id, row) for row in batch.stocks[source["id"]])
                 or source["id"] in self.run.decisions.rooted
             )
@@ -191,7 +191,7 @@ class Providers:
             **marks,
             **times_of(source),
         }
-        return _WantedProvider(row, stocks, traits)
+        return _ProviderRows(row, stocks, traits)
 
     def _stock(self, provider_id: int, source: SourceRow) -> Row:
         values = InventoryValues(**{part: source[part] for part in INVENTORY_FIELDS})
@@ -204,9 +204,9 @@ class Providers:
             **times_of(source),
         }
 
-    def _unit(self, provider_id: int, unit: SingleUnit, node: Node, found: Sequence[SourceRow]) -> Row:
+    def _unit(self, provider_id: int, unit: SingleUnit, node: Node, stocks: Sequence[SourceRow]) -> Row:
         class_id = self.names.class_names[unit.resource_class]
-        known = next((row for row in found if self.names.classes[row["resource_class_id"]] == class_id), None)
+        known = next((row for row in stocks if self.names.classes[row["resource_class_id"]] == class_id), None)
         values = InventoryValues(total=1, reserved=int(unit.reserved), max_unit=1)
         times = times_of(known) if known else {"created_at": node.created_at, "updated_at": node.created_at}
         return {
@@ -222,14 +222,14 @@ class Providers:
         """Delete providers that are neither Placement's nor a node's."""
         query = select(PROVIDERS.c.uuid, PROVIDERS.c.id)
         rows = self.run.fetch(query)
-        wanted = {row["uuid"] for row in self.run.placement.all("resource_providers", ("id", "uuid"))}
-        wanted |= {uuid for (uuid,) in self.run.fetch(select(Node.uuid))}
-        for part in _portions([row.id for row in rows if row.uuid not in wanted]):
+        uuids = {row["uuid"] for row in self.run.placement.all("resource_providers", ("id", "uuid"))}
+        uuids |= {uuid for (uuid,) in self.run.fetch(select(Node.uuid))}
+        for part in _portions([row.id for row in rows if row.uuid not in uuids]):
             self.run.write(partial(_remove, part))
 
 
 @dataclass
-class _WantedProvider:
+class _ProviderRows:
     """A provider as it should be here: its row, inventories, and ids of traits."""
 
     row: Row

@@ -51,14 +51,14 @@ class RowSync:
         self,
         table: Table,
         key: Sequence[str],
-        wanted: Sequence[Row],
+        rows: Sequence[Row],
         scope: ColumnElement[bool],
         *,
         derived: Collection[str] = (),
         only_grows: Collection[str] = (),
         keeps_others: bool = False,
     ) -> dict[tuple[Any, ...], int]:
-        """Make the rows within ``scope`` equal to the ``wanted`` ones; return the ids by ``key``, if there are ids.
+        """Make the rows within ``scope`` equal to ``rows``; return the ids by ``key``, if there are ids.
 
         ``derived`` columns are written with new rows only, as others compute them; ``only_grows`` are generations,
         which never go back, and grow with each change of the row. ``keeps_others``: rows that are not wanted stay.
@@ -68,17 +68,17 @@ class RowSync:
             for row in self.connection.execute(select(table).where(scope)).mappings()
         }
         new, changed, ids = [], [], {}
-        for row in wanted:
+        for row in rows:
             name = tuple(row[part] for part in key)
-            found = present.pop(name, None)
-            if found is None:
+            old = present.pop(name, None)
+            if old is None:
                 if "id" in table.c and "id" not in row:
                     row = {"id": self.ids.new(self.connection, table), **row}
                 new.append(row)
-            elif differing := _differences(table, found, row, derived, only_grows):
-                changed.append((found, differing))
+            elif differing := _differences(table, old, row, derived, only_grows):
+                changed.append((old, differing))
             if "id" in table.c:
-                ids[name] = row["id"] if found is None else found["id"]
+                ids[name] = row["id"] if old is None else old["id"]
         if not keeps_others:
             self.delete(table, list(present.values()))
         self._update(table, changed)
@@ -94,13 +94,13 @@ class RowSync:
 
     def _update(self, table: Table, changed: Sequence[tuple[Any, Row]]) -> None:
         keys = list(table.primary_key.columns)
-        for found, values in changed:
+        for old, values in changed:
             where = [column == bindparam(f"key_{column.name}") for column in keys]
             if "revision" in table.c:
-                values = {**values, "revision": found["revision"] + 1}
+                values = {**values, "revision": old["revision"] + 1}
             statement = update(table).where(*where).values({name: bindparam(f"new_{name}") for name in values})
-            given = {f"key_{column.name}": found[column.name] for column in keys}
-            self.connection.execute(statement, given | {f"new_{name}": value for name, value in values.items()})
+            keys_of_row = {f"key_{column.name}": old[column.name] for column in keys}
+            self.connection.execute(statement, keys_of_row | {f"new_{name}": value for name, value in values.items()})
             self.written[table.name] += 1
 
     def delete(self, table: Table, rows: Sequence[Any]) -> None:
@@ -114,17 +114,17 @@ class RowSync:
 
 
 def _differences(
-    table: Table, found: Mapping[str, Any], wanted: Row, derived: Collection[str], only_grows: Collection[str]
+    table: Table, old: Mapping[str, Any], new: Row, derived: Collection[str], only_grows: Collection[str]
 ) -> Row:
     """Return the columns to change, with their values; empty if the row is what it should be."""
     changed = {
         name: value
-        for name, value in wanted.items()
-        if name not in derived and name not in only_grows and _differs(table, name, found[name], value)
+        for name, value in new.items()
+        if name not in derived and name not in only_grows and _differs(table, name, old[name], value)
     }
     for name in only_grows:
-        least = found[name] + 1 if changed else found[name]
-        if (grown := max(wanted[name], least)) != found[name]:
+        least = old[name] + 1 if changed else old[name]
+        if (grown := max(new[name], least)) != old[name]:
             changed[name] = grown
     return changed
 

@@ -81,13 +81,13 @@ class ImportRun:
         """
         last = 0
         while True:
-            shown = (table.c[each] for each in ("id", "uuid", *columns))
-            query = select(*shown).where(table.c.id > last).order_by(table.c.id).limit(BATCH)
+            columns_read = (table.c[each] for each in ("id", "uuid", *columns))
+            query = select(*columns_read).where(table.c.id > last).order_by(table.c.id).limit(BATCH)
             present = [row._mapping for row in self.fetch(query)]
             if not present:
                 return
-            found = {row["id"]: row for row in self.ironic.rows(name, "id", [row["id"] for row in present])}
-            self.write(partial(_release, table, present, found, columns))
+            sources = {row["id"]: row for row in self.ironic.rows(name, "id", [row["id"] for row in present])}
+            self.write(partial(_release, table, present, sources, columns))
             last = present[-1]["id"]
 
 
@@ -107,13 +107,13 @@ def _mirror_batch(
 def _release(
     table: Table,
     present: Sequence[Mapping[str, object]],
-    found: Mapping[object, SourceRow],
+    sources: Mapping[object, SourceRow],
     columns: Sequence[str],
     sync: RowSync,
 ) -> None:
     gone = []
     for row in present:
-        source = found.get(row["id"])
+        source = sources.get(row["id"])
         if source is None or source["uuid"] != row["uuid"]:
             gone.append(row)
             continue

@@ -50,12 +50,12 @@ class SourceDatabase:
         SELECT * FROM name WHERE column IN (…) ORDER BY …
         """
         table = self.table(name)
-        wanted, found = list(values), list[SourceRow]()
-        for start in range(0, len(wanted), BATCH):
-            part = table.c[column].in_(wanted[start : start + BATCH])
+        keys, result = list(values), list[SourceRow]()
+        for start in range(0, len(keys), BATCH):
+            part = table.c[column].in_(keys[start : start + BATCH])
             query = select(table).where(part).order_by(*(table.c[each] for each in order))
-            found += [dict(row) for row in self._connection.execute(query).mappings()]
-        return found
+            result += [dict(row) for row in self._connection.execute(query).mappings()]
+        return result
 
     def batches(self, name: str, columns: Sequence[str] = (), key: str = "id") -> Iterator[list[SourceRow]]:
         """Yield all rows in the order of ``key``, which is unique: in batches, so that they are never all in memory.

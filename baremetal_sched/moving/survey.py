@@ -64,10 +64,10 @@ class Survey:
         self._classes = {row_id: name for row_id, name in self.placement.select(select(classes.id, classes.name))}
         for nodes in self.ironic.batches("nodes", _NODE_COLUMNS):
             self._nodes.update(row["uuid"] for row in nodes)
-            self._look_at_nodes(nodes)
-        self._look_at_providers()
-        self._look_at_allocations()
-        self._look_at_the_rest()
+            self._check_nodes(nodes)
+        self._check_providers()
+        self._check_allocations()
+        self._check_the_rest()
 
     def _add(self, kind: FindingKind, subject: str, text: str, remedy: str = "", *, adoptable: bool = True) -> bool:
         """Report a finding; return whether it is adopted."""
@@ -78,7 +78,7 @@ class Survey:
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
 
-    def _look_at_nodes(self, nodes: Sequence[SourceRow]) -> None:
+    def _check_nodes(self, nodes: Sequence[SourceRow]) -> None:
         providers = self._providers_of(nodes)
         active = {
             row["node_id"]: row["uuid"]
@@ -86,11 +86,11 @@ class Survey:
             if row["state"] == "active"
         }
         for node in nodes:
-            self._look_at_work(node)
-            self._look_at_driver(node)
-            self._look_at_provider(node, providers.get(node["uuid"]), active.get(node["id"]))
+            self._check_work(node)
+            self._check_driver(node)
+            self._check_provider(node, providers.get(node["uuid"]), active.get(node["id"]))
 
-    def _look_at_work(self, node: SourceRow) -> None:
+    def _check_work(self, node: SourceRow) -> None:
         reasons = in_flight.reasons(node)
         if reasons and not self.choices.in_flight_failed:
             self._add(
@@ -100,7 +100,7 @@ class Survey:
                 "Wait until Ironic has finished, abort it, or use --in-flight failed.",
             )
 
-    def _look_at_driver(self, node: SourceRow) -> None:
+    def _check_driver(self, node: SourceRow) -> None:
         replaced = self.choices.replacements.name
         driver = replaced(DRIVER, node["driver"]) or ""
         if problem := driver_problem(driver):
@@ -126,7 +126,7 @@ class Survey:
             (provider.claims if of_node else provider.below).append(claim)
         return {provider.row["uuid"]: provider for provider in found.values()}
 
-    def _look_at_provider(self, node: SourceRow, provider: _Provider | None, allocation: str | None) -> None:
+    def _check_provider(self, node: SourceRow, provider: _Provider | None, allocation: str | None) -> None:
         own = resource_class_of(node["resource_class"]) if node["resource_class"] else None
         if provider is None:
             if own is not None:
@@ -144,10 +144,10 @@ class Survey:
             "Give it null as parent_provider_uuid: PUT /resource_providers/UUID of Placement, microversion 1.37.",
         ):
             self.decisions.rooted.add(provider.row["id"])
-        self._look_at_classes(node, provider, own)
-        self._look_at_consumers(node, provider, allocation)
+        self._check_classes(node, provider, own)
+        self._check_consumers(node, provider, allocation)
 
-    def _look_at_classes(self, node: SourceRow, provider: _Provider, own: str | None) -> None:
+    def _check_classes(self, node: SourceRow, provider: _Provider, own: str | None) -> None:
         foreign = sorted({name for name in provider.classes if name != own})
         claims = [claim for claim in provider.claims if claim.resource_class != own]
         if not foreign and not claims:
@@ -164,7 +164,7 @@ class Survey:
         if self._add(FindingKind.LEFTOVER_CLASS, uuid, text, remedy, adoptable=own is not None or not claims):
             self.decisions.collapsed.add(provider.row["id"])
 
-    def _look_at_consumers(self, node: SourceRow, provider: _Provider, allocation: str | None) -> None:
+    def _check_consumers(self, node: SourceRow, provider: _Provider, allocation: str | None) -> None:
         uuid, instance = node["uuid"], node["instance_uuid"]
         consumers = {claim.consumer for claim in (*provider.claims, *provider.below)}
         if allocation is not None:
@@ -188,7 +188,7 @@ class Survey:
 
     # -- Placement -----------------------------------------------------------------------------------------------------
 
-    def _look_at_providers(self) -> None:
+    def _check_providers(self) -> None:
         for row in self.placement.all("resource_providers", ("id", "uuid", "name", "parent_provider_id")):
             uuid = row["uuid"]
             # Nova's providers of nodes are named after their UUIDs, and no others are.
@@ -200,7 +200,7 @@ class Survey:
                     f"Run: openstack resource provider delete {uuid}, after its allocations.",
                 )
 
-    def _look_at_allocations(self) -> None:
+    def _check_allocations(self) -> None:
         """SELECT … FROM allocations LEFT JOIN its consumer, provider and inventory WHERE one of them is missing"""
         allocations, consumers, providers, inventories = (
             self.placement.table(name) for name in ("allocations", "consumers", "resource_providers", "inventories")
@@ -241,7 +241,7 @@ class Survey:
 
     # -- the rest ------------------------------------------------------------------------------------------------------
 
-    def _look_at_the_rest(self) -> None:
+    def _check_the_rest(self) -> None:
         allocations = self.ironic.table("allocations").c
         waiting = select(allocations.uuid).where(allocations.state == in_flight.ALLOCATING)
         if not self.choices.in_flight_failed:

@@ -137,21 +137,21 @@ def _query(parsed_args: argparse.Namespace) -> str:
 
 def _consumers(client: Client, parsed_args: argparse.Namespace) -> Consumers:
     """Return the consumers of the claim. Raises UsageError for too many, and for invalid UUIDs."""
-    given = []
+    uuids_given = []
     for text in parsed_args.consumer:
         try:
-            given.append(str(uuid.UUID(text)))
+            uuids_given.append(str(uuid.UUID(text)))
         except ValueError:
             raise UsageError(f"--consumer {text}: it must be a UUID.") from None
-    count = max(parsed_args.count, len(given)) if parsed_args.count == 1 else parsed_args.count
+    count = max(parsed_args.count, len(uuids_given)) if parsed_args.count == 1 else parsed_args.count
     if count > _MOST:
         raise UsageError(f"At most {_MOST} machines can be claimed at once.")
-    if given and (len(set(given)) != len(given) or len(given) != count):
+    if uuids_given and (len(set(uuids_given)) != len(uuids_given) or len(uuids_given) != count):
         raise UsageError(f"--consumer must be there once for each of {count} machines, with different UUIDs.")
-    uuids = given or [str(uuid.uuid4()) for _ in range(count)]
+    uuids = uuids_given or [str(uuid.uuid4()) for _ in range(count)]
     project = parsed_args.project_id or client.session.get_project_id() or _UNKNOWN
     user = parsed_args.user_id or client.session.get_user_id() or _UNKNOWN
-    return Consumers(uuids, not given, project, user, parsed_args.consumer_type)
+    return Consumers(uuids, not uuids_given, project, user, parsed_args.consumer_type)
 
 
 def _row(client: Client, consumer: str, choice: ClaimChoice) -> tuple[Any, ...]:

@@ -100,8 +100,8 @@ def _choose(client: Client, query: str, count: int) -> list[ClaimChoice]:
     """Return as many candidates as are wanted, no two of which have a provider in common."""
     pairs = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name != "limit"]
     limit = ("limit", str(_SPARE * count))
-    found = client.get("placement", "/allocation_candidates", [*pairs, limit])
-    requests = found["allocation_requests"]
+    candidates = client.get("placement", "/allocation_candidates", [*pairs, limit])
+    requests = candidates["allocation_requests"]
     # Others that ask at the same time should not try the same.
     random.shuffle(requests)
     chosen: list[ClaimChoice] = []
@@ -110,7 +110,7 @@ def _choose(client: Client, query: str, count: int) -> list[ClaimChoice]:
         providers = request["allocations"]
         if len(chosen) < count and used.isdisjoint(providers):
             allocations = {uuid: {"resources": each["resources"]} for uuid, each in providers.items()}
-            root = found["provider_summaries"][next(iter(providers))]["root_provider_uuid"]
+            root = candidates["provider_summaries"][next(iter(providers))]["root_provider_uuid"]
             chosen.append(ClaimChoice(root, allocations))
             used.update(providers)
     if not chosen:

@@ -36,24 +36,24 @@ class ListClaims(command.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
         """Return titles and rows."""
-        wanted = parsed_args.resource_class
+        text = parsed_args.resource_class
         values = {
             "state": parsed_args.state,
             "kind": parsed_args.kind,
             "project_id": parsed_args.project_id,
-            "resource_class": wanted if wanted is None or wanted.startswith("CUSTOM_") else placement_class(wanted),
+            "resource_class": text if text is None or text.startswith("CUSTOM_") else placement_class(text),
         }
         parameters = [(name, value) for name, value in values.items() if value is not None]
-        found = client_of(self.app).pages("/claims", "claims", parameters, parsed_args.limit)
-        return chosen(parsed_args, _TITLES, map(_row, found), _TABLE)
+        documents = client_of(self.app).pages("/claims", "claims", parameters, parsed_args.limit)
+        return chosen(parsed_args, _TITLES, map(_row, documents), _TABLE)
 
 
 def _row(claim: dict[str, Any]) -> tuple[Any, ...]:
     machine = TextColumn(lines(claim["allocations"]))
     asked_at, deadline = (TimeColumn(claim[name]) for name in ("asked_at", "deadline"))
     facts = (claim["uuid"], claim["kind"], claim["state"], TextColumn(claim["resource_class"]), claim["position"])
-    whose = TextColumn(claim["consumer"]["project_id"])
-    return (*facts, asked_at, deadline, whose, machine, TextColumn(claim["reason"]))
+    project = TextColumn(claim["consumer"]["project_id"])
+    return (*facts, asked_at, deadline, project, machine, TextColumn(claim["reason"]))
 
 
 class ShowClaim(command.ShowOne):

@@ -28,10 +28,10 @@ def sibling(url: str, mount: str) -> str:
 
     Of an address that ends with no known name, it is assumed to be that of the service itself.
     """
-    parts = urlsplit(without_version(url))
-    path = parts.path.rstrip("/")
+    address = urlsplit(without_version(url))
+    path = address.path.rstrip("/")
     before, _, last = path.rpartition("/")
-    return urlunsplit((parts.scheme, parts.netloc, f"{before if last in _MOUNTS else path}/{mount}", "", ""))
+    return urlunsplit((address.scheme, address.netloc, f"{before if last in _MOUNTS else path}/{mount}", "", ""))
 
 
 class Endpoints:

@@ -55,7 +55,7 @@ class Explain(FitsOrNot, command.ShowOne):
             body["wanted"] = parsed_args.wanted
         document = client.request("scheduling", "POST", "/explanations", body)
         self.fits = document["fitting"] >= document["wanted"]
-        return shown(document if not is_table(parsed_args) else _without_defaults(document), _ORDER)
+        return fields_of(document if not is_table(parsed_args) else _without_defaults(document), _ORDER)
 
 
 def add_request_options(parser: argparse.ArgumentParser) -> None:
@@ -95,10 +95,10 @@ def request_body(client: Client, parsed_args: argparse.Namespace) -> dict[str, A
         "--flavor": parsed_args.flavor is not None,
         "--class": parsed_args.resource_class is not None,
     }
-    given = [name for name, is_given in kinds.items() if is_given]
-    if len(given) != 1:
+    chosen = [name for name, is_given in kinds.items() if is_given]
+    if len(chosen) != 1:
         raise UsageError(
-            f"These are different requests: {' and '.join(given)}. Give one." if given
+            f"These are different requests: {' and '.join(chosen)}. Give one." if chosen
             else "Specify the request: --resource CLASS=AMOUNT, --query, --flavor, or --class."
         )  # fmt: skip
     if parsed_args.resource_class is None and (any(machine) or parsed_args.owner):
@@ -109,8 +109,8 @@ def request_body(client: Client, parsed_args: argparse.Namespace) -> dict[str, A
         return {"query": query}
     if parsed_args.flavor is not None:
         return server(client, parsed_args.flavor, parsed_args.image, parsed_args.boot_from_volume)
-    asked = {"traits": trait_entries(parsed_args), "candidate_nodes": parsed_args.candidate_nodes}
-    optional = {**asked, "owner": parsed_args.owner}
+    machine_options = {"traits": trait_entries(parsed_args), "candidate_nodes": parsed_args.candidate_nodes}
+    optional = {**machine_options, "owner": parsed_args.owner}
     return {"resource_class": parsed_args.resource_class, **{name: each for name, each in optional.items() if each}}
 
 
@@ -123,7 +123,7 @@ def _without_defaults(document: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def shown(document: Mapping[str, Any], order: Iterable[str]) -> tuple[list[str], list[Any]]:
+def fields_of(document: Mapping[str, Any], order: Iterable[str]) -> tuple[list[str], list[Any]]:
     """Return the names of fields and their values, the ones in ``order`` first."""
     names = [name for name in order if name in document]
     names += [name for name in document if name not in names]
@@ -166,8 +166,8 @@ class ConditionsColumn(FormattableColumn[list[dict[str, Any]]]):
     """A line for each condition that machines fail: how many do, and how many only it rules out."""
 
     def human_readable(self) -> str:
-        shown = (each for each in self._value if each.get("holds") is not None or each["fails"])
-        return _wrapped_lines(map(self._line, shown))
+        failing = (each for each in self._value if each.get("holds") is not None or each["fails"])
+        return _wrapped_lines(map(self._line, failing))
 
     @staticmethod
     def _line(condition: Mapping[str, Any]) -> str:
@@ -265,7 +265,7 @@ class ExplainNode(FitsOrNot, command.ShowOne):
             self.fits = document["offered"]
         if is_table(parsed_args):
             document = _without_defaults(document)
-        names, values = shown(document, _NODE_ORDER)
+        names, values = fields_of(document, _NODE_ORDER)
         return names, [
             Findings(document[name]) if name in ("reasons", "remarks") else value
             for name, value in zip(names, values, strict=True)

@@ -50,18 +50,18 @@ class FindNode(FitsOrNot, command.Lister):
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
         """Return titles and rows."""
         client = client_of(self.app)
-        found = _found(client, filters(parsed_args), parsed_args.limit)
+        nodes = _nodes(client, filters(parsed_args), parsed_args.limit)
         if parsed_args.available:
-            found = _offered(client, found)
-        rows = list(islice(found, parsed_args.limit))
+            nodes = _offered(client, nodes)
+        rows = list(islice(nodes, parsed_args.limit))
         self.fits = bool(rows)
         if not rows:
             unknown = about_unknown(client, parsed_args.resource_class, parsed_args.group)
             self.log.warning("%s", unknown or _EXPLAIN)
         if not is_table(parsed_args):
             return _TITLES, [_row(node) for node in rows]
-        shown = len(_TABLE) - (not parsed_args.long)
-        return _TABLE[:shown], [_row(node)[:shown] for node in rows]
+        columns = len(_TABLE) - (not parsed_args.long)
+        return _TABLE[:columns], [_row(node)[:columns] for node in rows]
 
 
 def positive(text: str) -> int:
@@ -88,7 +88,7 @@ def filters(parsed_args: argparse.Namespace) -> list[tuple[str, str]]:
     return pairs + (list(_AVAILABLE) if parsed_args.available else [])
 
 
-def _found(client: Client, pairs: list[tuple[str, str]], limit: int | None) -> Iterator[dict[str, Any]]:
+def _nodes(client: Client, pairs: list[tuple[str, str]], limit: int | None) -> Iterator[dict[str, Any]]:
     """Yield the nodes of the list, page by page as they are needed."""
     size = min(_PAGE, limit or _PAGE)
     marker: list[tuple[str, str]] = []

@@ -64,9 +64,9 @@ class AddHold(command.ShowOne):
         body = {name: value for name in names if (value := getattr(parsed_args, name)) is not None}
         if parsed_args.drain:
             body["drain"] = True
-        made = client_of(self.app).request("scheduling", "POST", _path(parsed_args.node), body)
-        shown = {name: value for name, value in made.items() if name != "links"}
-        return tuple(shown), tuple(TextColumn(each) if isinstance(each, str) else each for each in shown.values())
+        hold = client_of(self.app).request("scheduling", "POST", _path(parsed_args.node), body)
+        members = {name: value for name, value in hold.items() if name != "links"}
+        return tuple(members), tuple(TextColumn(each) if isinstance(each, str) else each for each in members.values())
 
 
 class ListNodeHolds(command.Lister):

@@ -36,8 +36,8 @@ class _OfGroup(argparse.Action):
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: Any, option: str | None = None
     ) -> None:
-        asked = [*(getattr(namespace, _ASKED, None) or ()), (getattr(namespace, _GROUP, None) or "", self.dest, value)]
-        setattr(namespace, _ASKED, asked)
+        before, group = getattr(namespace, _ASKED, None) or (), getattr(namespace, _GROUP, None) or ""
+        setattr(namespace, _ASKED, [*before, (group, self.dest, value)])
 
 
 def add_query_options(parser: argparse.ArgumentParser) -> None:
@@ -79,30 +79,30 @@ def candidate_query(parsed_args: argparse.Namespace) -> str | None:
 
     Raises UsageError if they contradict each other, or if an amount is invalid.
     """
-    asked: Sequence[tuple[str, str, str]] = getattr(parsed_args, _ASKED, None) or ()
+    options: Sequence[tuple[str, str, str]] = getattr(parsed_args, _ASKED, None) or ()
     if parsed_args.query is not None:
-        if asked:
+        if options:
             raise UsageError("--query is the whole request: leave out --resource, --required and the like.")
         return str(parsed_args.query).removeprefix("?")
     last = getattr(parsed_args, _GROUP, None)
-    if last and last not in {suffix for suffix, _, _ in asked}:
+    if last and last not in {suffix for suffix, _, _ in options}:
         raise UsageError(
             f"--group {last} must be followed by --resource, --required and the like. It is a part of the query, and "
             "not a conductor group."
         )
-    if not asked:
+    if not options:
         return None
     pairs: list[tuple[str, str]] = []
-    for suffix in dict.fromkeys(suffix for suffix, _, _ in asked):
-        pairs += _of_group(suffix, [(name, value) for each, name, value in asked if each == suffix])
+    for suffix in dict.fromkeys(suffix for suffix, _, _ in options):
+        pairs += _of_group(suffix, [(name, value) for each, name, value in options if each == suffix])
     if parsed_args.group_policy:
         pairs.append(("group_policy", parsed_args.group_policy))
     return urlencode(pairs, safe=":,!")
 
 
-def _of_group(suffix: str, asked: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+def _of_group(suffix: str, options: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     values: dict[str, list[str]] = {}
-    for name, value in asked:
+    for name, value in options:
         values.setdefault(name, []).append(value)
     pairs = []
     if "resource" in values:
@@ -180,8 +180,8 @@ _TEXTS = {
 def about_unknown(client: Client, resource_class: str | None = None, conductor_group: str | None = None) -> str:
     """Return sentences about those of the names that no machine has, with similar names; "" if there is nothing to say
     or the service has no scheduling API."""
-    given = {"resource_class": resource_class, "conductor_group": conductor_group}
-    return " ".join(filter(None, (_about(client, key, name) for key, name in given.items() if name)))
+    names = {"resource_class": resource_class, "conductor_group": conductor_group}
+    return " ".join(filter(None, (_about(client, key, name) for key, name in names.items() if name)))
 
 
 def _about(client: Client, key: str, name: str) -> str:

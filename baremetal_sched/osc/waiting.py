@@ -80,18 +80,18 @@ def claim_when_free(
     Raises NothingFits if one waits in vain, CommandError if the service cannot wait, and the errors of a refused
     request.
     """
-    began, made, answers = time.monotonic(), [], []
+    began, entered, answers = time.monotonic(), [], []
     try:
         for uuid in consumers.uuids:
-            made.append(uuid)
+            entered.append(uuid)
             body = _body(query, consumers, uuid, seconds) | {"even_if_impossible": even_if_impossible}
             answers.append(_answered(client, "POST", "/claims", body, pause))
         return [
-            _awaited(client, uuid, shown, f"{number} of {len(made)}", began, seconds, say, pause)
-            for number, (uuid, shown) in enumerate(zip(made, answers, strict=True), 1)
+            _awaited(client, uuid, claim, f"{number} of {len(entered)}", began, seconds, say, pause)
+            for number, (uuid, claim) in enumerate(zip(entered, answers, strict=True), 1)
         ]
     except BaseException:
-        _give_back(client, made, pause)
+        _give_back(client, entered, pause)
         raise
 
 
@@ -119,29 +119,33 @@ def _answered(client: Client, method: str, path: str, body: Any, pause: Callable
 def _awaited(
     client: Client,
     uuid: str,
-    shown: dict[str, Any],
+    claim: dict[str, Any],
     number: str,
     began: float,
     seconds: float,
     say: Callable[[str, float, float], None],
     pause: Callable[[float], None],
 ) -> ClaimChoice:
-    """Wait until the claim, first seen as ``shown``, is decided, and return what it has. Raises NothingFits."""
-    while shown["state"] == WAITING and (waited := time.monotonic() - began) <= seconds + _GRACE:
-        say(f"machine {number}, position {shown['position']} in the queue. {plain(shown['reason'])}", waited, seconds)
-        asked = time.monotonic()
-        shown = _answered(client, "GET", f"/claims/{uuid}?wait={_POLL}", None, pause)
-        if shown["state"] == WAITING and time.monotonic() - asked < _PAUSE:
+    """Wait until the claim, first seen as ``claim``, is decided, and return what it has. Raises NothingFits."""
+    while claim["state"] == WAITING and (waited := time.monotonic() - began) <= seconds + _GRACE:
+        say(
+            f"machine {number}, position {claim['position']} in the queue. {plain(claim['reason'])}",
+            waited,
+            seconds,
+        )
+        asked_at = time.monotonic()
+        claim = _answered(client, "GET", f"/claims/{uuid}?wait={_POLL}", None, pause)
+        if claim["state"] == WAITING and time.monotonic() - asked_at < _PAUSE:
             pause(_PAUSE)
-    if shown["state"] != CLAIMED:
-        raise NothingFits(plain(shown["reason"]) or f"The claim is {shown['state']}.")
-    return _choice(shown)
+    if claim["state"] != CLAIMED:
+        raise NothingFits(plain(claim["reason"]) or f"The claim is {claim['state']}.")
+    return _choice(claim)
 
 
-def _choice(shown: dict[str, Any]) -> ClaimChoice:
+def _choice(claim: dict[str, Any]) -> ClaimChoice:
     """Return the machine of a claim: the node is the provider that has its class."""
-    held = shown["allocations"]
-    nodes = [uuid for uuid, each in held.items() if shown["resource_class"] in each["resources"]]
+    held = claim["allocations"]
+    nodes = [uuid for uuid, each in held.items() if claim["resource_class"] in each["resources"]]
     return ClaimChoice((nodes or [*held])[0], held)
 
 

@@ -212,11 +212,11 @@ def _insert(session: Session, new: NewWaitingRequest, **values: Any) -> WaitingR
 def entries(connection: Connection, resource_class: str, traits: Collection[str], limit: int) -> list[QueueEntry]:
     """Return the first entries of the queue of a class, at most ``limit``, in order, except entries that need a trait
     which is not among ``traits``."""
-    given = {"class_name": resource_class, "most": limit}
+    parameters = {"class_name": resource_class, "most": limit}
     if traits:
-        rows = connection.execute(_ENTRIES, {**given, "traits": sorted(traits)})
+        rows = connection.execute(_ENTRIES, {**parameters, "traits": sorted(traits)})
     else:
-        rows = compiled.run(connection, _ENTRIES_ANYHOW, given)
+        rows = compiled.run(connection, _ENTRIES_ANYHOW, parameters)
     return [QueueEntry(resource_class, *row) for row in rows]
 
 
@@ -236,8 +236,8 @@ def take_first(session: Session, entry: QueueEntry, failed: Collection[int]) -> 
     """
     passed = list(failed)
     while True:
-        found = _of_entry(entry).with_only_columns(WaitingRequest.id).where(WaitingRequest.id.not_in(passed))
-        claim_id = session.scalars(found).first()
+        query = _of_entry(entry).with_only_columns(WaitingRequest.id).where(WaitingRequest.id.not_in(passed))
+        claim_id = session.scalars(query).first()
         if claim_id is None:
             return None
         taken: WaitingRequest | None = session.scalars(

@@ -134,10 +134,10 @@ def _make_context(cfg: Any) -> ssl.SSLContext | None:
     return make_context(cfg.certfile or cfg.keyfile, cfg.keyfile or cfg.certfile)
 
 
-def _connections(wanted: int) -> int:
+def _connections(most: int) -> int:
     """Return the maximum number of connections; raises the limit of open files if necessary."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < wanted + _OTHER_FILES:
-        soft = wanted + _OTHER_FILES if hard == resource.RLIM_INFINITY else min(hard, wanted + _OTHER_FILES)
+    if soft != resource.RLIM_INFINITY and soft < most + _OTHER_FILES:
+        soft = most + _OTHER_FILES if hard == resource.RLIM_INFINITY else min(hard, most + _OTHER_FILES)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return wanted if soft == resource.RLIM_INFINITY else max(16, min(wanted, soft - _OTHER_FILES))
+    return most if soft == resource.RLIM_INFINITY else max(16, min(most, soft - _OTHER_FILES))

@@ -36,13 +36,13 @@ def show_allocations(call: UiCall, session: Session) -> Response:
         call.require("baremetal:allocation:get", call.target_of("allocation", owner=visible.project))
     query = submitted(call, (*_EQUAL, *PAGING))
     own = visible.conditions_on(NodeAllocation.owner)
-    asked = [column == value for name, column in _EQUAL.items() if (value := query.text(name)) is not None]
+    filters = [column == value for name, column in _EQUAL.items() if (value := query.text(name)) is not None]
     place = place_of(query, SORT_KEYS, _NEWEST_FIRST)
 
     def missing(marker: str) -> MarkerGone:
         return MarkerGone(marker=f"Allocation {marker}")
 
-    conditions: list[ColumnElement[bool]] = [*own, *asked]
+    conditions: list[ColumnElement[bool]] = [*own, *filters]
     columns = (
         *(NodeAllocation.id, NodeAllocation.uuid, NodeAllocation.name, NodeAllocation.state, NodeAllocation.last_error),
         *(NodeAllocation.resource_class, NodeAllocation.traits, NodeAllocation.owner, NodeAllocation.created_at),

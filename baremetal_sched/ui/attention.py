@@ -62,11 +62,11 @@ def of_nodes(
     faults = _counts(connection, Node.fault, Node.fault.is_not(None), visible)
     stuck = _counts(connection, Node.provision_state, is_stuck(), visible)
     failed = {each.provision_state: each.nodes for each in states if each.provision_state in FAILED_STATES}
-    found = [
+    problems = [
         Attention("bad", fault, _ANSWER if fault == machine.POWER_FAILURE else _MEND, count, {"fault": fault})
         for fault, count in faults.items()
     ]
-    found += [
+    problems += [
         Attention(
             "bad",
             state,
@@ -76,14 +76,16 @@ def of_nodes(
         )
         for state, count in sorted(failed.items(), key=lambda each: -each[1])
     ]
-    found += [
+    problems += [
         Attention("warn", f"{state} for more than an hour", _STUCK, count, {"provision_state": state, "stuck": "true"})
         for state, count in stuck.items()
     ]
     drifted = sum(each.unavailable.get(DRIFTED, 0) for each in classes or ())
     if drifted:
-        found.append(Attention("warn", "not on offer, though nothing is wrong", _DRIFTED, drifted, {"offer": DRIFTED}))
-    return found
+        problems.append(
+            Attention("warn", "not on offer, though nothing is wrong", _DRIFTED, drifted, {"offer": DRIFTED})
+        )
+    return problems
 
 
 def newest_failures(connection: Connection, visible: Visibility) -> Rows:

@@ -38,9 +38,9 @@ def show_capacity(call: UiCall, connection: Connection) -> Response:
     return _page(call, found, everything=visible.everything)
 
 
-def _page(call: UiCall, found: list[Figures], status: int = 200, **values: Any) -> Response:
-    shown = _grid(found)
-    rows = sorted(found, key=lambda each: -each.total)
+def _page(call: UiCall, figures: list[Figures], status: int = 200, **values: Any) -> Response:
+    table = _grid(figures)
+    rows = sorted(figures, key=lambda each: -each.total)
     title = "Free machines of all, by resource class (rows) and conductor group (columns)"
     return page(
         call,
@@ -50,10 +50,10 @@ def _page(call: UiCall, found: list[Figures], status: int = 200, **values: Any) 
         filters=dict(call.query),
         rows=rows[:MOST_ROWS],
         more=max(0, len(rows) - MOST_ROWS),
-        free=sum(each.free for each in found),
-        total=sum(each.total for each in found),
-        picture=heat_map("capacity", title, shown, _addresses(call)) if found else None,
-        left_out=shown.left_out,
+        free=sum(each.free for each in figures),
+        total=sum(each.total for each in figures),
+        picture=heat_map("capacity", title, table, _addresses(call)) if figures else None,
+        left_out=table.left_out,
         levels=LEVELS,
         default_group=DEFAULT_GROUP,
         no_class=NO_CLASS,
@@ -73,12 +73,12 @@ def _addresses(call: UiCall) -> Addresses:
     return address
 
 
-def _grid(found: list[Figures]) -> Grid:
+def _grid(figures: list[Figures]) -> Grid:
     return grid(
         {
             (each.keys["resource_class"] or NO_CLASS, each.keys["conductor_group"] or DEFAULT_GROUP): Cell(
                 each.free, each.total
             )
-            for each in found
+            for each in figures
         }
     )

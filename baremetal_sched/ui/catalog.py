@@ -59,19 +59,19 @@ def show_images(call: UiCall, session: Session) -> Response:
     seen = listed(image.requester, None, "accepted")
     if (name := query.text("name")) is not None:
         seen.append(Image.name == name)
-    asked = place.page(within=and_(true(), *seen))
+    image_page = place.page(within=and_(true(), *seen))
 
     def missing(marker: str) -> MarkerGone:
         return MarkerGone(marker=f"Image {marker}")
 
-    chosen = after_marker(session, select(*COLUMNS).where(*seen), Image, asked, missing)
-    records = select_records(session, chosen.order_by(*order(Image, asked)).limit(asked.limit))
-    shown = [each for each in records if image.requester.may("get_image", each)]
+    chosen = after_marker(session, select(*COLUMNS).where(*seen), Image, image_page, missing)
+    records = select_records(session, chosen.order_by(*order(Image, image_page)).limit(image_page.limit))
+    visible = [each for each in records if image.requester.may("get_image", each)]
     return page(
         call,
         "images.html",
-        found=of_rows(place, shown, session.scalars(select(func.count(Image.id)).where(*seen)).one()),
-        wants={each.uuid: _wants(each.properties) for each in shown},
+        found=of_rows(place, visible, session.scalars(select(func.count(Image.id)).where(*seen)).one()),
+        wants={each.uuid: _wants(each.properties) for each in visible},
         kept=without(call.query, *MARKERS),
         columns=columns_of(call, "images", IMAGE_KEYS, {"visibility": ["Asks for"], "created_at": ["Servers"]}),
         active=active_filters(call),

@@ -46,14 +46,14 @@ def show_group(call: UiCall, connection: Connection, name: str) -> Response:
     """GET /groups/{name}. Raises GroupNotFound."""
     call.refuse_query()
     visible = visible_to(call)
-    wanted = "" if name == DEFAULT else name
-    found = groups.list_groups(connection, call.settings, visible, group=wanted, with_owners=visible.everything)
+    group_name = "" if name == DEFAULT else name
+    found = groups.list_groups(connection, call.settings, visible, group=group_name, with_owners=visible.everything)
     if not found:
         raise GroupNotFound(name=name)
     (group,) = found
     # The largest rings are what people look for.
     rings = sorted(group.rings, key=lambda each: (-each.nodes, each.driver))
-    shown = [(each, _members(each)) for each in rings[:MOST_RINGS]] if visible.everything else []
+    pictured = [(each, _members(each)) for each in rings[:MOST_RINGS]] if visible.everything else []
     return page(
         call,
         "group.html",
@@ -66,18 +66,18 @@ def show_group(call: UiCall, connection: Connection, name: str) -> Response:
                 len(members[MOST_CONDUCTORS:]),
                 _picture(place, group.name, each, members),
             )
-            for place, (each, members) in enumerate(shown)
+            for place, (each, members) in enumerate(pictured)
         ],
-        more=len(rings) - len(shown) if visible.everything else 0,
+        more=len(rings) - len(pictured) if visible.everything else 0,
     )
 
 
 def _members(ring: Ring) -> list[RingMember]:
-    parts = dict.fromkeys(ring.alive | ring.dead, 0.0)
+    arcs = dict.fromkeys(ring.alive | ring.dead, 0.0)
     for arc in ring.arcs_if_all_lived():
-        parts[arc.member] += arc.end - arc.start
+        arcs[arc.member] += arc.end - arc.start
     return [
-        RingMember(host, host in ring.alive, ring.owned.get(host, 0), share, parts[host])
+        RingMember(host, host in ring.alive, ring.owned.get(host, 0), share, arcs[host])
         for host, share in ring.shares().items()
     ]
 

@@ -19,15 +19,15 @@ MOST_HOLDS = 200
 def show_holds(call: UiCall, session: Session) -> Response:
     """GET /holds. Raises NotAllowed for callers who may see none."""
     call.refuse_query()
-    found = hold_list.by_time(session, seen_by(call), MOST_HOLDS + 1)
-    shown = documents_of(call, session, found[:MOST_HOLDS])
+    rows = hold_list.by_time(session, seen_by(call), MOST_HOLDS + 1)
+    documents = documents_of(call, session, rows[:MOST_HOLDS])
     return page(
         call,
         "holds.html",
-        now=[_with_times(each) for each in shown if each["state"] == ACTIVE],
-        later=[_with_times(each) for each in shown if each["state"] != ACTIVE],
+        now=[_with_times(each) for each in documents if each["state"] == ACTIVE],
+        later=[_with_times(each) for each in documents if each["state"] != ACTIVE],
         planned=PLANNED,
-        has_more=len(found) > MOST_HOLDS,
+        has_more=len(rows) > MOST_HOLDS,
         most=MOST_HOLDS,
     )
 

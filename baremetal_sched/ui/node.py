@@ -91,7 +91,7 @@ def show_node(call: UiCall, session: Session, ident: str) -> Response:
             project=call.caller.project_id,
         )
     sees_history = call.allows(SEE_HISTORY, target)
-    parts = node_actions.parts(session, entity, with_ports=_sees_ports(call, entity))
+    parts = node_actions.parts_of(session, entity, with_ports=_sees_ports(call, entity))
     return page(
         call,
         "node.html",

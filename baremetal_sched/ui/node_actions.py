@@ -45,7 +45,7 @@ def possible(node: Node) -> Iterator[tuple[str, str]]:
 
 
 @dataclass
-class Parts:
+class NodeParts:
     """The ports of a node (address and physical network), its firmware (component and version), and whether there is a
     hardware inventory. ``ports`` is None for a caller who may not list them. ``server_project``: the project of
     the compute API's server on the node, or None."""
@@ -57,7 +57,7 @@ class Parts:
     server_project: str | None = None
 
 
-def parts(session: Session, node: Node, *, with_ports: bool) -> Parts:
+def parts_of(session: Session, node: Node, *, with_ports: bool) -> NodeParts:
     """Return the parts of the node; one statement.
 
     SELECT 'port', address, physical_network, count(*) OVER () FROM ports … UNION ALL SELECT 'firmware', … UNION ALL …
@@ -66,22 +66,22 @@ def parts(session: Session, node: Node, *, with_ports: bool) -> Parts:
     firmware = select(literal("firmware"), FirmwareComponent.component, FirmwareComponent.current_version, literal(0))
     inventory = select(literal("inventory"), literal(""), null(), literal(0)).where(NodeInventory.node_id == node.id)
     server = select(literal("server"), Server.project_id, null(), literal(0)).where(Server.uuid == node.instance_uuid)
-    wanted = [
+    selects = [
         ports.where(Port.node_id == node.id).order_by(Port.address).limit(MOST_PARTS).subquery(),
         firmware.where(FirmwareComponent.node_id == node.id).limit(MOST_PARTS).subquery(),
         inventory.subquery(),
         server.subquery(),
     ]
-    found = Parts([] if with_ports else None)
-    for kind, name, detail, number in session.execute(union_all(*(select(each) for each in wanted))):
+    node_parts = NodeParts([] if with_ports else None)
+    for kind, name, detail, number in session.execute(union_all(*(select(each) for each in selects))):
         if kind == "inventory":
-            found.has_inventory = True
+            node_parts.has_inventory = True
         elif kind == "server":
-            found.server_project = name
+            node_parts.server_project = name
         elif kind == "firmware":
-            found.firmware.append((name, detail))
-        elif found.ports is not None:
-            found.ports.append((name, detail))
-            found.port_count = number
-    found.firmware.sort()
-    return found
+            node_parts.firmware.append((name, detail))
+        elif node_parts.ports is not None:
+            node_parts.ports.append((name, detail))
+            node_parts.port_count = number
+    node_parts.firmware.sort()
+    return node_parts

@@ -74,21 +74,21 @@ HAS_FAILED = or_(Node.provision_state.in_(FAILED_STATES), Node.fault.is_not(None
 
 def own_conditions(session: Session, query: Query, settings: Settings) -> list[ColumnElement[bool]]:
     """Return the conditions of PAGE_FILTERS. Raises InvalidValue for an invalid value."""
-    found: list[ColumnElement[bool]] = []
+    conditions: list[ColumnElement[bool]] = []
     offer = query.text("offer")
     if offer is not None:
-        found += _of_offer(offer)
+        conditions += _of_offer(offer)
     failed = query.flag("failed")
     if failed is not None:
-        found.append(HAS_FAILED if failed else not_(HAS_FAILED))
+        conditions.append(HAS_FAILED if failed else not_(HAS_FAILED))
     stuck = query.flag("stuck")
     if stuck is not None:
-        found.append(is_stuck() if stuck else not_(is_stuck()))
+        conditions.append(is_stuck() if stuck else not_(is_stuck()))
     served = query.flag("served")
     if served is not None:
         is_served = live_members(session, settings).served()
-        found.append(is_served if served else not_(is_served))
-    return found
+        conditions.append(is_served if served else not_(is_served))
+    return conditions
 
 
 def _of_offer(word: str) -> list[ColumnElement[bool]]:

@@ -43,14 +43,14 @@ def show_nodes(call: UiCall, session: Session) -> Response:
         if query.has("offer"):
             call.require(CAPACITY)
         filters.conditions = [*filters.conditions, *node_rows.own_conditions(session, query, call.settings)]
-        found = _find(session, query, filters, visible)
+        listing = _find(session, query, filters, visible)
     except InvalidValue as error:
         return _page(call, ListPage(()), known, 400, visible=visible, complaint=message_of(error))
     meant = ""
-    if not found.total:
+    if not listing.total:
         traits = [trait for name in TRAIT_FILTERS for trait in query.items(name) or [] if not name.startswith("not")]
         meant = known.meant(query.text("resource_class"), dict(call.query).get("conductor_group"), traits)
-    return _page(call, found, known, 200, visible=visible, complaint=None, meant=meant)
+    return _page(call, listing, known, 200, visible=visible, complaint=None, meant=meant)
 
 
 def _find(session: Session, query: FormQuery, filters: NodeFilters, visible: Visibility) -> ListPage:
@@ -62,7 +62,14 @@ def _find(session: Session, query: FormQuery, filters: NodeFilters, visible: Vis
 
 
 def _page(
-    call: UiCall, found: ListPage, known: Proposals, status: int, *, visible: Visibility, meant: str = "", **values: Any
+    call: UiCall,
+    listing: ListPage,
+    known: Proposals,
+    status: int,
+    *,
+    visible: Visibility,
+    meant: str = "",
+    **values: Any,
 ) -> Response:
     given = dict(call.query)
     shows_offer = call.allows(CAPACITY)
@@ -70,7 +77,7 @@ def _page(
         call,
         "nodes.html",
         status,
-        found=found,
+        found=listing,
         known=known,
         given=given,
         kept=without(call.query, *MARKERS),

@@ -71,9 +71,9 @@ class ListPage:
     previous: str | None = None
 
 
-def of_rows(place: Place, found: Rows, total: int, key: str = "uuid") -> ListPage:
-    """Return the page that shows ``found``, the rows of ``Place.page``."""
-    goes_on, rows = len(found) > place.limit, list(found[: place.limit])
+def of_rows(place: Place, selected: Rows, total: int, key: str = "uuid") -> ListPage:
+    """Return the page that shows ``selected``, the rows of ``Place.page``."""
+    goes_on, rows = len(selected) > place.limit, list(selected[: place.limit])
     if not rows:
         return ListPage(rows, total)
     if place.before is not None:
@@ -110,14 +110,14 @@ def columns_of(
     by the columns that do not (``after``). The one that it is sorted by sorts it the other way round."""
     given = dict(call.query)
     others = without(call.query, "sort_key", "sort_dir", *MARKERS)
-    found: list[Column] = []
+    columns: list[Column] = []
     for key, label in labels.items():
         is_used, descends = given.get("sort_key") == key, given.get("sort_dir") == "desc"
         turned = {"sort_key": key, "sort_dir": "desc" if is_used and not descends else None}
         address = url_of(call.mount)(name, query=dict(others, **turned))
         order = ("descending" if descends else "ascending") if is_used else "none"
-        found += [{"label": label, "order": order, "address": address}, *after.get(key, ())]
-    return found
+        columns += [{"label": label, "order": order, "address": address}, *after.get(key, ())]
+    return columns
 
 
 def active_filters(call: Call) -> Sequence[tuple[str, str, dict[str, Any]]]:

@@ -54,8 +54,8 @@ def page(call: Call, template: str, status: int = 200, **values: Any) -> Respons
     client has is answered with 304.
     """
     url = url_of(call.mount)
-    made = _environment().get_template(template)
-    text: str = made.render(
+    compiled = _environment().get_template(template)
+    text: str = compiled.render(
         values,
         url=url,
         pages=[(label, call.mount + path) for path, label in NAVIGATION],

@@ -22,40 +22,40 @@ def show_search(call: UiCall, session: Session) -> Response:
     """GET /search"""
     call.refuse_unknown(("q",))
     visible = call.listed("node")
-    asked = next((value.strip() for _, value in call.query if value.strip()), "")
-    uuids = _find(call, session, asked, visible) if 0 < len(asked) <= _LONGEST else []
+    text = next((value.strip() for _, value in call.query if value.strip()), "")
+    uuids = _find(call, session, text, visible) if 0 < len(text) <= _LONGEST else []
     if len(uuids) == 1:
         return Response("", 303, {"Location": url_of(call.mount)("nodes", uuids[0])})
     query = select(Node.uuid, Node.name, Node.provision_state, Node.resource_class, Node.conductor_group, Node.owner)
     rows = session.execute(query.where(Node.uuid.in_(uuids[:MOST])).order_by(Node.name, Node.id)).all() if uuids else ()
-    return page(call, "search.html", asked=asked, rows=rows, has_more=len(uuids) > MOST, most=MOST)
+    return page(call, "search.html", asked=text, rows=rows, has_more=len(uuids) > MOST, most=MOST)
 
 
-def _find(call: UiCall, session: Session, asked: str, visible: Visibility) -> list[str]:
+def _find(call: UiCall, session: Session, text: str, visible: Visibility) -> list[str]:
     """The UUIDs of nodes that are meant exactly; without any, of those whose name or instance contains the text."""
-    exact = _selected(session, or_(*_exact(call, asked, visible)), visible)
+    exact = _selected(session, or_(*_exact(call, text, visible)), visible)
     if exact:
         return exact
-    return _selected(session, or_(*(contains(each, asked) for each in (Node.name, Node.instance_name))), visible)
+    return _selected(session, or_(*(contains(each, text) for each in (Node.name, Node.instance_name))), visible)
 
 
-def _exact(call: UiCall, asked: str, visible: Visibility) -> list[ColumnElement[bool]]:
-    uuid = canonical_uuid(asked)
-    found: list[ColumnElement[bool]] = [Node.name == asked, Node.instance_name == asked]
+def _exact(call: UiCall, text: str, visible: Visibility) -> list[ColumnElement[bool]]:
+    uuid = canonical_uuid(text)
+    conditions: list[ColumnElement[bool]] = [Node.name == text, Node.instance_name == text]
     if visible.everything:
         # Others' servers and allocations have names that the owner of a node may not know.
-        found += [
-            Node.instance_uuid.in_(select(Server.uuid).where(Server.name == asked)),
-            Node.id.in_(select(NodeAllocation.node_id).where(NodeAllocation.name == asked)),
+        conditions += [
+            Node.instance_uuid.in_(select(Server.uuid).where(Server.name == text)),
+            Node.id.in_(select(NodeAllocation.node_id).where(NodeAllocation.name == text)),
         ]
     if uuid is not None:
         held = select(ResourceProvider.uuid).join(Allocation, Allocation.provider_id == ResourceProvider.id)
         held = held.join(Consumer, Consumer.id == Allocation.consumer_id).where(Consumer.uuid == uuid)
-        found += [Node.uuid == uuid, Node.instance_uuid == uuid, Node.allocation_uuid == uuid, Node.uuid.in_(held)]
-    address = asked.lower().replace("-", ":")
+        conditions += [Node.uuid == uuid, Node.instance_uuid == uuid, Node.allocation_uuid == uuid, Node.uuid.in_(held)]
+    address = text.lower().replace("-", ":")
     if _sees_ports(call):
-        found.append(Node.id.in_(select(Port.node_id).where(Port.address == address)))
-    return found
+        conditions.append(Node.id.in_(select(Port.node_id).where(Port.address == address)))
+    return conditions
 
 
 def _sees_ports(call: UiCall) -> bool:

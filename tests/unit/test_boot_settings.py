@@ -53,7 +53,8 @@ def test_the_boot_mode(subtests: pytest.Subtests) -> None:
     ]:
         with subtests.test(instance_info=instance_info, properties=properties):
             assert (
-                boot_settings.wanted_mode(replace(MACHINE, instance_info=instance_info, properties=properties)) == mode
+                boot_settings.required_mode(replace(MACHINE, instance_info=instance_info, properties=properties))
+                == mode
             )
 
 
@@ -62,7 +63,7 @@ def test_what_is_no_boot_mode(subtests: pytest.Subtests) -> None:
         with subtests.test(mode=mode):
             for info in ({"capabilities": {"boot_mode": mode}}, {"deploy_boot_mode": mode}):
                 with pytest.raises(InvalidValue, match="must be one of bios, uefi"):
-                    boot_settings.wanted_mode(replace(MACHINE, instance_info=info))
+                    boot_settings.required_mode(replace(MACHINE, instance_info=info))
 
 
 def test_only_what_differs_is_set(management: Management) -> None:

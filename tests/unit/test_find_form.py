@@ -90,11 +90,11 @@ def test_a_request_as_text_is_the_same_request(subtests: pytest.Subtests) -> Non
 
 
 def test_a_changed_form_stays_what_it_was_if_it_can() -> None:
-    form = FindForm("CUSTOM_GOLD", required=("CUSTOM_A",), forbidden=("CUSTOM_B",), wanted=2)
+    form = FindForm("CUSTOM_GOLD", required=("CUSTOM_A",), forbidden=("CUSTOM_B",), needed=2)
     request = parsed(form.body()["query"])
     for drop, expected in (
-        (["trait:CUSTOM_A"], FindForm("CUSTOM_GOLD", forbidden=("CUSTOM_B",), wanted=2)),
-        (["trait:CUSTOM_A", "trait:!CUSTOM_B"], FindForm("CUSTOM_GOLD", wanted=2)),
+        (["trait:CUSTOM_A"], FindForm("CUSTOM_GOLD", forbidden=("CUSTOM_B",), needed=2)),
+        (["trait:CUSTOM_A", "trait:!CUSTOM_B"], FindForm("CUSTOM_GOLD", needed=2)),
     ):
         changed = without(request, drop)
         assert changed is not None
@@ -102,7 +102,7 @@ def test_a_changed_form_stays_what_it_was_if_it_can() -> None:
     raw = FindForm(query=form.body()["query"])
     assert raw.changed(request).query == form.body()["query"]
     tree = parsed("resources=CUSTOM_GOLD:1&resources1=VCPU:1")
-    assert form.changed(tree) == FindForm(query="resources=CUSTOM_GOLD%3A1&resources1=VCPU%3A1", wanted=2)
+    assert form.changed(tree) == FindForm(query="resources=CUSTOM_GOLD%3A1&resources1=VCPU%3A1", needed=2)
 
 
 def test_other_names() -> None:

@@ -6,7 +6,7 @@ from marshmallow import INCLUDE, Schema, ValidationError, fields, post_load, val
 
 from baremetal_sched.baremetal.inspection.rules.actions import ACTIONS
 from baremetal_sched.baremetal.inspection.rules.operators import OPERATORS
-from baremetal_sched.documents.schema import Choice, Flag, Parent, StrictSchema, Text, Uuid, shown
+from baremetal_sched.documents.schema import Choice, Flag, Parent, StrictSchema, Text, Uuid, excerpt
 
 #: The largest number of interfaces in a report.
 MOST_INTERFACES = 1024
@@ -69,7 +69,7 @@ class _Either(fields.Field[Any]):
 
     def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> Any:
         if not isinstance(value, list | dict):
-            raise ValidationError(f"{shown(value)} is not of type 'array', 'object'")
+            raise ValidationError(f"{excerpt(value)} is not of type 'array', 'object'")
         return value
 
 
@@ -104,7 +104,7 @@ class _Clauses(fields.Field[list[Any]]):
 
     def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> list[Any]:
         if not isinstance(value, list):
-            raise ValidationError(f"{shown(value)} is not of type 'array'")
+            raise ValidationError(f"{excerpt(value)} is not of type 'array'")
         if len(value) < self._fewest:
             raise ValidationError("[] should be non-empty")
         clauses: list[Any] = self._clauses.deserialize(value, attr, data, **kwargs)
@@ -122,7 +122,7 @@ class _Priority(fields.Field[int]):
         if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 10:
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool):
-            raise ValidationError(f"{shown(value)} is not of type 'integer'")
+            raise ValidationError(f"{excerpt(value)} is not of type 'integer'")
         if not 0 <= value <= self._most:
             raise ValidationError(f"Priority must be between 0 and {self._most} for user-defined rules.")
         return value

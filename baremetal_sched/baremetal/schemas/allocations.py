@@ -7,7 +7,7 @@ from marshmallow import ValidationError, fields
 
 from baremetal_sched.baremetal.identifiers import is_logical_name
 from baremetal_sched.baremetal.schemas.traits import complaint_about
-from baremetal_sched.documents.schema import JsonObject, Parent, StrictSchema, Text, Uuid, canonical_uuid, shown
+from baremetal_sched.documents.schema import JsonObject, Parent, StrictSchema, Text, Uuid, canonical_uuid, excerpt
 
 #: No node has as many traits; each is looked for in every node that might do.
 MOST_TRAITS = 500
@@ -50,10 +50,10 @@ class _TextList(fields.Field[list[str]]):
 
     def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> list[str]:
         if not isinstance(value, list):
-            raise ValidationError(f"{shown(value)} is not of type 'array', 'null'")
+            raise ValidationError(f"{excerpt(value)} is not of type 'array', 'null'")
         for item in value:
             if not isinstance(item, str):
-                raise ValidationError(f"{shown(item)} is not of type 'string'")
+                raise ValidationError(f"{excerpt(item)} is not of type 'string'")
             self.check(item)
         return list(dict.fromkeys(value))
 

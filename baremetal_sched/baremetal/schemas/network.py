@@ -16,7 +16,7 @@ from baremetal_sched.documents.schema import (
     Uuid,
     Whole,
     canonical_mac,
-    shown,
+    excerpt,
 )
 
 
@@ -116,7 +116,7 @@ class LocalLink(JsonObject):
             raise ValidationError(f"Additional properties are not allowed ({names} unexpected)")
         for key, text in link.items():
             if not isinstance(text, str):
-                raise ValidationError(f"{key}: {shown(text)} is not of type 'string'")
+                raise ValidationError(f"{key}: {excerpt(text)} is not of type 'string'")
         if link.get("network_type", _NETWORK_TYPES[0]) not in _NETWORK_TYPES:
             raise ValidationError(f"{link['network_type']!r} is not one of {list(_NETWORK_TYPES)}")
         if len(set(VTEP) & set(link)) == 1:

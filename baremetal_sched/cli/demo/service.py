@@ -96,7 +96,7 @@ class Service:
         """
         began = time.monotonic()
         said = 0
-        while not (found := condition()):
+        while not (result := condition()):
             self.require_alive()
             waited = time.monotonic() - began
             if waited >= _START_SECONDS:
@@ -109,7 +109,7 @@ class Service:
                 said = int(waited)
                 self.say(f"Waiting for {what} to start, for {said} seconds now. A busy machine takes longer.")
             time.sleep(_PAUSE)
-        return found
+        return result
 
     def _run(self, name: str, arguments: tuple[str, ...], settings: dict[str, str] | None = None) -> Process:
         output, log = self.folder / f"{name}.out", self.folder / f"{name}.log"

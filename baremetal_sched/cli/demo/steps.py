@@ -82,8 +82,8 @@ class Story:
         nodes = self._nodes("uuid", "name", *_SEEN)
         self._names = {node["uuid"]: node["name"] for node in nodes}
         found = {node["name"]: _seen(node) for node in nodes}
-        wanted = {machine.name: _wanted(machine) for machine in fleet}
-        different = {name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name)}
+        expected = {machine.name: _expected(machine) for machine in fleet}
+        different = {name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name)}
         said = "GET /v1/nodes: every node has the class, group, maintenance and traits of the file"
         self._show.check(said, not different, f"not so: {_listed(different)}")
 
@@ -114,12 +114,12 @@ class Story:
     def list_by_traits(self) -> None:
         """Filter the node list by traits, including nodes in maintenance."""
         self._show.chapter("The node list, filtered by traits")
-        wanted, unwanted = {"HW_CPU_X86_VMX", "HW_NIC_SRIOV"}, {"CUSTOM_EDGE_SITE", "CUSTOM_FIRMWARE_2023"}
-        query = {"fields": "name", "traits": ",".join(sorted(wanted)), "not-traits-any": ",".join(sorted(unwanted))}
+        required, forbidden = {"HW_CPU_X86_VMX", "HW_NIC_SRIOV"}, {"CUSTOM_EDGE_SITE", "CUSTOM_FIRMWARE_2023"}
+        query = {"fields": "name", "traits": ",".join(sorted(required)), "not-traits-any": ",".join(sorted(forbidden))}
         path = "/nodes?" + urlencode(query, safe=",")
         self._show.request("GET", f"/baremetal/v1{path}")
         nodes = self._document(path, self._client.baremetal("GET", path))["nodes"]
-        expected = {m.name for m in self._machines if m.traits >= wanted and not m.traits & unwanted}
+        expected = {m.name for m in self._machines if m.traits >= required and not m.traits & forbidden}
         found = [node["name"] for node in nodes]
         said = f"With both required and no forbidden traits: {_listed(expected)}"
         self._show.check(said, sorted(found) == sorted(expected), f"the service lists {_listed(found)}")
@@ -159,7 +159,7 @@ class Story:
         words = sorted({_DEAD_GROUP, *self._conductors.values()})
         self._judge("A group without a conductor", self._client.baremetal("PATCH", path, patch), 400, words)
         after = _seen(self._document(f"GET {path}", self._client.baremetal("GET", path)))
-        self._show.check(f"{node.name} is unchanged", after == _wanted(node), f"it is {after}")
+        self._show.check(f"{node.name} is unchanged", after == _expected(node), f"it is {after}")
 
     def release(self, consumer: str, name: str) -> None:
         """Release the machine."""
@@ -240,8 +240,8 @@ class Story:
         """Check the status, and the words that the error message must contain."""
         got = f"{answer.status} {answer.message}".rstrip()
         right = answer.status == status and all(word in answer.message for word in words)
-        wanted = f"{status}{' naming ' if words else ''}{', '.join(words)}"
-        self._show.check(f"{text}: {got if right else wanted}", right, got)
+        expected = f"{status}{' naming ' if words else ''}{', '.join(words)}"
+        self._show.check(f"{text}: {got if right else expected}", right, got)
 
     def _document(self, what: str, answer: DemoAnswer) -> dict[str, Any]:
         if answer.status != 200 or not isinstance(answer.body, dict):
@@ -260,7 +260,7 @@ def _allocation(candidate: Mapping[str, Any]) -> dict[str, Any]:
     return {"allocations": candidate["allocations"], "mappings": candidate["mappings"], **consumer}
 
 
-def _wanted(machine: DemoMachine) -> dict[str, Any]:
+def _expected(machine: DemoMachine) -> dict[str, Any]:
     return {
         "resource_class": machine.resource_class,
         "conductor_group": machine.group,

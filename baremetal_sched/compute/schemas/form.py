@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema_rs
 
 from baremetal_sched.documents.json_schema import JsonSchema, SchemaDict
-from baremetal_sched.documents.schema import canonical_uuid, shown
+from baremetal_sched.documents.schema import canonical_uuid, excerpt
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.masking import mask
 
@@ -134,7 +134,7 @@ def _message(error: "ValidationError | None") -> str:
     path = [str(part) for part in error.absolute_path]
     name = path[-1] if path else ""
     value = mask({name: error.instance})[name]
-    text = error.message.replace(repr(error.instance), shown(value))
+    text = error.message.replace(repr(error.instance), excerpt(value))
     if not path:
         return f"Invalid input received: {text}"
     suffix = f" Value: {value}." if isinstance(value, str | int | float | bool) and len(str(value)) <= 200 else ""

@@ -41,17 +41,17 @@ def config_drive(machine: Machine, name: str | None) -> str | None:
     It is a URL of the user, whose address is not checked here, or an image in gzip and base64. Raises InvalidValue,
     which does not show the contents. The same input becomes the same image.
     """
-    given = machine.instance_info.get("configdrive")
-    if given is None or given == "":
+    drive = machine.instance_info.get("configdrive")
+    if drive is None or drive == "":
         return None
-    if isinstance(given, str):
-        if given.startswith(("http://", "https://")):
-            ImageUrl.parse(_WHERE, given, reader="agent", longest=LONGEST_URL)
-            return given
-        return _checked(given)
-    if not isinstance(given, Mapping):
+    if isinstance(drive, str):
+        if drive.startswith(("http://", "https://")):
+            ImageUrl.parse(_WHERE, drive, reader="agent", longest=LONGEST_URL)
+            return drive
+        return _checked(drive)
+    if not isinstance(drive, Mapping):
         raise InvalidValue(message=f"{_WHERE} must be a URL, base64, or an object.")
-    image = _image(_contents(given, {"uuid": machine.uuid, "name": name}))
+    image = _image(_contents(drive, {"uuid": machine.uuid, "name": name}))
     return base64.b64encode(gzip.compress(image, compresslevel=6, mtime=0)).decode()
 
 
@@ -83,17 +83,17 @@ def _too_large() -> InvalidValue:
     return InvalidValue(message=f"{_WHERE} is larger than the {_MOST // 2**20} MiB that agents have room for.")
 
 
-def _contents(given: Mapping[str, Any], defaults: Mapping[str, str | None]) -> dict[str, bytes]:
+def _contents(drive: Mapping[str, Any], defaults: Mapping[str, str | None]) -> dict[str, bytes]:
     """Return the contents of the files. ``defaults`` are for the meta data."""
-    if not given.keys() <= _FILES.keys():
+    if not drive.keys() <= _FILES.keys():
         raise InvalidValue(message=f"{_WHERE} may have nothing but {', '.join(_FILES)}.")
     for part in ("meta_data", "network_data", "vendor_data"):
-        if not isinstance(given.get(part), Mapping | None):
+        if not isinstance(drive.get(part), Mapping | None):
             raise InvalidValue(message=f"{_WHERE}/{part} must be an object.")
-    if not isinstance(given.get("user_data"), str | Mapping | list | None):
+    if not isinstance(drive.get("user_data"), str | Mapping | list | None):
         raise InvalidValue(message=f"{_WHERE}/user_data must be a string, an object or an array.")
     known = {key: value for key, value in defaults.items() if value}
-    documents = {**given, "meta_data": known | dict(given.get("meta_data") or {})}
+    documents = {**drive, "meta_data": known | dict(drive.get("meta_data") or {})}
     return {
         file: _encoded(part, documents[part])
         for part, file in _FILES.items()

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from baremetal_sched.documents.schema import canonical_uuid, parse_flag, shown
+from baremetal_sched.documents.schema import canonical_uuid, excerpt, parse_flag
 from baremetal_sched.drivers.agent.config_drive import LONGEST_URL
-from baremetal_sched.drivers.boot_settings import ImageUrl, capabilities, wanted_mode
+from baremetal_sched.drivers.boot_settings import ImageUrl, capabilities, required_mode
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.device_hints import matching
 from baremetal_sched.machines.machine import Machine
@@ -90,23 +90,23 @@ def check_root_device(machine: Machine) -> None:
 
 def source(machine: Machine) -> str:
     """Return the URL of the image. Raises InvalidValue."""
-    name, given = "instance_info/image_source", machine.instance_info.get("image_source")
-    if not given:
+    name, url = "instance_info/image_source", machine.instance_info.get("image_source")
+    if not url:
         raise InvalidValue(message=f"{name} is missing.")
-    if isinstance(given, str):
-        scheme = given.partition(":")[0].lower()
+    if isinstance(url, str):
+        scheme = url.partition(":")[0].lower()
         if scheme == "file":
             raise InvalidValue(
                 message=f"{name} is a file, which agents cannot get: conductors serve no files. Give the URL of a web "
                 "server."
             )
-        if scheme == "glance" or canonical_uuid(given):
+        if scheme == "glance" or canonical_uuid(url):
             raise InvalidValue(
                 message=f"{name} is the id of an image, but images carry no data. Give a URL of http or https; to the "
                 "image, as its property image_source, or by importing it from there."
             )
-    _check_url(name, given)
-    return str(given)
+    _check_url(name, url)
+    return str(url)
 
 
 def _check_url(name: str, value: object) -> None:
@@ -119,8 +119,8 @@ def _id(machine: Machine) -> str:
     Queries are left out, because they may be signatures, and agents report the id.
     """
     url = source(machine)
-    told_apart = hashlib.sha256(repr((url, sorted(_checksum(machine).items()))).encode(errors="replace"))
-    return f"{told_apart.hexdigest()[:8]}-{urlsplit(url).path.rpartition('/')[2][-40:]}"
+    digest = hashlib.sha256(repr((url, sorted(_checksum(machine).items()))).encode(errors="replace"))
+    return f"{digest.hexdigest()[:8]}-{urlsplit(url).path.rpartition('/')[2][-40:]}"
 
 
 def _checksum(machine: Machine) -> dict[str, str]:
@@ -182,7 +182,7 @@ def _described(machine: Machine) -> dict[str, str | None]:
 def _text(machine: Machine, name: str) -> str | None:
     value = machine.instance_info.get(name)
     if value and not isinstance(value, str):
-        raise InvalidValue(message=f"instance_info/{name} must be a string, not {shown(value)}.")
+        raise InvalidValue(message=f"instance_info/{name} must be a string, not {excerpt(value)}.")
     return value or None
 
 
@@ -193,7 +193,7 @@ def _partitions(machine: Machine) -> dict[str, object]:
         raise InvalidValue(
             message="instance_info/preserve_ephemeral cannot be done: this release writes all partitions anew."
         )
-    mode = wanted_mode(machine) or machine.boot_mode or "uefi"
+    mode = required_mode(machine) or machine.boot_mode or "uefi"
     if not is_partition(machine):
         return {}
     root, ephemeral = _space(info, "root_gb", least=1), _space(info, "ephemeral_gb")
@@ -224,7 +224,7 @@ def _space(info: Mapping[str, Any], name: str, least: int = 0) -> int:
     text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
     if not (text.isascii() and text.isdecimal() and len(text) < 20 and least <= int(text) <= _MOST_SPACE):
         raise InvalidValue(
-            message=f"instance_info/{name} must be a whole number of at least {least}, not {shown(value)}."
+            message=f"instance_info/{name} must be a whole number of at least {least}, not {excerpt(value)}."
             if value is not None
             else f"instance_info/{name} is missing: the agent must make a partition for the image."
         )
@@ -257,10 +257,10 @@ def _is_list_of_hosts(value: object) -> bool:
 def _check_download(machine: Machine) -> None:
     """Raise InvalidValue unless the agent is to get the image from where it is."""
     for where, info in (("instance_info", machine.instance_info), ("driver_info", machine.driver_info)):
-        if wanted := info.get("image_download_source"):
-            if wanted != "http":
+        if chosen := info.get("image_download_source"):
+            if chosen != "http":
                 raise InvalidValue(
-                    message=f"{where}/image_download_source must be http, not {shown(wanted)}: agents get images "
+                    message=f"{where}/image_download_source must be http, not {excerpt(chosen)}: agents get images "
                     "from image_source; there is no Swift, and conductors keep no copies."
                 )
             return

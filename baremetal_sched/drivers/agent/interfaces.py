@@ -247,7 +247,7 @@ _FORCES = "deploy_forces_oob_reboot"
 
 def _bootloader(machine: Machine, partitions: Mapping[str, Any]) -> AgentCommand | None:
     """Return the command that installs a boot loader; None if the image has one that is found without."""
-    mode = boot_settings.wanted_mode(machine) or machine.boot_mode or "uefi"
+    mode = boot_settings.required_mode(machine) or machine.boot_mode or "uefi"
     is_partition = images.is_partition(machine)
     root = partitions.get("root uuid") if is_partition else None
     if root is None and (is_partition or mode != "uefi"):

@@ -160,17 +160,17 @@ class FakeFirmware(FirmwareInterface):
 
 def _versions(settings: Any) -> list[tuple[str, str]]:
     """Return the components to update, with the new version of each. Raises InvalidValue."""
-    found = []
+    versions = []
     for setting in settings if isinstance(settings, list) else [settings]:
-        wanted = setting if isinstance(setting, dict) else {}
-        name, version = wanted.get("component"), _file_name(wanted.get("url"))
+        update = setting if isinstance(setting, dict) else {}
+        name, version = update.get("component"), _file_name(update.get("url"))
         if not isinstance(name, str) or not (0 < len(name) <= LONGEST_TEXT and 0 < len(version) <= LONGEST_TEXT):
             raise InvalidValue(
                 message="settings must be a list of objects with a component and the url of a file, whose names have "
                 f"up to {LONGEST_TEXT} characters"
             )
-        found.append((name, version))
-    return found
+        versions.append((name, version))
+    return versions
 
 
 def _file_name(url: Any) -> str:

@@ -86,9 +86,9 @@ def _inventory(machine: Machine) -> dict[str, Any]:
     }
 
 
-def _merged(found: dict[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``found`` with the values of ``said``: objects are merged, other values are replaced."""
-    merged = dict(found)
+def _merged(data: dict[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``data`` with the values of ``said``: objects are merged, other values are replaced."""
+    merged = dict(data)
     for name, value in said.items():
         present = merged.get(name)
         merged[name] = _merged(present, value) if isinstance(present, dict) and isinstance(value, dict) else value

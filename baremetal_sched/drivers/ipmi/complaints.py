@@ -67,29 +67,29 @@ class Complaint:
             or _UNKNOWN_NAME.search(said)
             or (_FINAL.search(said) and not _BUSY.search(said))
         )
-        self.error = _error(ended, target, _shown(said, target), unanswered=unanswered, refused=refused)
+        self.error = _error(ended, target, _readable(said, target), unanswered=unanswered, refused=refused)
         if self.is_about_cipher_suite and not refused:
-            self.error = _lacks_cipher_suite(target, suite or target.cipher_suite, _shown(said, target))
+            self.error = _lacks_cipher_suite(target, suite or target.cipher_suite, _readable(said, target))
 
 
-def _error(ended: Ended, target: IpmiTarget, shown: str, *, unanswered: bool, refused: bool) -> SchedulerError:
+def _error(ended: Ended, target: IpmiTarget, output: str, *, unanswered: bool, refused: bool) -> SchedulerError:
     where = _where(target)
     if ended.was_late:
-        return MachineUnreachable(address=where, reason=f"ipmitool did not end in time. {shown}".strip())
+        return MachineUnreachable(address=where, reason=f"ipmitool did not end in time. {output}".strip())
     if refused:
-        reason = f"the controller refuses ipmi_username, ipmi_password or ipmi_priv_level. It says: {shown}"
+        reason = f"the controller refuses ipmi_username, ipmi_password or ipmi_priv_level. It says: {output}"
         return MachineUnreachable(address=where, reason=reason)
     if unanswered:
-        return MachineUnreachable(address=where, reason=shown)
+        return MachineUnreachable(address=where, reason=output)
     if ended.printed_too_much:
         return ControllerError(address=where, reason="answers without end.")
-    said = shown or f"ipmitool ended with status {ended.status}."
+    said = output or f"ipmitool ended with status {ended.status}."
     return ControllerError(address=where, reason=f"refuses a command: {said}")
 
 
-def _lacks_cipher_suite(target: IpmiTarget, suite: str | None, shown: str) -> SchedulerError:
+def _lacks_cipher_suite(target: IpmiTarget, suite: str | None, output: str) -> SchedulerError:
     named = f"cipher suite {suite}" if suite else "the cipher suite that ipmitool has chosen"
-    reason = f"does not accept {named}. Set driver_info/{CIPHER_SUITE} to one that it has. It says: {shown}"
+    reason = f"does not accept {named}. Set driver_info/{CIPHER_SUITE} to one that it has. It says: {output}"
     return ControllerError(address=_where(target), reason=reason)
 
 
@@ -97,7 +97,7 @@ def _where(target: IpmiTarget) -> str:
     return target.address if target.port == 623 else f"{target.address} port {target.port}"
 
 
-def _shown(said: str, target: IpmiTarget) -> str:
+def _readable(said: str, target: IpmiTarget) -> str:
     """Return the output of ipmitool on one line, shortened, and without secrets."""
     for secret in (target.password, target.kg_key.hex(), target.kg_key.decode(errors="replace")):
         if secret:

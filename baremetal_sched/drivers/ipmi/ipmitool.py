@@ -101,11 +101,11 @@ def _run_once(
     try:
         with (
             _turns.turn((target.address, target.port), interval, deadline - time.monotonic()),
-            _password(target.password, environment, in_environment=options.store_cred_in_env) as (given, pipes),
+            _password(target.password, environment, in_environment=options.store_cred_in_env) as (password, pipes),
         ):
             progress.note()
             left = max(_SHORTEST_RUN, deadline - time.monotonic())
-            return process.run([*arguments, *given, *command], left, environment, pipes)
+            return process.run([*arguments, *password, *command], left, environment, pipes)
     except TimeoutError:
         reason = "other commands have kept its controller busy for too long"
         raise MachineUnreachable(address=target.address, reason=reason) from None

@@ -14,7 +14,7 @@ _MOST = 10_000
 class _Controller:
     lock: threading.Lock = field(default_factory=threading.Lock)
     users: int = 0
-    asked: float = float("-inf")
+    asked_at: float = float("-inf")
 
 
 class Turns:
@@ -35,10 +35,10 @@ class Turns:
             if not controller.lock.acquire(timeout=max(0.0, seconds)):
                 raise TimeoutError
             try:
-                time.sleep(max(0.0, controller.asked + interval - time.monotonic()))
+                time.sleep(max(0.0, controller.asked_at + interval - time.monotonic()))
                 yield
             finally:
-                controller.asked = time.monotonic()
+                controller.asked_at = time.monotonic()
                 controller.lock.release()
         finally:
             with self._lock:
@@ -48,7 +48,7 @@ class Turns:
         with self._lock:
             if len(self._controllers) >= _MOST and place not in self._controllers:
                 unused = [key for key, each in self._controllers.items() if not each.users]
-                for key in sorted(unused, key=lambda each: self._controllers[each].asked)[: _MOST // 2]:
+                for key in sorted(unused, key=lambda each: self._controllers[each].asked_at)[: _MOST // 2]:
                     del self._controllers[key]
             controller = self._controllers.setdefault(place, _Controller())
             controller.users += 1

@@ -50,7 +50,7 @@ class RedfishBios(RedfishInterface, BiosInterface):
     @clean_step(arguments=_SETTINGS, requires_ramdisk=False)
     @deploy_step(0, arguments=_SETTINGS)
     def apply_configuration(self, machine: Machine, settings: list[dict[str, Any]]) -> Effect:
-        return Effect(poll_after=0, remember={"phase": _SEND, "wanted": bios_settings.wanted(settings)})
+        return Effect(poll_after=0, remember={"phase": _SEND, "wanted": bios_settings.requested_values(settings)})
 
     @service_step(requires_ramdisk=False)
     @clean_step(requires_ramdisk=False)
@@ -115,11 +115,11 @@ def _patched(machine: Machine, documents: Documents, bios: Bios, body: Mapping[s
     except exceptions.HTTPError as error:
         if error.status_code not in (400, 405, 409, 412, 422, 428):
             raise
-        said = _shown("; ".join(tasks.said_in(error.extended_info)), machine, body["Attributes"])
+        said = _shortened("; ".join(tasks.said_in(error.extended_info)), machine, body["Attributes"])
         raise InvalidValue(message=f"The controller refuses the settings (HTTP {error.status_code}): {said}") from error
 
 
-def _shown(said: str, machine: Machine, attributes: Mapping[str, Any]) -> str:
+def _shortened(said: str, machine: Machine, attributes: Mapping[str, Any]) -> str:
     """Return the controller's message about settings, without the values of passwords."""
     for name, value in attributes.items():
         if isinstance(value, str) and value and masking.names_secret(name):
@@ -184,11 +184,11 @@ def _raise_refusal(machine: Machine, documents: Documents, bios: Bios, remembere
     complaints = bios.complaints if bios.applied != remembered.get("applied") else ""
     task = remembered.get("task")
     if not complaints and task is not None:
-        progress = tasks.look(documents, task)
+        progress = tasks.poll(documents, task)
         if progress.outcome == "failed":
             complaints = progress.messages or progress.state
     if complaints:
-        said = _shown(complaints, machine, remembered.get("attributes") or {})
+        said = _shortened(complaints, machine, remembered.get("attributes") or {})
         raise InvalidValue(message=f"The BIOS settings were not applied: {said}")
 
 

@@ -102,7 +102,7 @@ def as_kept(bios: Bios, registry: Mapping[str, Document]) -> dict[str, BiosValue
     return {name: _kept(value, registry.get(name) or {}) for name, value in bios.attributes.items()}
 
 
-def wanted(settings: Any) -> dict[str, Scalar]:
+def requested_values(settings: Any) -> dict[str, Scalar]:
     """Return the requested values by the names of their settings. Raises InvalidValue."""
     values: dict[str, Scalar] = {}
     for setting in settings if isinstance(settings, list) else [settings]:
@@ -126,7 +126,7 @@ def as_attributes(values: Mapping[str, Scalar], bios: Bios, registry: Mapping[st
 
     Raises InvalidValue, which names all settings that cannot be set so, and says why.
     """
-    found: dict[str, Scalar] = {}
+    attributes: dict[str, Scalar] = {}
     wrong = []
     for name, value in values.items():
         entry = registry.get(name) or {}
@@ -137,10 +137,10 @@ def as_attributes(values: Mapping[str, Scalar], bios: Bios, registry: Mapping[st
             problem = "the BIOS has no such setting"
         if problem is not None:
             wrong.append(f"{name} ({problem})")
-        found[name] = _in_its_way(converted, value, bios.attributes.get(name))
+        attributes[name] = _in_its_way(converted, value, bios.attributes.get(name))
     if wrong:
         raise InvalidValue(message=f"BIOS settings that cannot be set: {', '.join(wrong[:20])}.")
-    return found
+    return attributes
 
 
 def _sound(attributes: dict[Any, Any]) -> dict[str, Any]:

@@ -151,14 +151,14 @@ def known(machine: Machine) -> dict[str, Any]:
 
 def set_mode(machine: Machine, mode: str) -> Effect:
     """Boot in ``mode``. Raises UnsupportedByDriver if the controller neither reports nor accepts a boot mode."""
-    wanted = _MODES[mode]
+    value = _MODES[mode]
     with connection.system(machine) as system:
         before = override(system, "mode")
-        options: dict[str, Any] = {"mode": wanted}
+        options: dict[str, Any] = {"mode": value}
         if wants_everything(machine, system):
             options["enabled"] = override(system, "enabled") or BootSourceOverrideEnabled.ONCE
             options["target"] = override(system, "target") or BootSource.PXE
-        if before != wanted:
+        if before != value:
             try:
                 system.set_system_boot_options(**options)
             except SushyError as error:
@@ -166,9 +166,9 @@ def set_mode(machine: Machine, mode: str) -> Effect:
                     raise machine.unsupported("set_boot_mode") from None
                 raise
     done = Effect(fields={"boot_mode": mode})
-    if before in (None, wanted):
+    if before in (None, value):
         return done
-    return _apply(machine, done, lambda system: override(system, "mode") == wanted, f"boot mode '{mode}'")
+    return _apply(machine, done, lambda system: override(system, "mode") == value, f"boot mode '{mode}'")
 
 
 def set_secure_boot(machine: Machine, enabled: bool) -> Effect:
@@ -202,14 +202,14 @@ def _secure_boot(system: System) -> bool | None:
 def _apply(machine: Machine, done: Effect, is_so: Callable[[System], bool], what: str) -> Effect:
     """Return ``done`` when the change has been made, which ``is_so`` checks. The machine is rebooted if that is needed,
     and switched off again if it was off."""
-    if _look(machine, is_so):
+    if _reads_as(machine, is_so):
         return done
     with connection.system(machine) as system:
         was_off = system.power_state is not None and system.power_state.value == "Off"
     switched = switch(machine, POWER_ON if was_off else REBOOT)
     seconds = machine.settings.redfish.boot_mode_config_timeout
     until = time.monotonic() + seconds
-    while seconds and not _look(machine, is_so):
+    while seconds and not _reads_as(machine, is_so):
         if time.monotonic() > until:
             reason = f"took {what}, but the machine still has another {seconds:g} seconds after its reboot."
             raise failures.refused(RedfishTarget.of(machine), reason)
@@ -220,7 +220,7 @@ def _apply(machine: Machine, done: Effect, is_so: Callable[[System], bool], what
     return Effect(fields={**switched.fields, **done.fields}, internal=switched.internal)
 
 
-def _look(machine: Machine, is_so: Callable[[System], bool]) -> bool:
+def _reads_as(machine: Machine, is_so: Callable[[System], bool]) -> bool:
     """Return whether the boot mode is set already. A controller may fail for a while."""
     try:
         with connection.system(machine) as system:

@@ -47,8 +47,8 @@ def system(machine: Machine) -> Iterator[System]:
     drop = False
     with limited(machine.settings.conductor.driver_call_timeout):
         try:
-            connection, found = _reach(target, machine.settings)
-            yield found
+            connection, reached = _reach(target, machine.settings)
+            yield reached
         except SchedulerError:
             raise
         except Exception as error:  # a controller may answer anything, and sushy may stumble over it
@@ -174,10 +174,10 @@ class _Kept:
         """Close all connections that are not in use, within ``seconds``."""
         until = time.monotonic() + seconds
         with self._lock:
-            made = [each.result() for each in self._by_key.values() if each.done() and not each.exception()]
-            for connection in made:
+            connections = [each.result() for each in self._by_key.values() if each.done() and not each.exception()]
+            for connection in connections:
                 self._drop(connection)
-        left = [connection for connection in made if not connection.users]
+        left = [connection for connection in connections if not connection.users]
 
         def close_some() -> None:
             while left and time.monotonic() < until:

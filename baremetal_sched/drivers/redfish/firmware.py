@@ -50,11 +50,11 @@ class RedfishFirmware(RedfishInterface, FirmwareInterface):
         return firmware_updates.go_on(machine, remembered, time.time())
 
 
-def _update(wanted: Any) -> dict[str, Any]:
+def _update(update: Any) -> dict[str, Any]:
     """Return the requested update. Raises InvalidValue, which does not repeat the URL, as it may contain a password."""
-    if not isinstance(wanted, dict) or not set(wanted) <= _KEYS:
+    if not isinstance(update, dict) or not set(update) <= _KEYS:
         raise InvalidValue(message=f"An update must be an object with {', '.join(sorted(_KEYS))} and no other keys.")
-    component, url, wait = wanted.get("component"), wanted.get("url"), wanted.get("wait")
+    component, url, wait = update.get("component"), update.get("url"), update.get("wait")
     if not _is_component(component):
         raise InvalidValue(
             message=f"The component of an update must be {BIOS}, {BMC}, or {NIC_PREFIX} and the name of an adapter."

@@ -78,16 +78,16 @@ def _adapters(documents: Documents) -> Iterator[Document]:
     return documents.members(documents.find(link(first, "NetworkAdapters")))
 
 
-def _add_adapter(found: dict[str, Firmware], adapter: Document) -> None:
+def _add_adapter(firmware: dict[str, Firmware], adapter: Document) -> None:
     serial_number = text(adapter.get("SerialNumber"))
     name = serial_number or text(adapter.get("Id"))
     for controller in objects(adapter.get("Controllers")):
         version = text(controller.get("FirmwarePackageVersion"))
         component = f"{NIC_PREFIX}{name}"[:LONGEST_TEXT]
-        if name is None or version is None or component.lower() in {known.lower() for known in found}:
+        if name is None or version is None or component.lower() in {known.lower() for known in firmware}:
             continue  # databases keep no two names that differ in case only
         vendor, model = text(adapter.get("Manufacturer")), text(adapter.get("Model"))
-        found[component] = Firmware(version, vendor, model, serial_number)
+        firmware[component] = Firmware(version, vendor, model, serial_number)
 
 
 def begin(updates: list[dict[str, Any]], now: float) -> Effect:
@@ -181,7 +181,7 @@ def _task(machine: Machine, remembered: Remembered, now: float) -> Effect:
     """Check the progress of the task. The machine is rebooted at once for a BIOS, and for an adapter whose update does
     not begin."""
     with documents_of(machine) as documents:
-        progress = tasks.look(documents, remembered["task"])
+        progress = tasks.poll(documents, remembered["task"])
     if progress.outcome == "failed":
         said = failures.shortened(progress.messages or "it gives no reason", RedfishTarget.of(machine))
         raise _failure(remembered, f"the task of the controller ended in the state {progress.state[:40]}: {said}")
@@ -246,7 +246,7 @@ def _settling(now: float) -> dict[str, Any]:
 def _settle(machine: Machine, remembered: Remembered, now: float) -> Effect:
     """Continue when the controller has been usable for long enough."""
     options = machine.settings.redfish
-    wanted, limit = options.firmware_update_required_successes, options.firmware_update_resource_validation_timeout
+    required, limit = options.firmware_update_required_successes, options.firmware_update_resource_validation_timeout
     found, trouble = remembered["found"], remembered["trouble"]
     components = {}
     try:
@@ -255,7 +255,7 @@ def _settle(machine: Machine, remembered: Remembered, now: float) -> Effect:
         found += 1
     except (MachineUnreachable, ControllerError) as error:
         found, trouble = 0, str(error)
-    if found < wanted and limit:
+    if found < required and limit:
         if now - remembered["since"] >= limit:
             raise _failure(remembered, f"the controller was not usable for {limit:g} seconds afterwards. {trouble}")
         seconds = options.firmware_update_validation_interval

@@ -95,12 +95,12 @@ def _cpu(documents: Documents) -> dict[str, Any]:
             threads += count(each.get("TotalThreads")) or 0
             first = first or _processor(each)
     summary = member(documents.of_system, "ProcessorSummary")
-    found = {
+    cpu = {
         "count": threads or count(member(summary, "LogicalProcessorCount")) or 0,
         **(first or {"architecture": ""}),
     }
-    found["model_name"] = found.get("model_name") or text(member(summary, "Model"))
-    return {name: value for name, value in found.items() if value is not None}
+    cpu["model_name"] = cpu.get("model_name") or text(member(summary, "Model"))
+    return {name: value for name, value in cpu.items() if value is not None}
 
 
 def _processor(document: Document) -> dict[str, Any]:

@@ -45,9 +45,9 @@ def _all(system: System) -> Iterator[tuple[str, str, Any]]:
     yield from _optional(_drives(system))
 
 
-def _optional(found: Iterator[tuple[str, str, Any]]) -> Iterator[tuple[str, str, Any]]:
+def _optional(readings: Iterator[tuple[str, str, Any]]) -> Iterator[tuple[str, str, Any]]:
     try:
-        yield from found
+        yield from readings
     except (NoConnection, AccessError):
         raise
     except (SushyError, *NONSENSE):  # it lacks these resources, fails on requests for them, or answers nonsense

@@ -35,7 +35,7 @@ def path_of(answer: Answer) -> str | None:
     return link(answer.document) if _is_task(answer.document) else answer.location
 
 
-def look(documents: Documents, path: str) -> Progress:
+def poll(documents: Documents, path: str) -> Progress:
     """Return the progress of the task at a path, of the task itself or of its monitor. Raises sushy's errors."""
     try:
         answer = documents.ask(path)

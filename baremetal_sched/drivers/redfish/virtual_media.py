@@ -48,10 +48,10 @@ _ATTEMPTS, _PAUSE = 3, 3.0
 def show(machine: Machine) -> list[dict[str, Any]]:
     """Return ``media_types``, ``inserted`` and ``image`` of each device. Raises a SchedulerError."""
     with connection.system(machine) as system:
-        return [_shown(device) for device in _devices(system, RedfishTarget.of(machine))]
+        return [_description(device) for device in _devices(system, RedfishTarget.of(machine))]
 
 
-def _shown(device: VirtualMedia) -> dict[str, Any]:
+def _description(device: VirtualMedia) -> dict[str, Any]:
     # A query may be a signature.
     image = device.image.partition("?")[0] if isinstance(device.image, str) else None
     return {
@@ -80,7 +80,7 @@ def insert(machine: Machine, device_type: str, image: ImageUrl) -> None:
                 _await_inserted(machine, device, image, target)
                 return
             refusals.append(refusal)
-        raise failures.refused(target, f"did not insert {image.shown} into '{device_type}': {refusals[0]}")
+        raise failures.refused(target, f"did not insert {image.without_query} into '{device_type}': {refusals[0]}")
 
 
 def _try(device: VirtualMedia, image: ImageUrl, target: RedfishTarget) -> str | None:
@@ -126,8 +126,8 @@ def _await_inserted(machine: Machine, device: VirtualMedia, image: ImageUrl, tar
         if time.monotonic() >= deadline:
             raise failures.refused(
                 target,
-                f"took {image.shown}, but does not say that it is inserted, {options.vmedia_insert_timeout:g} seconds "
-                "later. Can the controller fetch it?",
+                f"took {image.without_query}, but does not say that it is inserted, "
+                f"{options.vmedia_insert_timeout:g} seconds later. Can the controller fetch it?",
             )
         progress.note()
         time.sleep(options.vmedia_insert_poll_interval)
@@ -237,7 +237,7 @@ class RedfishVirtualMedia(BootInterface):
 
     def validate_ramdisk_instance(self, machine: Machine) -> None:
         ramdisk.require_boot_iso(machine)
-        boot_settings.wanted_mode(machine)
+        boot_settings.required_mode(machine)
 
     def prepare_ramdisk(self, machine: Machine) -> Effect | None:
         insert(machine, CDROM, _agent_iso(machine))

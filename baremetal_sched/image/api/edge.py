@@ -61,15 +61,15 @@ class ImageApi(Api):
     statuses = {TooManyOfAnImage: 413}
 
     def failure(self, call: Call, error: Exception) -> Response:
-        parts = call.http.path.split("/")
+        segments = call.http.path.split("/")
         if (
             isinstance(error, HttpError)
             and error.status == BodyTooLarge.status
-            and parts[-1] == "file"
-            and len(parts) == 5
+            and segments[-1] == "file"
+            and len(segments) == 5
         ):
             # However many bytes they are: the server itself refuses very many.
-            error = ImageDataRefused(image=parts[3])
+            error = ImageDataRefused(image=segments[3])
         response = super().failure(call, error)
         if response.status_code == 415 and call.http.method == "PATCH":
             response.headers["Accept-Patch"] = ", ".join(sorted(MEDIA_TYPES))

@@ -25,7 +25,7 @@ _UNKNOWN = ("size", "virtual_size", "checksum", "os_hash_algo", "os_hash_value")
 def document(call: ImageCall, image: ImageRecord) -> dict[str, Any]:
     """An image as JSON; its properties are beside its fields."""
     path = f"/v2/images/{image.uuid}"
-    shown = {
+    members = {
         **image.properties,
         **{name: getattr(image, name) for name in _SHOWN},
         **dict.fromkeys(_UNKNOWN),
@@ -38,8 +38,8 @@ def document(call: ImageCall, image: ImageRecord) -> dict[str, Any]:
         "schema": "/v2/schemas/image",
     }
     if image.location is None or not call.requester.may("get_image_location", image):
-        return shown
-    return {**shown, "direct_url": image.location}
+        return members
+    return {**members, "direct_url": image.location}
 
 
 def moment(stamp: Any) -> str:
@@ -52,15 +52,15 @@ def list_images(call: ImageCall, session: Session) -> Response:
     query = listing.parse(call.query)
     most = min(MOST_IMAGES, call.settings.api.max_limit)
     limit = min(most, listing.DEFAULT_LIMIT if query.limit is None else query.limit)
-    found = listing.select_page(session, query, call.requester, limit)
-    asked = [(name, value) for name, value in call.query if name != "marker"]
+    records = listing.select_page(session, query, call.requester, limit)
+    pairs = [(name, value) for name, value in call.query if name != "marker"]
     answer: dict[str, Any] = {
-        "images": [document(call, image) for image in found if call.requester.may("get_image", image)],
-        "first": _path(asked),
+        "images": [document(call, image) for image in records if call.requester.may("get_image", image)],
+        "first": _path(pairs),
         "schema": "/v2/schemas/images",
     }
-    if found and len(found) == limit:
-        answer["next"] = _path([*asked, ("marker", found[-1].uuid)])
+    if records and len(records) == limit:
+        answer["next"] = _path([*pairs, ("marker", records[-1].uuid)])
     return json_response(answer)
 
 

@@ -91,7 +91,7 @@ class FindForm:
     """A request: by class and traits, by a ``query`` of allocation candidates, or by ``flavor`` and ``image``.
 
     ``resource_class`` is as placement has it. A machine needs all traits that are ``required``, none that is
-    ``forbidden``, and one of each list of ``any_of``. ``wanted``: how many machines.
+    ``forbidden``, and one of each list of ``any_of``. ``needed``: how many machines.
     """
 
     resource_class: str = ""
@@ -102,14 +102,14 @@ class FindForm:
     query: str = ""
     flavor: str = ""
     image: str = ""
-    wanted: int = 1
+    needed: int = 1
 
     def body(self) -> dict[str, Any]:
         """Return what ``POST /v1/explanations`` of the scheduling API takes for it."""
-        asked: dict[str, Any] = {"wanted": self.wanted}
+        body: dict[str, Any] = {"wanted": self.needed}
         if self.flavor:
-            return asked | {"flavor": self.flavor} | ({"image": self.image} if self.image else {})
-        return asked | {"query": self.query or urlencode(self._pairs())}
+            return body | {"flavor": self.flavor} | ({"image": self.image} if self.image else {})
+        return body | {"query": self.query or urlencode(self._pairs())}
 
     def _pairs(self) -> list[tuple[str, str]]:
         traits = [*self.required, *(f"!{name}" for name in self.forbidden)]
@@ -120,23 +120,23 @@ class FindForm:
     def changed(self, request: CandidateRequest) -> "FindForm":
         """Return the form that asks for ``request`` instead; by class and traits if this one does and it can be."""
         simple = None if self.query or self.flavor else _simple(request)
-        return replace(simple or FindForm(query=urlencode(pairs_of(request))), wanted=self.wanted)
+        return replace(simple or FindForm(query=urlencode(pairs_of(request))), needed=self.needed)
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the form's address."""
-        wanted = {} if self.wanted == 1 else {"wanted": self.wanted}
+        number = {} if self.needed == 1 else {"wanted": self.needed}
         if self.flavor:
-            return {"flavor": self.flavor, "image": self.image} | wanted
+            return {"flavor": self.flavor, "image": self.image} | number
         if self.query:
-            return {"query": self.query} | wanted
-        found = {
+            return {"query": self.query} | number
+        parameters = {
             "class": self.resource_class,
             "amount": "" if self.amount == 1 else self.amount,
             "required": ",".join(self.required),
             "forbidden": ",".join(self.forbidden),
             "any": [",".join(names) for names in self.any_of],
         }
-        return found | wanted
+        return parameters | number
 
 
 def read(pairs: Iterable[tuple[str, str]]) -> FindForm | None:
@@ -147,38 +147,38 @@ def read(pairs: Iterable[tuple[str, str]]) -> FindForm | None:
             values.setdefault(name, []).append(value.strip())
     if not values:
         return None
-    several = sorted(name for name, given in values.items() if name != "any" and len(set(given)) > 1)
+    several = sorted(name for name, texts in values.items() if name != "any" and len(set(texts)) > 1)
     if several:
         raise InvalidValue(message=f"Expected one value for {several[0]}: {', '.join(values[several[0]])}")
     _check_kind(values)
-    found = {name: given[0] for name, given in values.items()}
+    firsts = {name: texts[0] for name, texts in values.items()}
     return FindForm(
-        _class(found.get("class", "")),
-        _number("the amount", found.get("amount"), _LARGEST),
-        _traits("required", found.get("required", "")),
-        _traits("forbidden", found.get("forbidden", "")),
+        _class(firsts.get("class", "")),
+        _number("the amount", firsts.get("amount"), _LARGEST),
+        _traits("required", firsts.get("required", "")),
+        _traits("forbidden", firsts.get("forbidden", "")),
         tuple(_traits("any", each) for each in dict.fromkeys(values.get("any", ()))),
-        found.get("query", "").removeprefix("?"),
-        found.get("flavor", ""),
-        found.get("image", ""),
-        _number("the number of machines", found.get("wanted"), _MOST_WANTED),
+        firsts.get("query", "").removeprefix("?"),
+        firsts.get("flavor", ""),
+        firsts.get("image", ""),
+        _number("the number of machines", firsts.get("wanted"), _MOST_WANTED),
     )
 
 
 def _check_kind(values: dict[str, list[str]]) -> None:
     kinds = {"class": "a resource class", "query": "a query", "flavor": "a flavor"}
-    given = [kinds[name] for name in kinds if name in values]
-    if len(given) > 1:
+    filled = [kinds[name] for name in kinds if name in values]
+    if len(filled) > 1:
         raise InvalidValue(
-            message=f"Fill in {' or '.join(given)}, and leave the other empty: a request has one of them."
+            message=f"Fill in {' or '.join(filled)}, and leave the other empty: a request has one of them."
         )
-    if not given:
+    if not filled:
         raise InvalidValue(message="Fill in a resource class, a query or a flavor.")
     belongs = {"class": ("amount", "required", "forbidden", "any"), "query": (), "flavor": ("image",)}
     (kind,) = [name for name in kinds if name in values]
     others = [name for name in values if name not in (kind, "wanted", *belongs[kind])]
     if others:
-        raise InvalidValue(message=f"{', '.join(others)} cannot be combined with {given[0]}: leave it empty.")
+        raise InvalidValue(message=f"{', '.join(others)} cannot be combined with {filled[0]}: leave it empty.")
 
 
 def _class(name: str) -> str:

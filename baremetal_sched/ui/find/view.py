@@ -15,8 +15,7 @@ from baremetal_sched.explain.explanations import FittingMachine
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.scheduling.api.explanations import context_of, document, request_of
 from baremetal_sched.ui.call import UiCall
-from baremetal_sched.ui.find import form
-from baremetal_sched.ui.find.form import FindForm, renamed
+from baremetal_sched.ui.find.form import PARAMETERS, FindForm, flavors_seen, images_seen, read, renamed
 from baremetal_sched.ui.pictures.heat_map import bar
 from baremetal_sched.ui.rendering import page
 from baremetal_sched.web.http_errors import BadRequest, message_of
@@ -67,13 +66,13 @@ class FindAnswer:
 
 def show_find(call: UiCall, session: Session) -> Response:
     """GET /find. Raises TooManyExplanations, ExplanationTookTooLong, SearchTookTooLong."""
-    call.refuse_unknown(form.PARAMETERS)
+    call.refuse_unknown(PARAMETERS)
     context = context_of(call, session)
     answer, complaint = None, None
     try:
-        asked = form.read(call.query)
-        if asked is not None:
-            answer = _answer(replace(context, needed=asked.wanted), asked)
+        submitted = read(call.query)
+        if submitted is not None:
+            answer = _answer(replace(context, needed=submitted.needed), submitted)
     except (InvalidError, NotFoundError, BadRequest) as error:
         complaint = message_of(error)
     project = context.project
@@ -83,8 +82,8 @@ def show_find(call: UiCall, session: Session) -> Response:
         400 if complaint else 200,
         given=dict(call.query),
         any_given=[value for name, value in call.query if name == "any" and value.strip()] or [""],
-        flavors=form.flavors_seen(session, project),
-        images=form.images_seen(session, project),
+        flavors=flavors_seen(session, project),
+        images=images_seen(session, project),
         everything=context.named.everything,
         complaint=complaint,
         answer=answer,
@@ -95,19 +94,19 @@ def show_find(call: UiCall, session: Session) -> Response:
     )
 
 
-def _answer(context: MachineContext, asked: FindForm) -> FindAnswer:
-    context, asked_for = request_of(context, asked.body())
-    request = as_tree(asked_for)
+def _answer(context: MachineContext, form: FindForm) -> FindAnswer:
+    context, explained = request_of(context, form.body())
+    request = as_tree(explained)
     assert request is not None  # noqa: S101 - a form has a query or a flavor
     explanation = document(explanations.explain_request(context, request))
-    found = explanations.fitting_machines(context, request, MOST_MACHINES) if explanation["fitting"] else []
+    machines = explanations.fitting_machines(context, request, MOST_MACHINES) if explanation["fitting"] else []
     parsed = request.parsed()
-    changes = [_change(asked, parsed, explanation, each) for each in explanation["relaxations"][:MOST_CHANGES]]
-    return FindAnswer(explanation, found, changes, _meant(asked, parsed, explanation), loses_flavor=bool(asked.flavor))
+    changes = [_change(form, parsed, explanation, each) for each in explanation["relaxations"][:MOST_CHANGES]]
+    return FindAnswer(explanation, machines, changes, _meant(form, parsed, explanation), loses_flavor=bool(form.flavor))
 
 
 def _change(
-    asked: FindForm, request: CandidateRequest, explanation: dict[str, Any], relaxation: dict[str, Any]
+    form: FindForm, request: CandidateRequest, explanation: dict[str, Any], relaxation: dict[str, Any]
 ) -> FindChange:
     texts = _texts(explanation)
     changed = without(request, relaxation["drop"])
@@ -116,7 +115,7 @@ def _change(
     return FindChange(
         [texts.get(each, each) for each in relaxation["drop"]],
         relaxation["would_fit"],
-        asked.changed(changed).parameters() if possible and changed is not None else None,
+        form.changed(changed).parameters() if possible and changed is not None else None,
         relaxation["example"],
     )
 
@@ -128,11 +127,11 @@ def _texts(explanation: dict[str, Any]) -> dict[str, str]:
 
 
 def _meant(
-    asked: FindForm, request: CandidateRequest, explanation: dict[str, Any]
+    form: FindForm, request: CandidateRequest, explanation: dict[str, Any]
 ) -> dict[str, list[tuple[str, int, dict[str, Any]]]]:
     return {
         each["name"]: [
-            (name, count, asked.changed(renamed(request, each["name"], name)).parameters())
+            (name, count, form.changed(renamed(request, each["name"], name)).parameters())
             for name, count in each["did_you_mean"]
         ]
         for each in explanation["unknown"]

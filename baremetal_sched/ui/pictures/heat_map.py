@@ -51,8 +51,8 @@ class Grid:
     @property
     def left_out(self) -> str | None:
         """A sentence about the rest, which is not shown; None if everything is."""
-        parts = [_more(self.more_rows, "row"), _more(self.more_columns, "column")]
-        said = " and ".join(part for part in parts if part)
+        phrases = [_more(self.more_rows, "row"), _more(self.more_columns, "column")]
+        said = " and ".join(phrase for phrase in phrases if phrase)
         return f"{said} with fewer machines are not shown." if said else None
 
 
@@ -72,7 +72,7 @@ def grid(cells: Mapping[tuple[str, str], Cell]) -> Grid:
     return Grid(shown_rows, shown_columns, cells, len(rows) - len(shown_rows), len(columns) - len(shown_columns))
 
 
-def heat_map(ident: str, title: str, shown: Grid, addresses: Addresses = _nowhere) -> Markup:
+def heat_map(ident: str, title: str, table: Grid, addresses: Addresses = _nowhere) -> Markup:
     """Return the picture of the grid: a cell has the numbers of the free and of all machines, and a colour.
 
     ``addresses`` returns where a cell leads, by its row and column, or None.
@@ -81,10 +81,10 @@ def heat_map(ident: str, title: str, shown: Grid, addresses: Addresses = _nowher
         "heat_map",
         ident=ident,
         title=title,
-        description=_description(shown),
-        width=max(170 + 92 * len(shown.columns), 104 * len(LEVELS)),
-        height=74 + 36 * len(shown.rows),
-        grid=shown,
+        description=_description(table),
+        width=max(170 + 92 * len(table.columns), 104 * len(LEVELS)),
+        height=74 + 36 * len(table.rows),
+        grid=table,
         levels=LEVELS,
         addresses=addresses,
         # Keyboards and screen readers do not reach the inside of an image.
@@ -92,12 +92,12 @@ def heat_map(ident: str, title: str, shown: Grid, addresses: Addresses = _nowher
     )
 
 
-def _description(shown: Grid) -> str:
-    free = sum(cell.free for cell in shown.cells.values())
-    total = sum(cell.total for cell in shown.cells.values())
-    size = f"{len(shown.rows)} rows and {len(shown.columns)} columns, {free} of {total} machines free."
+def _description(table: Grid) -> str:
+    free = sum(cell.free for cell in table.cells.values())
+    total = sum(cell.total for cell in table.cells.values())
+    size = f"{len(table.rows)} rows and {len(table.columns)} columns, {free} of {total} machines free."
     return " ".join(
-        filter(None, (size, "Each cell has the free and all machines; the table has the same.", shown.left_out))
+        filter(None, (size, "Each cell has the free and all machines; the table has the same.", table.left_out))
     )
 
 

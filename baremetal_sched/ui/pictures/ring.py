@@ -82,9 +82,9 @@ def _arc(number: int, member: RingMember, share: float) -> _Arc:
 def _bounded(arcs: list[_Arc]) -> list[_Arc]:
     if len(arcs) <= MOST_ARCS:
         return arcs
-    shown, rest = arcs[: MOST_ARCS - 1], arcs[MOST_ARCS - 1 :]
+    first, rest = arcs[: MOST_ARCS - 1], arcs[MOST_ARCS - 1 :]
     share = sum(each.share for each in rest)
-    return [*shown, _Arc("…", f"{len(rest)} more conductors, {percent(share)}", "rest", share)]
+    return [*first, _Arc("…", f"{len(rest)} more conductors, {percent(share)}", "rest", share)]
 
 
 def _placed(arcs: Iterable[_Arc], inner: float, outer: float) -> Iterator[tuple[_Arc, str, tuple[float, float] | None]]:
@@ -124,14 +124,14 @@ def _point(radius: float, turn: float) -> tuple[float, float]:
 def _description(members: Sequence[RingMember], nodes: int) -> str:
     if not members:
         return f"No conductor is registered. {_counted(nodes, 'node')} not served."
-    told = [_told(number, each) for number, each in enumerate(members[:MOST_ARCS], 1)]
+    phrases = [_phrase(number, each) for number, each in enumerate(members[:MOST_ARCS], 1)]
     if len(members) > MOST_ARCS:
-        told.append(f"and {len(members) - MOST_ARCS} more")
+        phrases.append(f"and {len(members) - MOST_ARCS} more")
     unserved = "" if any(each.alive for each in members) else " No conductor is alive: the nodes are not served."
-    return f"{_counted(nodes, 'node')}. {'; '.join(told)}.{unserved}"
+    return f"{_counted(nodes, 'node')}. {'; '.join(phrases)}.{unserved}"
 
 
-def _told(number: int, member: RingMember) -> str:
+def _phrase(number: int, member: RingMember) -> str:
     name = f"{number}: {shortened(member.name, 60)}"
     if not member.alive:
         return f"{name} is dead"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from baremetal_sched.baremetal.schemas.provisioning.runbooks import CLEAN_STEP, DEPLOY_STEP, MOST_STEPS
 from baremetal_sched.documents.json_schema import JsonSchema
-from baremetal_sched.documents.schema import decode_base64, parse_flag, shown
+from baremetal_sched.documents.schema import decode_base64, excerpt, parse_flag
 from baremetal_sched.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -40,9 +40,11 @@ def check_types(body: Mapping[str, Any]) -> None:
         raise InvalidValue(message="Missing mandatory parameter: target")
     for name in ("target", "rescue_password", "runbook"):
         if not isinstance(body.get(name), str | None):
-            raise InvalidValue(message=f"Expected string for {name}: {shown(body[name])}")
+            raise InvalidValue(message=f"Expected string for {name}: {excerpt(body[name])}")
     if not isinstance(body.get("configdrive"), str | dict | None):
-        raise InvalidValue(message=f"Expected types null, object, string for configdrive: {shown(body['configdrive'])}")
+        raise InvalidValue(
+            message=f"Expected types null, object, string for configdrive: {excerpt(body['configdrive'])}"
+        )
     if body.get("disable_ramdisk") is not None:
         parse_flag("disable_ramdisk", body["disable_ramdisk"])
 
@@ -72,7 +74,7 @@ def check_configdrive(configdrive: str | Mapping[str, Any]) -> None:
 def _complaint(error: "ValidationError") -> str:
     """The place and the kind of the mistake, without the value, which may be large and secret."""
     place = "".join(f"/{part}" for part in error.absolute_path)
-    instance = shown(error.instance)
+    instance = excerpt(error.instance)
     return f"{f' at {place}' if place else ''}: {error.message.replace(repr(error.instance), instance, 1)}"
 
 

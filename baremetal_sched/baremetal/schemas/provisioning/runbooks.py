@@ -10,7 +10,7 @@ from marshmallow import Schema, ValidationError, fields
 
 from baremetal_sched.baremetal.identifiers import is_logical_name
 from baremetal_sched.baremetal.schemas.traits import TraitName
-from baremetal_sched.documents.schema import Choice, Flag, JsonObject, Parent, StrictSchema, Text, Uuid, shown
+from baremetal_sched.documents.schema import Choice, Flag, JsonObject, Parent, StrictSchema, Text, Uuid, excerpt
 from baremetal_sched.machines.interface_types import STEP_INTERFACES
 
 #: Most steps in one list. A conductor does them one after the other, with the node reserved.
@@ -25,7 +25,7 @@ class Count(fields.Field[int]):
 
     def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int | str):
-            raise ValidationError(f"{shown(value)} is not of type 'integer', 'string'")
+            raise ValidationError(f"{excerpt(value)} is not of type 'integer', 'string'")
         if isinstance(value, int) and value < 0:
             raise ValidationError(f"{value} is less than the minimum of 0")
         if isinstance(value, str) and not (value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS):
@@ -109,7 +109,7 @@ class Steps(fields.Field[list[Any]]):
 
     def _deserialize(self, value: object, attr: str | None, data: Parent, **kwargs: object) -> list[Any]:
         if not isinstance(value, list):
-            raise ValidationError(f"{shown(value)} is not of type 'array'")
+            raise ValidationError(f"{excerpt(value)} is not of type 'array'")
         if not value:
             raise ValidationError("[] should be non-empty")
         if len(value) > MOST_STEPS:
