@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import ColumnClause, Connection, Dialect, Float, literal_column
 from sqlalchemy.sql.base import Executable
 
+from baremetal_sched.db.engine import SINGLE
 from baremetal_sched.db.types import Query
 
 #: Placeholder for the ids passed to ``run``: ``column.in_([IDS])``.
@@ -74,7 +75,7 @@ class _Statement:
 
     def execute(self, connection: Connection, text: str, parameters: Any) -> StatementResult:
         """Do what ``exec_driver_sql`` does, without its result, which describes its columns each time."""
-        if not connection.in_transaction():
+        if not connection.in_transaction() and not connection.get_execution_options().get(SINGLE):
             connection.begin()
         cursor = connection.connection.cursor()
         for listen in connection.dispatch.before_cursor_execute:

@@ -45,6 +45,9 @@ _LONGEST_SILENCE = 10
 #: Execution option of an engine whose transactions write: on SQLite they take the write lock at once.
 WRITES = "baremetal_sched_writes"
 
+#: Execution option of an engine whose statements are transactions of their own: none begins, and none is rolled back.
+SINGLE = "baremetal_sched_single"
+
 
 def database_url(text: str) -> URL:
     """Return the URL with the driver filled in (``postgresql://`` means psycopg 3, ``mariadb://`` PyMySQL).

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from baremetal_sched.db import first_error
 from baremetal_sched.db.deadline import until
-from baremetal_sched.db.engine import WRITES, make_engine
+from baremetal_sched.db.engine import SINGLE, WRITES, make_engine
 from baremetal_sched.db.faults import COMMIT_UNKNOWN, TRANSIENT, Fault, classify, unavailable
 from baremetal_sched.db.handover import Attempts, Handover, HandoverNotes, MachineLocked, WaitedFor, notes_of
 from baremetal_sched.db.limits import NONE, Limits
@@ -107,7 +107,7 @@ class Database:
             self.engine.execution_options(**{WRITES: True}), autoflush=False, expire_on_commit=False, info=info
         )
         event.listen(self._writers, "before_flush", check_flush)
-        self._selecting = self.reading_engine.execution_options(**info)
+        self._selecting = self.reading_engine.execution_options(**{SINGLE: not in_process}, **info)
         self._changing = self.engine.execution_options(**{WRITES: True}, **info)
 
     def read(self, work: Callable[[Session], T], *, deadline: float | None = None) -> T:

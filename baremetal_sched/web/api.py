@@ -159,7 +159,7 @@ class Api(ABC):
 
     def finish(self, call: Call, response: Response) -> None:
         """Add the headers that every response of this API has."""
-        response.headers["X-OpenStack-Request-Id"] = call.request_id
+        response.headers.add("X-OpenStack-Request-Id", call.request_id)
         if self.caching is not None:
             response.headers.setdefault("Cache-Control", self.caching)
         if call.negotiated and self.versions is not None:

@@ -96,8 +96,9 @@ class Microversions:
 
     def describe(self, headers: Headers, minor: int) -> None:
         """Add headers with the version of an answer, and Vary."""
-        headers[STANDARD_HEADER] = f"{self.service_type} {self.text(minor)}"
+        # Werkzeug looks for an earlier value only where it replaces one.
+        headers.add(STANDARD_HEADER, f"{self.service_type} {self.text(minor)}")
         headers.add("Vary", STANDARD_HEADER)
         if self.legacy_header:
-            headers[self.legacy_header] = self.text(minor)
+            headers.add(self.legacy_header, self.text(minor))
             headers.add("Vary", self.legacy_header)

@@ -68,4 +68,4 @@ class BaremetalApi(WaitingApi):
 
     def finish(self, call: Call, response: Response) -> None:
         super().finish(call, response)
-        response.headers["openstack-request-id"] = call.request_id
+        response.headers.add("openstack-request-id", call.request_id)

@@ -24,12 +24,12 @@ class _Microversions(Microversions):
 
     def describe(self, headers: Headers, minor: int) -> None:
         self.describe_range(headers)
-        headers[HEADER] = self.text(minor)
+        headers.add(HEADER, self.text(minor))
 
     def describe_range(self, headers: Headers) -> None:
         """Say which versions there are."""
-        headers["X-OpenStack-Ironic-API-Minimum-Version"] = self.oldest
-        headers["X-OpenStack-Ironic-API-Maximum-Version"] = self.newest
+        headers.add("X-OpenStack-Ironic-API-Minimum-Version", self.oldest)
+        headers.add("X-OpenStack-Ironic-API-Maximum-Version", self.newest)
 
 
 def newest(settings: Settings) -> int:
