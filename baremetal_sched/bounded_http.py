@@ -112,7 +112,7 @@ def exchange(
 
     Without ``hosts`` any may be called. ``context`` says which certificates are trusted; the usual ones by default.
     ``most`` is the largest body that is read, in bytes; by default none is. With ``read_timeout``, a number of seconds,
-    the deadline is that of the connection, and the answer has to be complete so long after it. Raises CallFailed,
+    the deadline is that of the connection, and the answer must be complete so long after it. Raises CallFailed,
     AddressRefused.
     """
     parts = _split(url)

@@ -1,1 +1,1 @@
-"""Why a request finds the machines that it finds: of placement, of servers and of allocations, flat or in trees."""
+"""Explanations of the result of a request: of placement, of servers and of allocations, flat or in trees."""

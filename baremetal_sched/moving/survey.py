@@ -155,11 +155,11 @@ class Survey:
         uuid, holders = node["uuid"], sorted({claim.consumer for claim in claims})
         held = f", claimed by {', '.join(holders)}" if holders else ""
         text = f"its provider has {', '.join(foreign)} beside the class of the node ({own or 'none'}){held}"
-        remedy = f"Run: openstack resource provider inventory delete {uuid} --resource-class {' '.join(foreign[:1])}."
+        remedy = f"Run 'openstack resource provider inventory delete {uuid} --resource-class {' '.join(foreign[:1])}'."
         if holders:
             remedy = (
-                f"Move the claim: openstack resource provider allocation set {holders[0]} "
-                f"--allocation rp={uuid},{own or 'CUSTOM_CLASS'}=1."
+                f"Move the claim with 'openstack resource provider allocation set {holders[0]} "
+                f"--allocation rp={uuid},{own or 'CUSTOM_CLASS'}=1'."
             )
         if self._add(FindingKind.LEFTOVER_CLASS, uuid, text, remedy, adoptable=own is not None or not claims):
             self.decisions.collapsed.add(provider.row["id"])
@@ -172,7 +172,7 @@ class Survey:
         others = sorted(consumers - {instance})
         if len(consumers) > 1:
             text = f"it is claimed by {', '.join(sorted(consumers))}; its instance is {instance or 'none'}"
-            remedy = f"Run: openstack resource provider allocation delete {others[0]}, if it is what is left over."
+            remedy = f"If it is left over, run 'openstack resource provider allocation delete {others[0]}'."
             adopted = self._add(FindingKind.SEVERAL_CONSUMERS, uuid, text, remedy, adoptable=instance in consumers)
             if adopted:
                 self.decisions.evicted |= {(consumer, provider.row["id"]) for consumer in others}
@@ -181,7 +181,7 @@ class Survey:
                 FindingKind.OTHER_CONSUMER,
                 uuid,
                 f"it is claimed by {others[0]}, and its instance is {instance}",
-                f"Run: openstack resource provider allocation delete {others[0]}, if it is what is left over.",
+                f"If it is left over, run 'openstack resource provider allocation delete {others[0]}'.",
             )
         elif others:
             self._add(FindingKind.NOTE, uuid, f"it is claimed by {others[0]}, and has no instance")
@@ -197,7 +197,7 @@ class Survey:
                     FindingKind.PROVIDER_WITHOUT_NODE,
                     uuid,
                     "Ironic has no node of this provider",
-                    f"Run: openstack resource provider delete {uuid}, after its allocations.",
+                    f"Delete its allocations, then run 'openstack resource provider delete {uuid}'.",
                 )
 
     def _check_allocations(self) -> None:
@@ -234,7 +234,7 @@ class Survey:
                 consumer,
                 f"Placement has no {lacking} of its allocation of {self._classes.get(class_id, class_id)} from "
                 f"{provider or 'a provider that is gone'}",
-                f"Run: openstack resource provider allocation delete {consumer}.",
+                f"Run 'openstack resource provider allocation delete {consumer}'.",
             )
             if adopted:
                 self.decisions.orphans.add(row_id)

@@ -1,1 +1,2 @@
-"""What the mirrored APIs cannot say: what a request would get, without claiming anything."""
+"""The scheduling API, for questions that the mirrored APIs cannot answer: explanations, capacity, waiting claims,
+holds."""

@@ -1,5 +1,5 @@
-"""The audit of the queue of claims: whether anybody waits beside a machine that fits, and whether the queue and the
-servers that wait belong together."""
+"""The audit of the queue of claims: whether a request waits although a machine that fits is free, and whether the queue
+and the waiting servers match."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -19,14 +19,14 @@ from baremetal_sched.placement.waiting_requests import IS_WAITING, SERVER, WAITI
 from baremetal_sched.scheduling.queue import queue_of, request_of
 from baremetal_sched.settings import Settings
 
-#: The number of sweeps after which a claim must not wait beside a machine that fits.
+#: The number of sweeps after which no claim may wait while a machine that fits is free.
 _SWEEPS = 2
 #: All entries of a queue are looked at.
 _ALL = 100_000
 
 
 def audit(session: Session, settings: Settings) -> list[str]:
-    """Return what is wrong with the claims that wait, one line each; empty if all is well. Writes and locks nothing."""
+    """Return the errors of waiting claims, one line each; empty if there are none. Writes and locks nothing."""
     return [*_passed_over(session, settings), *_orphans(session)]
 
 
@@ -60,7 +60,7 @@ def _fits(session: Session, settings: Settings, waiting: WaitingRequest, node: s
 
 
 def _orphans(session: Session) -> Iterator[str]:
-    """Compare the queue with the servers that wait; ``baremetal.provider.audit`` does with allocations."""
+    """Compare the queue with the waiting servers; ``baremetal.provider.audit`` does the same with allocations."""
     waits = Server.task == SCHEDULING
     queued = select(WaitingRequest.uuid).where(WaitingRequest.kind == SERVER)
     for uuid in session.scalars(queued.where(WaitingRequest.uuid.not_in(select(Server.uuid).where(waits)))):

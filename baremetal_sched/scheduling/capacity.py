@@ -91,8 +91,8 @@ def measure(
     UNION ALL SELECT n.resource_class, …, <why it is not free>, count(*) FROM nodes n LEFT JOIN resource_providers p …
     LEFT JOIN inventories i … WHERE n.instance_uuid IS NULL AND … GROUP BY …
 
-    A node with an instance is allocated, whatever its provider is like: the joins take most of the time. Where all
-    nodes are counted, by class and group at most, an index has the answer.
+    A node with an instance counts as allocated, without a look at its provider: the joins take most of the time. Where
+    all nodes are counted, by class and group at most, an index has the answer.
     """
     _check(keys)
     where = (*visible.conditions(), *filters.conditions)
@@ -139,13 +139,13 @@ def _by_node(keys: Sequence[str], where: Sequence[ColumnElement[bool]]) -> list[
 
 
 def _by_index(keys: Sequence[str]) -> list[Select[Any]]:
-    """Nodes by what their inventories repeat of them, and those that have no class, and so no inventory.
+    """Nodes by the columns that their inventories repeat, and nodes without a class, which have no inventory.
 
     SELECT s.node_class, …, <why it is not free>, sum(s.machines) FROM (SELECT node_class, …, count(*) AS machines
     FROM inventories WHERE withheld = 0 AND node_class IS NOT NULL GROUP BY <the columns of the index>) s GROUP BY …
     UNION ALL SELECT … FROM inventories JOIN resource_providers … WHERE withheld = 1 AND node_class IS NOT NULL …
 
-    What is withheld belongs to a tree, which a consumer may hold: only the root says so.
+    A withheld inventory belongs to a tree, which a consumer may hold: only the root says so.
     """
     of_nodes = STOCK.c.node_class.is_not(None)
     indexed = (

@@ -1,4 +1,4 @@
-"""Requests that wait until a claim is decided: one thread of the process asks for all of them."""
+"""Requests that wait until a claim is decided: one thread of the process reads the database for all of them."""
 
 import time
 from collections.abc import Collection
@@ -10,7 +10,7 @@ from baremetal_sched.errors import TooManyWaiting
 from baremetal_sched.fair_places import FairPlaces
 from baremetal_sched.placement import waiting_requests
 
-#: Seconds between two statements that ask which claims still wait.
+#: Seconds between two statements that read which claims still wait.
 _INTERVAL = 0.1
 
 

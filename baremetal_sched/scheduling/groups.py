@@ -42,7 +42,7 @@ class Ring:
         return ring_of(hosts, self.exponent).arcs() if hosts else []
 
     def shares(self) -> dict[str, float]:
-        """Return which fraction of the ring each conductor has, 0 for a dead one."""
+        """Return the fraction of the ring that each conductor has, 0 for a dead one."""
         shares = dict.fromkeys(sorted(self.alive | self.dead), 0.0)
         return {**shares, **(ring_of(self.alive, self.exponent).shares() if self.alive else {})}
 
@@ -92,7 +92,7 @@ def list_groups(
     """Return the conductor groups, sorted by name, or just the one called ``group`` (letter case aside).
 
     Visible nodes are counted. Groups without any are returned only if everything is ``visible``. Without
-    ``with_owners`` it is not worked out which conductor owns how many nodes: all those figures are 0.
+    ``with_owners`` the nodes of each conductor are not counted: these figures are 0.
 
     Three statements, or two if no ring has more than one conductor; the last one reads the UUIDs of the nodes.
     """

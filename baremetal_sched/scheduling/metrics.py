@@ -1,4 +1,4 @@
-"""Capacity for Prometheus: what ``GET /v1/capacity`` says by class and conductor group, counted now and then."""
+"""Capacity for Prometheus: the figures of ``GET /v1/capacity`` by class and conductor group, counted now and then."""
 
 import threading
 import time
@@ -28,8 +28,8 @@ _REST = 20
 class CapacityMetrics:
     """The figures of one process. A scrape never waits for another one.
 
-    Counting is stopped after ``[scheduling] explain_time_limit``, and takes a twentieth of the time at most. Meanwhile
-    and otherwise the figures are those of the last time, and their age is said.
+    Counting is stopped after ``[scheduling] explain_time_limit``, and takes a twentieth of the time at most. Until the
+    next count the metrics have the figures of the last one, and their age.
     """
 
     def __init__(self, settings: Settings) -> None:

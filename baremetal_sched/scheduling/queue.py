@@ -1,4 +1,4 @@
-"""The queue of requests that wait: what each asks for, and which of them may get a machine that is free."""
+"""The queue of waiting requests: the conditions of each, and the requests that may get a free machine."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from baremetal_sched.settings import Settings
 _requests: dict[str, tuple[str, MachineRequest]] = {}
 _MOST_REQUESTS = 10_000
 
-#: If a queue has more entries than may be tested, this many are read to find those that may fit.
+#: If a queue has more entries than may be tested, this many are read to find the ones that may fit.
 _MOST_READ = 5_000
 
 
@@ -48,14 +48,14 @@ class MachineQueue:
 
 
 def machine_queues(connection: Connection, machines: Mapping[int, str], most: int) -> list[MachineQueue]:
-    """Return who may get the machines, given as ids of providers with the names of their classes.
+    """Return the requests that may get the machines, given as ids of providers with the names of their classes.
 
-    At most ``most`` entries of a queue are returned: those that may fit, each project in turn. The rows of the nodes
+    At most ``most`` entries of a queue are returned: the ones that may fit, each project in turn. The rows of the nodes
     are locked. Raises MachineLocked.
     """
     queues: list[MachineQueue] = []
     for provider, class_name in machines.items():
-        # Before anything is read of it: who changes it looks at those who wait only while it is free.
+        # Before the machine is read: a change of it looks at waiting requests only while the machine is free.
         machine = free_machine.lock(connection, provider)
         if machine is not None:
             queues.append(_queue(connection, machine, class_name, most))
@@ -63,7 +63,8 @@ def machine_queues(connection: Connection, machines: Mapping[int, str], most: in
 
 
 def queue_of(connection: Connection, node: str, resource_class: str, most: int) -> MachineQueue | None:
-    """Return who may get the node (a UUID), of this class, when it is free; None if none waits. Nothing is locked."""
+    """Return the requests that may get the node (a UUID), of this class, when it is free; None if none waits. Nothing
+    is locked."""
     machine = free_machine.find(connection, node)
     return None if machine is None else _queue(connection, machine, resource_class, most)
 

@@ -1,5 +1,6 @@
-"""The sweep: what no transaction hands over. Free machines that fit a waiting claim are given away, and claims whose
-time is over are ended, with the reason of that moment. Each has its time, so neither keeps the other waiting."""
+"""The sweep: hand-overs that no transaction does. Free machines that fit a waiting request are given away, and requests
+after their deadline are ended, with the reason of that moment. Each part has its time, so neither keeps the other
+waiting."""
 
 import random
 import time
@@ -27,9 +28,9 @@ from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-#: Seconds for which one sweep gives away, and for which it ends.
+#: Seconds that one sweep spends on giving machines away, and on ending requests.
 _SECONDS = 5.0
-#: Seconds of these for which it finds out why claims found nothing. Later ones keep the reason that they had.
+#: Of these, seconds that it spends on finding out why requests found nothing. Later ones keep the reason that they had.
 _EXPLAINING = 2.5
 #: How many claims are ended in one transaction.
 _AT_ONCE = 50
@@ -44,7 +45,7 @@ IsOwn = Callable[[str, str, str], bool]
 def sweep(database: Database, settings: Settings, conductor: str, is_own: IsOwn) -> None:
     """Give away the free machines of the conductor (a host name), then end the claims whose time is over.
 
-    Raises what the database raises; what cannot be given away now is left to the next sweep.
+    Raises the errors of the database. Machines that cannot be given away now are left to the next sweep.
     """
     until = time.monotonic() + _SECONDS
     for provider, resource_class in database.read(lambda session: list(_free_machines(session, is_own))):
@@ -56,8 +57,8 @@ def sweep(database: Database, settings: Settings, conductor: str, is_own: IsOwn)
 
 
 def _end_overdue(database: Database, settings: Settings) -> None:
-    """End claims whose time is over, the oldest deadline first. What other conductors are ending is left to them; what
-    is not reached in time, to the next sweep."""
+    """End claims whose time is over, the oldest deadline first. Requests that other conductors are ending are left to
+    them; the rest that is not reached in time, to the next sweep."""
     reasons: dict[str, str] = {}
     began = time.monotonic()
     left = database.read(_overdue)
@@ -86,7 +87,7 @@ def _try(database: Database, work: Callable[[Session], None], subject: str) -> b
 
 def _free_machines(session: Session, is_own: IsOwn) -> Iterator[tuple[int, str]]:
     """Yield provider (its id) and class of free machines of the classes for which claims wait, at most ``_MOST``, from
-    a random one on and around the end: the next sweep looks at others.
+    a random one on and around the end, so the next sweep looks at others.
 
     SELECT n.id, n.uuid, …, p.id, c.name FROM nodes n … JOIN resource_classes c ON c.id = p.mirrored_class_id
     WHERE <it is free> AND c.name IN (SELECT resource_class FROM pending_claims WHERE <it waits>)

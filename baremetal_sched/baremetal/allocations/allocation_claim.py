@@ -57,7 +57,7 @@ def backfill(session: Session, allocation: NodeAllocation, node: Node, settings:
 
 
 def _require_fit(session: Session, allocation: NodeAllocation, node: Node) -> None:
-    """Raise BackfillRefused if the node is not what the allocation asks for."""
+    """Raise BackfillRefused if the node does not meet the conditions of the allocation."""
     present = traits.list_traits(session, node.id)
     unfit = [entry.text for entry in entries(allocation) if not entry.fits(present)]
     reasons = []

@@ -165,7 +165,7 @@ def check_name(name: str, doing: str) -> None:
 
 
 def destroy(session: Session, ident: str) -> None:
-    """Remove an allocation, and free its node if it has one. One that waits does not wait any more.
+    """Remove an allocation, and free its node if it has one. A waiting allocation leaves the queue.
 
     Raises AllocationNotFound; AllocationInUse if the node is active or in a transition (unless it is in maintenance);
     NodeLocked if a conductor is working on it; StaleDataError if the node is deleted at the same time, or the

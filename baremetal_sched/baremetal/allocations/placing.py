@@ -1,4 +1,5 @@
-"""Which node a new allocation gets: one that is free now, or, if it waits, the first that becomes free and fits.
+"""The node of a new allocation: one that is free now, or, if the allocation waits, the first that becomes free and
+fits.
 
 An allocation that waits is ``allocating``, and has a row in the queue (``placement.waiting_requests``) until it is
 active, has failed or is deleted. Locks are taken in the order node, waiting request, allocation.
@@ -99,7 +100,7 @@ def _fail(allocation: NodeAllocation, reason: str, waited: str = "") -> None:
     allocation.updated_at = utcnow()
 
 
-# -- those that wait ---------------------------------------------------------------------------------------------------
+# -- waiting allocations -----------------------------------------------------------------------------------------------
 
 
 def give(context: MachineContext, waiting: WaitingRequest, node: Node) -> bool:

@@ -121,7 +121,7 @@ def _circumstances(node: Node, hold: Hold, now: float) -> str:
     if not hold.drain:
         return late
     instance = "" if node.instance_uuid is None else f", instance {node.instance_uuid}"
-    return f" at its deadline, whatever goes on at the node (state {node.provision_state}{instance}){late}"
+    return f" at its deadline, without waiting for the node (state {node.provision_state}{instance}){late}"
 
 
 # -- lockouts ----------------------------------------------------------------------------------------------------------

@@ -1,9 +1,8 @@
 """Conditions on machines.
 
 A condition is written once, and has its readings: in SQL for a row of the question, of a machine that has just become
-free, and of a provider within its tree. Where two readings differ, the search finds what an explanation denies.
-
-``suffix`` is that of the group, where a request has several: ids say of which one they are.
+free, and of a provider within its tree. If two readings differ, the search finds machines that an explanation denies.
+``suffix`` is that of the group, where a request has several: ids then name the group.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -257,7 +256,7 @@ def of_project(project: str) -> Condition:
 
 def availability_conditions() -> list[Condition]:
     """Return a condition for each part of the rule of availability, and one for planned holds."""
-    # That a machine is in use says more than the state that it is in then.
+    # A machine that is in use is reported as such: its state says less.
     ordered = sorted(availability.CONDITIONS, key=lambda each: each.label != "instance")
     failure = ("is kept free for a planned hold", "are kept free for planned holds")
     planned = Condition(
@@ -326,7 +325,7 @@ def required_capabilities(extra_specs: Mapping[str, str]) -> dict[str, str]:
 def capabilities_of(properties: Mapping[str, Any]) -> dict[str, str]:
     """Return the capabilities in a node's ``properties``: ``name:value,name:value``, or an object.
 
-    A value may have colons. What has no name, or no colon, is left out.
+    A value may have colons. Parts without a name, or without a colon, are left out.
     """
     capabilities = properties.get("capabilities")
     if isinstance(capabilities, Mapping):

@@ -34,7 +34,7 @@ _NODE = bindparam("node", type_=String)
 
 
 def _facts(provider: ColumnElement[int], node: ColumnElement[str]) -> Select[Any]:
-    """Return the query of what a node, and its provider, are:
+    """Return the query of a node and its provider:
 
     SELECT n.uuid, n.owner, …, (SELECT string_agg(t.name, ',') FROM traits t JOIN provider_traits pt …
     WHERE pt.provider_id = <the provider>), (… of its aggregates) FROM nodes n WHERE n.uuid = <the node>
@@ -90,7 +90,8 @@ def lock(connection: Connection, provider: int) -> FreeMachine | None:
 
 
 def lock_all(connection: Connection, nodes: Collection[str]) -> None:
-    """Lock the machines with these UUIDs, their providers and inventories, waiting for those who have locked them.
+    """Lock the machines with these UUIDs, their providers and inventories, and wait for transactions that have locked
+    them.
 
     One row after the other: with several in a statement, a database would choose the order.
     """
@@ -134,7 +135,7 @@ def lock_first(session: Session, roots: list[int], clauses: list[ColumnElement[b
     JOIN inventories i ON i.provider_id = p.id AND i.resource_class_id = p.mirrored_class_id
     WHERE p.id IN (…) AND i.free = 1 AND … LIMIT 1 FOR UPDATE OF n, i SKIP LOCKED
     """
-    # Those that fit no request in the queue.
+    # The machines that fit no request in the queue.
     offered = [root for root in roots if root in notes_of(session.connection()).offered]
     for part in (*batches_of(offered), *batches_of(roots)):
         locked = of_roots(part, clauses).limit(1).with_for_update(of=(Node, INVENTORIES), skip_locked=True)

@@ -1,4 +1,4 @@
-"""The conditions of a query of placement, one by one, and what is left of the query without some of them."""
+"""The conditions of a query of placement, one by one, and the query without some of them."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -53,7 +53,7 @@ def of_root(root: TraitConditions) -> Listed:
 
 
 def without(request: CandidateRequest, drop: Collection[str]) -> CandidateRequest | None:
-    """Return the request without the conditions that have these ids; None if nothing is asked for then.
+    """Return the request without the conditions that have these ids; None if it would ask for nothing.
 
     A group that is left without its resources is left out, and so is one without resources that no subtree names.
     """
@@ -77,7 +77,7 @@ def without(request: CandidateRequest, drop: Collection[str]) -> CandidateReques
 
 
 def _joined(suffix: str, listed: Listed, drop: Collection[str]) -> RequestGroup:
-    """The group that asks for all that is listed but for what is dropped."""
+    """The group with all listed conditions except the dropped ones."""
     stays = [group for condition, group in listed if condition.id not in drop]
     return RequestGroup(
         suffix,

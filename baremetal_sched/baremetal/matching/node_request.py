@@ -77,7 +77,7 @@ class NodeRequest:
         }
 
     def needed_trait(self) -> str | None:
-        """Return a trait that the node has to have; None if there is none that each has to."""
+        """Return a trait that every node must have; None if there is none."""
         plain = (each.names for each in self.traits if not each.forbidden and len(each.names) == 1)
         return min((name for names in plain for name in names), default=None)
 
@@ -172,7 +172,7 @@ class NodeRequest:
 
     @cached_property
     def of_traits(self) -> list[Condition]:
-        """The conditions on traits. Those of a scheduler are none of the node's."""
+        """The conditions on traits. Traits that a scheduler has added are not the node's."""
         return [
             of_forbidden(entry.names[0], has=has_any, own=True)
             if entry.forbidden
@@ -181,7 +181,7 @@ class NodeRequest:
         ]
 
     def may_fit(self, machine: FreeMachine) -> bool:
-        """Return False if the machine certainly does not fit; True if the search has to tell."""
+        """Return False if the machine certainly does not fit; True if the search must tell."""
         is_seen = self.eligible.covers(machine.owner, machine.lessee)
         return is_seen and all(condition.met_by(machine) for condition in (*self.places, *self.of_traits))
 
@@ -249,7 +249,7 @@ def _batches(session: Session, fitting: Query, class_id: int, request: NodeReque
     all nodes from a random starting point and around the end. So machines wear evenly, and concurrent searches on
     different servers of a cluster, which do not see each other's locks, rarely choose the same node."""
     offered = notes_of(session.connection()).offered
-    if offered:  # those that fit no request in the queue
+    if offered:  # the nodes that fit no request in the queue
         yield list(session.scalars(fitting.where(INVENTORIES.c.provider_id.in_(offered))))
     if request.name is not None:
         yield list(session.scalars(fitting.where(Node.name == request.name)))

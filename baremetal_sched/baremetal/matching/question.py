@@ -15,9 +15,9 @@ from baremetal_sched.placement.candidates.request.query import CandidateRequest
 
 @dataclass(frozen=True)
 class Names:
-    """What a request calls by name, for a look at whether there is such a thing.
+    """The names in a request, which may be unknown.
 
-    ``of_nodes``: the classes are called as nodes have them, not as in placement.
+    ``of_nodes``: the names of classes are those of nodes, not those of placement.
     """
 
     classes: Collection[str] = ()
@@ -35,10 +35,9 @@ def names_of(request: CandidateRequest) -> Names:
 
 @dataclass(frozen=True)
 class Scope:
-    """The rows that are looked at where there are too many for all: where ``holds``.
-
-    All others fail the conditions with the ids ``others_fail``, of which the first is what the scope is called.
-    ``row_id`` is that of a row, in the table that is read first; ``count`` counts the rows, and may count too many.
+    """The rows that are examined if there are too many for all: the ones where ``holds``. All others fail the
+    conditions with the ids ``others_fail``, of which the first is the name of the scope. ``row_id`` is the id of a row,
+    in the table that is read first; ``count`` counts the rows, and may count too many.
     """
 
     others_fail: tuple[str, ...]
@@ -72,7 +71,7 @@ class Question:
 
     @property
     def counted(self) -> Any:
-        """What has each row once, and all that ``where`` needs: less than ``source``."""
+        """A part of ``source`` that has each row once, and all columns that ``where`` needs."""
         if self.of_providers and not self.where:
             return PROVIDER
         tables = {each.table.name for clause in self.where for each in iterate(clause) if isinstance(each, Column)}

@@ -103,13 +103,13 @@ class TreeRequest:
         own = [name for name in amounts if is_custom(name)]
         if len(own) != 1 or amounts[own[0]] != 1:
             raise CannotWait(
-                message="To wait, a request has to ask for one unit of a node's custom class in the group without a "
+                message="To wait, a request must ask for one unit of a node's custom class in the group without a "
                 "suffix, such as resources=CUSTOM_GOLD:1."
             )
         return own[0]
 
     def needed_trait(self) -> str | None:
-        """Return a trait that the node itself has to have; None if only the search can tell. Raises BadQuery."""
+        """Return a trait that the node itself must have; None if only the search can tell. Raises BadQuery."""
         groups = self.parsed().groups
         group = groups.get("")
         if group is None or len(groups) > 1 or len(group.resources) != 1:
@@ -165,7 +165,8 @@ class TreeRequest:
         return None
 
     def hosts(self, context: MachineContext, limit: int) -> list[tuple[str, Amounts]]:
-        """Return what ``choose`` would choose from, at most ``limit``: UUIDs of nodes, and claims. Nothing is locked.
+        """Return the machines from which ``choose`` would choose, at most ``limit``: UUIDs of nodes, and claims.
+        Nothing is locked.
 
         Raises like ``choose``, except for StaleDataError.
         """
@@ -186,9 +187,9 @@ class TreeRequest:
         return bool(self.hosts(context, limit=1))
 
     def other_providers(self, context: MachineContext) -> Amounts | None:
-        """Return the amounts to claim of providers that are no machines, such as hosts of virtual machines.
+        """Return the amounts to claim of providers that are not machines, for example hosts of virtual machines.
 
-        None if nothing fits, or if the request is for machines only. Raises what the search raises.
+        None if nothing fits, or if the request is for machines only. Raises the errors of the search.
         """
         if self.project is not None or self.served:
             return None
@@ -196,7 +197,7 @@ class TreeRequest:
         with suppress(*_UNKNOWN), closing(self._search(context, _CANDIDATES)) as results:
             candidates = list(islice(results, _CANDIDATES))
         roots = {root for candidate in candidates for root in candidate.roots}
-        # A machine that ``choose`` did not take, such as one that a conductor works on, is for those who wait.
+        # A machine that ``choose`` did not take, for example because a conductor works on it, goes to waiting requests.
         machines = select(PROVIDERS.c.id).where(
             one_of(PROVIDERS.c.id, roots), PROVIDERS.c.mirrored_class_id.is_not(None)
         )
@@ -260,7 +261,7 @@ class TreeRequest:
         return replace(self, extra_specs=stays, changed=changed)
 
     def may_fit(self, machine: FreeMachine) -> bool:
-        """Return False if the machine certainly does not fit; True if the search has to tell."""
+        """Return False if the machine certainly does not fit; True if the search must tell."""
         return all(condition.met_by(machine) for condition in self._of_machine)
 
     @cached_property

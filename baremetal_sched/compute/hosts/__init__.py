@@ -1,4 +1,5 @@
-"""The machine of a server: which is chosen and claimed, what it is told, and what a change of it means for the server.
+"""The machine of a server: its choice and claim, the data for its deployment, and the effect of its changes on the
+server.
 
 May import ``flavors``.
 """

@@ -47,7 +47,7 @@ from baremetal_sched.placement.waiting_requests import SERVER
 
 log = structlog.get_logger(__name__)
 
-#: The type of the consumers that servers are in placement, as Nova has it.
+#: The consumer type of servers in placement, the same as Nova's.
 CONSUMER_TYPE = "INSTANCE"
 
 #: Makes the config drive of a server that gets this node.
@@ -74,7 +74,7 @@ def boot(
     """Store the new servers, which have the same ``request``, each on a machine: all of them, or none.
 
     Without machines for all, all are stored in error; but a single server that may wait does so if that can help.
-    Raises StaleDataError if all machines that fit are being taken by other transactions, and what ``wait`` raises.
+    Raises StaleDataError if all machines that fit are being taken by other transactions, and the errors of ``wait``.
     """
     failures: dict[str, _Failures] = {server.uuid: [] for server in servers}
     reason = _place_all(context, servers, request, drive, failures)
@@ -208,7 +208,7 @@ def _deploy(context: MachineContext, server: Server, node: Node) -> None:
     try:
         provision.request(context.session, node, order, context.membership, context.settings)
     except (TooManyAtOnce, NoConductors, NoValidHost) as error:
-        log.info("a deployment has to wait", server=server.uuid, node=node.uuid, reason=str(error))
+        log.info("a deployment waits", server=server.uuid, node=node.uuid, reason=str(error))
         node.touch()
         context.session.flush()
 

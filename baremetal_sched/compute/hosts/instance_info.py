@@ -1,4 +1,4 @@
-"""What a node that is to become a server gets: its ``instance_info``, its config drive and its power."""
+"""The data that a node gets for a server: ``instance_info``, config drive and power."""
 
 import json
 import re
@@ -30,7 +30,7 @@ BOOT_ISO = "boot_iso"
 
 @dataclass(frozen=True)
 class ImageSpec:
-    """What a deployment has to know of an image. ``location`` is the URL that it was imported from."""
+    """The facts about an image that a deployment needs. ``location`` is the URL that it was imported from."""
 
     id: str
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -68,7 +68,7 @@ def build(
     ephemeral_format: str | None = None,
     preserve_ephemeral: bool | None = None,
 ) -> dict[str, object]:
-    """Return ``instance_info`` in Nova's order, and then what the image says of itself.
+    """Return ``instance_info`` in Nova's order, followed by the properties of the image.
 
     ``host`` is the conductor. ``preserve_ephemeral`` is given by a rebuild only. A server that boots from a volume has
     no image to deploy, but ``image`` holds the properties that its volume has.
@@ -133,7 +133,7 @@ def _about_image(image: ImageSpec) -> dict[str, object]:
 
 
 def deployed_power(session: Session, node_id: int) -> str | None:
-    """Return the power state in which the deployment of a node has to end; None if no server is on it.
+    """Return the power state in which the deployment of a node must end; None if no server is on it.
 
     It is on, unless a server that was off is rebuilt.
     """
@@ -143,7 +143,7 @@ def deployed_power(session: Session, node_id: int) -> str | None:
     return None if row is None else row[0] or states.POWER_ON
 
 
-#: Most characters of user data, encoded; as Nova has it.
+#: The maximum number of characters of user data, encoded; the same as in Nova.
 MOST_USER_DATA = 65535
 
 
@@ -182,7 +182,7 @@ def decoded_config_drive(user_data: str) -> str:
     try:
         text = content.decode()
     except ValueError:
-        raise InvalidValue(message="user_data has to be text in UTF-8, encoded in base64.") from None
+        raise InvalidValue(message="user_data must be text in UTF-8, encoded in base64.") from None
     if "\x00" in text:
         raise InvalidValue(message="user_data must not contain the character NUL.")
     return text

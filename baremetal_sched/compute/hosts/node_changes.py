@@ -1,11 +1,11 @@
-"""What a change of a node means for the server on it, in the transaction that changes the node.
+"""The effect of a node's change on the server on it, in the transaction that changes the node.
 
-It follows whatever a session flushes, a conductor's write or a request to the bare metal API, so the node and its
-server cannot be found apart. A node gets a server and loses it in these ways only:
+It follows every flush of a session, for a conductor's write or a request to the bare metal API, so the node and its
+server always match. A node gets a server and loses it in these ways only:
 
 - The compute API places a server on it (``moving``).
-- The node is undeployed, or deleted: the server goes if that was asked of it; otherwise it is in error and says why.
-  Its claim is given back either way.
+- The node is undeployed, or deleted: the server goes if its deletion was requested; otherwise it is in error and says
+  why. Its claim is given back either way.
 
 The bare metal API can neither take the instance off a node that has a server nor give it to another node.
 """
@@ -108,7 +108,7 @@ def release_claim(session: Session, server: Server) -> None:
 
 
 def set_fault(server: Server, reason: Reason) -> None:
-    """Note why the server is in error. Whatever was asked of it is over."""
+    """Note why the server is in error, and end its task."""
     created = utcnow().isoformat() + "Z"
     server.fault = {"code": 500, "created": created, "message": reason.message, "details": reason.in_full}
     server.task = server.power_after_task = None
@@ -152,7 +152,7 @@ def _end(session: Session, server: Server, error: str | None = None) -> None:
 def _fail(session: Session, server: Server, node: Node) -> None:
     waits = server.task in (server_states.SPAWNING, server_states.DELETING)
     if waits and node.provision_state == states.DEPLOYFAIL:
-        return  # ``follow_up`` goes on: with the next machine, or with removing this server
+        return  # ``follow_up`` continues: with the next machine, or with removing this server
     reason = server_history.of_state(node.uuid, node.provision_state, node.last_error)
     server_history.finish(session, server, error=reason.in_full)
     set_fault(server, reason)

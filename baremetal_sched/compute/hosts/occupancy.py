@@ -1,4 +1,4 @@
-"""Nodes in use: which instance is on each, also one that was adopted, what it asks for, and who holds it."""
+"""Nodes in use: the instance on each, also an adopted one, its request, and the consumers that hold the node."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,7 +15,7 @@ from baremetal_sched.placement import allocations as claims
 from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.settings import Settings
 
-#: The type of their consumers in placement. Claims of other services, such as Nova, have other types and are kept.
+#: The type of their consumers in placement. Claims of other services, for example Nova, have other types and are kept.
 CONSUMER_TYPE = "ADOPTED_INSTANCE"
 
 _LONGEST_NAME = 255
@@ -46,7 +46,7 @@ def _name(value: object) -> str | None:
 
 
 def release_adopted(session: Session, uuid: str) -> None:
-    """Give back what the instance with this UUID holds, if it was claimed for an adopted node."""
+    """Give back the claim of the instance with this UUID, if it was made for an adopted node."""
     query = select(Consumer.id).where(Consumer.uuid == uuid, Consumer.consumer_type == CONSUMER_TYPE)
     if session.scalar(query) is not None:
         with suppress(NoAllocations):
@@ -61,8 +61,8 @@ class Occupancy:
     """A node and the instance on it (UUIDs).
 
     ``resource_class`` is the node's in placement, None if it has none. ``extra_specs`` are those of the server's own
-    flavor, None if the instance is not a server. ``held`` is what the instance holds of the node itself, ``others`` are
-    UUIDs of other consumers that hold something of the node or below it.
+    flavor, None if the instance is not a server. ``held`` are the instance's allocations of the node itself, ``others``
+    the UUIDs of other consumers with allocations of the node or below it.
     """
 
     node_id: int
@@ -77,7 +77,7 @@ class Occupancy:
 
     @property
     def place(self) -> tuple[str, str, str]:
-        """What the conductor of the node depends on."""
+        """The values on which the conductor of the node depends."""
         return self.node, self.conductor_group, self.driver
 
     @property

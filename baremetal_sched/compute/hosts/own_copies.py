@@ -1,4 +1,4 @@
-"""A server's own copies of what its request names: flavor, image and key pair; and what they mean for scheduling.
+"""A server's own copies of the flavor, image and key pair of its request, and their meaning for scheduling.
 
 A flavor or an image that is changed or deleted later changes no server.
 """
@@ -24,7 +24,7 @@ Document = Mapping[str, Any]
 
 
 def flavor_spec(flavor: Document) -> FlavorSpec:
-    """Return what scheduling has to know of a server's copy of its flavor."""
+    """Return the facts about a server's copy of its flavor that scheduling needs."""
     return FlavorSpec(
         vcpus=flavor["vcpus"],
         memory_mb=flavor["ram"],
@@ -36,7 +36,7 @@ def flavor_spec(flavor: Document) -> FlavorSpec:
 
 
 def image_spec(image: Document) -> ImageSpec:
-    """Return what a deployment has to know of a server's copy of its image."""
+    """Return the facts about a server's copy of its image that a deployment needs."""
     properties = image.get("properties", {})
     return ImageSpec(image.get("id", ""), properties, image.get("location"), image.get("disk_format"))
 

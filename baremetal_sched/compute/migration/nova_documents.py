@@ -140,7 +140,9 @@ def parse(raw: bytes) -> dict[str, list[Document]]:
         )
     for name in document:
         if name.endswith("_links") and document[name]:
-            raise InvalidValue(message=f"The file has '{name}': the list goes on. Ask for all pages, and join them.")
+            raise InvalidValue(
+                message=f"The file has '{name}': the list has more pages. Ask for all of them, and join them."
+            )
         if name not in _KINDS and not name.endswith("_links"):
             raise InvalidValue(message=f"'{name}' is not one of {', '.join(_KINDS)}.")
     return {kind: document.get(kind, []) for kind in _KINDS}

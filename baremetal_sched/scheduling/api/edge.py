@@ -1,4 +1,4 @@
-"""How the scheduling API does what the edge leaves to each API."""
+"""The parts of the edge that each API implements, for the scheduling API."""
 
 from flask import Request, Response
 

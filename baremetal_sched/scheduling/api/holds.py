@@ -1,4 +1,4 @@
-"""/v1/holds, /v1/nodes/{node}/holds: why machines are not to be used, by whom, from when to when."""
+"""/v1/holds, /v1/nodes/{node}/holds: why machines must not be used, who asserted that, from when to when."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -120,7 +120,7 @@ def _asserter(call: Call, node: Node, new: NewHold) -> Actor:
 
 
 def _new_hold(body: dict[str, Any]) -> NewHold:
-    """Return the hold that a body asks for. Raises InvalidValue for what is no time."""
+    """Return the hold that a body asks for. Raises InvalidValue for a text that is not a time."""
     return NewHold(
         body["type"],
         body.get("reason"),
@@ -137,7 +137,8 @@ _LATEST = 253_370_764_800
 
 
 def seconds_of(name: str, text: str | None) -> float | None:
-    """Return a time in ISO 8601 as seconds since 1970. Raises InvalidValue if it is none, or has no time zone."""
+    """Return a time in ISO 8601 as seconds since 1970. Raises InvalidValue if the text is not a time, or has no time
+    zone."""
     if text is None:
         return None
     try:
@@ -148,7 +149,7 @@ def seconds_of(name: str, text: str | None) -> float | None:
         return seconds
     except (ValueError, OverflowError):
         raise InvalidValue(
-            message=f"{name} has to be a time with a zone, such as 2026-11-26T18:30:00+01:00, and not {text[:64]!r}."
+            message=f"{name} must be a time with a zone, such as 2026-11-26T18:30:00+01:00, and not {text[:64]!r}."
         ) from None
 
 

@@ -25,10 +25,10 @@ _INFO = {
 _ERRORS = {
     400: "The body or a parameter is malformed, or names something unknown. The message says what.",
     401: "The request is not authenticated.",
-    403: "The policy does not allow it to the caller.",
+    403: "The policy does not allow the request to the caller.",
     404: "The node or the claim does not exist, or the caller may not see it.",
     409: "Nothing is free, the claim differs from the one with its UUID, or it belongs to something else.",
-    415: "The content type is not one that is accepted.",
+    415: "The content type is not accepted.",
     429: "There were too many failed log-ins from the client's address.",
     503: "The database is unavailable, the search took too long, or too many explanations are being worked on.",
 }
@@ -42,7 +42,7 @@ _REQUEST_ID = {"X-OpenStack-Request-Id": {"$ref": "#/components/headers/RequestI
 _HEADERS = {
     "RequestId": {"description": "What logs call the request.", "required": True, "schema": {"type": "string"}},
     "RetryAfter": {
-        "description": "Seconds until it may be tried again.",
+        "description": "Seconds after which the client may try again.",
         "required": True,
         "schema": {"type": "integer", "minimum": 0},
     },
@@ -67,7 +67,7 @@ def showing(routes: Callable[[], Iterable[Route]]) -> View:
 
 
 def document(routes: Iterable[Route]) -> dict[str, Any]:
-    """Return the OpenAPI document of the routes, without what depends on the service's settings.
+    """Return the OpenAPI document of the routes, without the parts that depend on the service's settings.
 
     Raises LookupError for a route that OPERATIONS does not describe.
     """

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of each route, besides what the route table knows of it."""
+"""The part of the OpenAPI document about each route that the route table does not have."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -67,12 +67,12 @@ IN_PATHS: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class Operation:
-    """One route. ``name``: what generated clients call it. ``answer``: the schema (in SCHEMAS) of what it answers;
-    None: the answer has no body.
+    """One route. ``name``: its name in generated clients. ``answer``: the schema (in SCHEMAS) of its answer; None: the
+    answer has no body.
 
     ``query``: schemas of the parameters of the query string. ``body``: the schema of the body, if it takes one.
-    ``refuses``: whether it checks what it is sent, and answers 400. ``done``: the statuses of success, and what each
-    means. ``conflicts``: whether it may be in conflict with what is there, and answers 409.
+    ``refuses``: whether it checks its input, and answers 400. ``done``: the statuses of success, with their meanings.
+    ``conflicts``: whether it may conflict with existing data, and answers 409.
     """
 
     name: str
@@ -118,7 +118,7 @@ _TRAITS = {
 }
 _CAPACITY_QUERY = {
     "group_by": said(
-        "What machines are told apart by. Without it all are counted together.",
+        "The keys by which machines are grouped. Without it all are counted together.",
         {**array({"anyOf": [{"enum": [*COLUMNS]}, {"type": "string", "pattern": TRAIT_KEY}]}), "maxItems": MOST_KEYS},
     ),
     "at_least": said("Only the rows where fewer machines than this are free.", {"type": "integer", "minimum": 0}),
@@ -133,7 +133,7 @@ def _candidate_query() -> Iterable[tuple[str, dict[str, Any]]]:
     schema = candidates_schema(QUERY_VERSION)
     yield from schema["properties"].items()
     groups = {"type": "object", "patternProperties": schema["patternProperties"], "additionalProperties": False}
-    yield "groups", said("What is asked of providers, with the suffix of a group or without one.", groups)
+    yield "groups", said("The conditions on providers, with the suffix of a group or without one.", groups)
 
 
 _QUERY = dict(_candidate_query())
@@ -141,7 +141,7 @@ _CLAIMS_QUERY = {
     "limit": said("The size of the page, at most [api] max_limit.", {"type": "integer", "minimum": 1}),
     "marker": said("Claims after the one with this UUID.", TEXT),
     "state": said("Claims in this state now.", {**TEXT, "enum": list(STATES)}),
-    "kind": said("Claims that were asked for in this way.", {**TEXT, "enum": list(KINDS)}),
+    "kind": said("Claims of this kind.", {**TEXT, "enum": list(KINDS)}),
     "project_id": said("Claims of this project.", TEXT),
     "resource_class": said("Claims of this class, as placement names it.", TEXT),
 }
@@ -168,7 +168,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", "/v1"): Operation("show_version", "Show the version", "Versions", refuses=False),
     ("GET", "/v1/openapi.json"): Operation("show_openapi", "Show this document", "OpenAPI"),
     ("POST", "/v1/requests"): Operation(
-        "create_request", "Ask what a flavor and an image would get", "DryRun", body=REQUEST.schema
+        "create_request", "Show which machines a flavor and an image get", "DryRun", body=REQUEST.schema
     ),
     ("GET", "/v1/capacity"): Operation("show_capacity", "Count machines", "Capacity", _CAPACITY_QUERY),
     ("GET", "/v1/groups"): Operation(
@@ -182,7 +182,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ),
     ("POST", "/v1/explanations"): Operation("create_explanation", "Explain a request", "Explanation", body=ANY_REQUEST),
     ("GET", "/v1/explanations/nodes/<node>"): Operation(
-        "show_node_explanation", "Explain what a query finds of one machine", "NodeExplanation", _QUERY
+        "show_node_explanation", "Explain whether one machine fits a query", "NodeExplanation", _QUERY
     ),
     ("POST", "/v1/explanations/nodes/<node>"): Operation(
         "create_node_explanation",
@@ -191,7 +191,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         body=of_one_machine(ANY_REQUEST),
     ),
     ("GET", "/v1/nodes/<node>/availability"): Operation(
-        "show_availability", "Ask why a machine is or is not on offer", "Availability"
+        "show_availability", "Explain why a machine is or is not on offer", "Availability"
     ),
     ("GET", "/v1/nodes/<node>/holds"): Operation("list_node_holds", "List the holds of a node", "NodeHolds"),
     ("POST", "/v1/nodes/<node>/holds"): Operation(

@@ -1,5 +1,5 @@
-"""The rules of the scheduling API. It follows no other, so they are its own, but for the names of
-those about holds."""
+"""The rules of the scheduling API. The API follows no other, so the names of its rules are its own, except those of the
+rules about holds."""
 
 from oslo_policy import policy
 
@@ -27,7 +27,7 @@ DELETE_ALL_CLAIMS = "scheduling:claims:delete_all"
 
 _EVERYTHING = "role:admin or role:service or (role:reader and system_scope:all)"
 _ANY_CLAIM = "(role:admin and system_scope:all) or role:service"
-#: Rules of the bare metal API that those about holds name, or that are asked before them.
+#: Rules of the bare metal API that the rules about holds name, or that are checked before them.
 BORROWED = (*BASE, *(rule for rule in NODES if rule.name == GET_NODE))
 
 _SCOPES = ["system", "project"]
@@ -36,7 +36,7 @@ RULES = (
     policy.RuleDefault(
         DRY_RUN,
         f"{_EVERYTHING} or (role:reader and project_id:%(project_id)s)",
-        description="Ask what a flavor and an image would get",
+        description="Show which machines a flavor and an image get",
         scope_types=_SCOPES,
     ),
     policy.RuleDefault(
@@ -55,31 +55,32 @@ RULES = (
     policy.RuleDefault(
         ALL_CAPACITY,
         _EVERYTHING,
-        description="Have all machines counted; for others those count that their project owns or leases",
+        description="Have all machines counted; for others only machines count that their project owns or leases",
         scope_types=_SCOPES,
     ),
     policy.RuleDefault(
         EXPLAIN,
         f"{_EVERYTHING} or (role:reader and project_id:%(project_id)s)",
-        description="Ask why a request finds what it finds",
+        description="Explain the result of a request",
         scope_types=_SCOPES,
     ),
     policy.RuleDefault(
         EXPLAIN_ALL,
         _EVERYTHING,
-        description="Have requests explained by all machines; others have those counted that their project may use",
+        description="Have requests explained by all machines; for others only machines count that their project may "
+        "use",
         scope_types=_SCOPES,
     ),
     policy.RuleDefault(
         EXPLAIN_NODE,
         f"{_EVERYTHING} or (role:reader and (project_id:%(node.owner)s or project_id:%(node.lessee)s))",
-        description="Ask why a node does or does not fit a request",
+        description="Explain why a node does or does not fit a request",
         scope_types=_SCOPES,
     ),
     policy.RuleDefault(
         NODE_AVAILABILITY,
         f"{_EVERYTHING} or (role:reader and (project_id:%(node.owner)s or project_id:%(node.lessee)s))",
-        description="Ask why a node is or is not on offer",
+        description="Explain why a node is or is not on offer",
         scope_types=_SCOPES,
     ),
     policy.RuleDefault(
@@ -97,8 +98,8 @@ RULES = (
     policy.RuleDefault(
         ALL_GROUPS,
         _EVERYTHING,
-        description="See all conductor groups with their conductors; others see those of nodes that their project owns "
-        "or leases, and no conductor by name",
+        description="See all conductor groups with their conductors; others see the groups of nodes that their "
+        "project owns or leases, and no conductor by name",
         scope_types=_SCOPES,
     ),
     policy.RuleDefault(
@@ -111,8 +112,8 @@ RULES = (
     policy.RuleDefault(
         CLAIM_ALL,
         _ANY_CLAIM,
-        description="Claim any machine, for any project, and what is no machine, such as resources of hosts of virtual "
-        "machines",
+        description="Claim any machine, for any project, and resources that belong to no machine, such as those of "
+        "hosts of virtual machines",
         scope_types=_SCOPES,
     ),
     policy.RuleDefault(
@@ -130,7 +131,7 @@ RULES = (
     policy.RuleDefault(
         DELETE_CLAIM,
         f"rule:{DELETE_ALL_CLAIMS} or (role:member and project_id:%(project_id)s)",
-        description="Give back what a claim of a project has, or end its waiting",
+        description="Give back the machine of a claim of a project, or end its waiting",
         scope_types=_SCOPES,
     ),
     policy.RuleDefault(

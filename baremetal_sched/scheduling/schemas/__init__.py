@@ -1,1 +1,1 @@
-"""What clients may send to the scheduling API."""
+"""Schemas of requests to the scheduling API, and of its answers."""

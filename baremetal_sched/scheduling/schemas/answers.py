@@ -17,7 +17,7 @@ COUNTS: dict[str, Any] = {"type": "object", "additionalProperties": COUNT}
 
 
 def fields(properties: Mapping[str, Any], optional: Collection[str] = ()) -> dict[str, Any]:
-    """Return the schema of an object with these properties, all of them always there but for those in ``optional``.
+    """Return the schema of an object with these properties, all of them required except the ones in ``optional``.
 
     It is open, as a later release may add fields.
     """
@@ -40,11 +40,11 @@ def component(name: str) -> dict[str, Any]:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-#: What an error is answered with.
+#: The body of an error.
 ERROR = fields({"error": fields({"status": said("The HTTP status.", {"type": "integer"}), "message": TEXT})})
 
 
-#: The names of a key by which machines are told apart by whether they have a trait.
+#: The pattern of keys that group machines by whether they have a trait.
 TRAIT_KEY = f"^{TRAIT}[A-Z0-9_]+$"
 
 #: Which holds machines have.
@@ -53,7 +53,7 @@ HELD = array(fields({"type": TEXT, "nodes": COUNT, "until": TEXT_OR_NULL}))
 _ROW = {
     **fields(
         {
-            **{name: said("There if it is grouped by.", TEXT_OR_NULL) for name in COLUMNS},
+            **{name: said("Present if the answer is grouped by this column.", TEXT_OR_NULL) for name in COLUMNS},
             "total": said("How many machines there are.", COUNT),
             "free": said("How many of them placement offers.", COUNT),
             "allocated": said("How many are claimed or have an instance.", COUNT),
@@ -66,7 +66,9 @@ _ROW = {
         },
         COLUMNS,
     ),
-    "patternProperties": {TRAIT_KEY: said("Whether they have the trait. There if it is grouped by.", FLAG)},
+    "patternProperties": {
+        TRAIT_KEY: said("Whether the machines have the trait. Present if the answer is grouped by it.", FLAG)
+    },
 }
 
 CAPACITY = fields({"capacity": said("A row for each group.", array(_ROW))})

@@ -1,4 +1,4 @@
-"""What clients may ask to have claimed, and what claims look like."""
+"""Schemas of requests for claims, and of claims."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ KINDS = (OF_CLAIMS, OF_ALLOCATIONS, OF_SERVERS)
 _ID: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 255}
 _CONSUMER = closed(
     {
-        "uuid": said("The consumer's, which is that of the claim; by default a new one.", {**TEXT, "format": "uuid"}),
+        "uuid": said("UUID of the consumer and of the claim; by default a new one.", {**TEXT, "format": "uuid"}),
         "project_id": said("By default the caller's.", _ID),
         "user_id": said("By default the caller's.", _ID),
         "type": said("The type of the consumer.", {**_ID, "pattern": "^[A-Z0-9_]+$"}),
@@ -24,10 +24,10 @@ _CONSUMER = closed(
 
 _SECONDS: dict[str, Any] = {"type": "integer", "minimum": 0, "maximum": LARGEST_INTEGER}
 
-#: What a body may have, whatever it asks for.
+#: Members of every body, for any request.
 _COMMON: dict[str, Any] = {
-    "consumer": said("For whom it is claimed.", _CONSUMER),
-    "wait": said("For how many seconds to wait if nothing is free.", {**_SECONDS, "default": 0}),
+    "consumer": said("The consumer of the claim.", _CONSUMER),
+    "wait": said("Seconds to wait if nothing is free.", {**_SECONDS, "default": 0}),
     "even_if_impossible": said("Wait even if no machine would fit if all were free.", {"type": "boolean"}),
 }
 
@@ -38,14 +38,14 @@ def _asking(schema: dict[str, Any]) -> dict[str, Any]:
     return closed({**properties, **_COMMON}, *schema["required"])
 
 
-#: Members that explanations take, which claims have no use for.
+#: Members that explanations take and claims do not.
 _NOT_TAKEN = frozenset({"wanted", "uuid", "extra"})
 
 CLAIM_BY_QUERY = Form(_asking(QUERY.schema))
 CLAIM_BY_FLAVOR = Form(_asking(SERVER.schema))
 CLAIM_LIKE_ALLOCATION = Form(_asking(ALLOCATION))
 
-#: All that can be claimed.
+#: Every body that claims something.
 ANY_CLAIM: dict[str, Any] = {
     "oneOf": [CLAIM_BY_QUERY.schema, CLAIM_BY_FLAVOR.schema, CLAIM_LIKE_ALLOCATION.schema],
 }
@@ -56,27 +56,29 @@ _TIME_OR_NULL: dict[str, Any] = {**TEXT_OR_NULL, "format": "date-time"}
 CLAIM = fields(
     {
         "uuid": said("UUID of the claim, and of its consumer.", UUID),
-        "kind": said("What asked for it: a claim of this API, an allocation or a server.", {"enum": list(KINDS)}),
+        "kind": said("What waits: a claim of this API, an allocation or a server.", {"enum": list(KINDS)}),
         "state": said("Whether it waits, has its machine, waited in vain, or was given back.", {"enum": list(STATES)}),
-        "resource_class": said("The class of the node that is wanted, as placement names it.", TEXT),
-        "request": said("What is wanted.", {"type": "object"}),
+        "resource_class": said("The class of the requested node, as placement names it.", TEXT),
+        "request": said("The request for a machine.", {"type": "object"}),
         "priority": said(
-            "Higher ones go first. It is 0, or -1 if no machine would have fitted when the claim was asked for.",
+            "Claims of a higher priority come first. It is 0, or -1 if no machine could have fitted at the time of "
+            "the request.",
             {"type": "integer"},
         ),
         "position": said(
             "Its place in the queue of the class, from 1; null if it does not wait.", {"type": ["integer", "null"]}
         ),
         "allocations": said(
-            "What it has, by provider (UUID).",
+            "Its allocations, by provider (UUID).",
             {"type": "object", "additionalProperties": fields({"resources": COUNTS})},
         ),
-        "reason": said("Why it has to wait, or has waited in vain; null if it got its machine.", TEXT_OR_NULL),
+        "reason": said("Why it must wait, or has waited in vain; null if it got its machine.", TEXT_OR_NULL),
         "consumer": said(
-            "For whom it is.", fields({"uuid": UUID, "project_id": TEXT, "user_id": TEXT, "type": TEXT_OR_NULL})
+            "The consumer of the claim.",
+            fields({"uuid": UUID, "project_id": TEXT, "user_id": TEXT, "type": TEXT_OR_NULL}),
         ),
-        "asked_at": said("When it was asked for, by the clock of the database.", _TIME),
-        "deadline": said("Until when it waits.", _TIME),
+        "asked_at": said("The time of the request, by the clock of the database.", _TIME),
+        "deadline": said("The time until which it waits.", _TIME),
         "decided_at": said("When it got its machine or was ended; null while it waits.", _TIME_OR_NULL),
     }
 )

@@ -1,4 +1,4 @@
-"""What clients may ask to have explained, and what explanations look like."""
+"""Schemas of requests for explanations, and of explanations."""
 
 from typing import Any
 
@@ -42,18 +42,18 @@ SERVER = Form(
     )
 )
 
-#: How many are wanted, beside what the bare metal API takes for an allocation.
+#: How many machines are wanted, beside the members that the bare metal API takes for an allocation.
 WANTED = Form(closed({"wanted": NUMBER_WANTED}))
 
 _TEXTS_OR_NULL: dict[str, Any] = {"type": ["array", "null"], "items": TEXT}
 
-#: An allocation, for descriptions: what the bare metal API takes for one checks it.
+#: An allocation, for descriptions. It is checked by the schema of the bare metal API.
 ALLOCATION = closed(
     {
         "resource_class": {"type": "string", "minLength": 1, "maxLength": 80},
         "traits": said("Traits: A, !A or in:A,B.", {**_TEXTS_OR_NULL, "maxItems": MOST_TRAITS}),
         "candidate_nodes": said("UUIDs or names of the nodes that may be taken.", _TEXTS_OR_NULL),
-        "owner": said("Nodes have to be owned or leased by it.", {**TEXT_OR_NULL, "maxLength": 255}),
+        "owner": said("A project that must own or lease the nodes.", {**TEXT_OR_NULL, "maxLength": 255}),
         "name": TEXT_OR_NULL,
         "uuid": TEXT_OR_NULL,
         "extra": {"type": ["object", "null"]},
@@ -62,7 +62,7 @@ ALLOCATION = closed(
     "resource_class",
 )
 
-#: All that can be explained.
+#: Every body that asks for an explanation.
 ANY_REQUEST: dict[str, Any] = {"oneOf": [QUERY.schema, SERVER.schema, ALLOCATION]}
 
 
@@ -75,12 +75,12 @@ def of_one_machine(schema: dict[str, Any]) -> dict[str, Any]:
     return {"oneOf": kinds}
 
 
-# -- what is answered --------------------------------------------------------------------------------------------------
+# -- answers -----------------------------------------------------------------------------------------------------------
 
-VERDICT = said("What came of it.", {"type": "string", "enum": [*map(str, Verdict)]})
+VERDICT = said("The kind of the result.", {"type": "string", "enum": [*map(str, Verdict)]})
 EXACT = said("Whether the relaxations are all that there are.", FLAG)
 
-#: A condition, whatever is said of it.
+#: The common members of a condition.
 CONDITION: dict[str, Any] = {
     "id": said("For programs, such as trait:CUSTOM_A.", TEXT),
     "text": said("The same in words.", TEXT),
@@ -89,7 +89,7 @@ CONDITION: dict[str, Any] = {
 }
 #: A change of the request.
 DROP: dict[str, Any] = {"drop": said("The ids of the conditions to leave out.", array(TEXT))}
-#: What is said only where several providers of a tree give together.
+#: Members that exist only if several providers of a tree serve the request together.
 TREES: dict[str, Any] = {
     "parts": said(
         "The same for each part of the request by itself, by the parameter that asks for it.",
@@ -110,7 +110,7 @@ CLOSEST_TREE = said(
                 "type": "object",
                 "additionalProperties": fields({"served": FLAG, "provider": UUID_OR_NULL, "failing": _FAILING}),
             },
-            "constraints": said("What between the parts is in the way.", _FAILING),
+            "constraints": said("The conditions between the parts that are not met.", _FAILING),
         }
     ),
 )
@@ -119,17 +119,17 @@ _SHARE = fields(
     {
         **CONDITION,
         "fails": said("How many machines fail it.", COUNT),
-        "only_this": said("How many of them nothing else rules out.", COUNT),
-        "eliminated": said("How many of the machines that the conditions before it left are removed.", COUNT),
-        "left": said("How many are left then.", COUNT),
-        "example": said("One that nothing else rules out, or null.", UUID_OR_NULL),
+        "only_this": said("How many machines only this condition rules out.", COUNT),
+        "eliminated": said("How many machines it removes of those that the conditions before it left.", COUNT),
+        "left": said("How many machines are left after that.", COUNT),
+        "example": said("A machine that only this condition rules out, or null.", UUID_OR_NULL),
     }
 )
 _RELAXATION = fields(
     {
         **DROP,
         "would_fit": said("How many would fit in all.", COUNT),
-        "example": said("One that fits then only, or null.", UUID_OR_NULL),
+        "example": said("A machine that fits only with this change, or null.", UUID_OR_NULL),
     }
 )
 _UNKNOWN = fields(
@@ -150,16 +150,16 @@ EXPLANATION = fields(
         "wanted": said("How many were wanted.", COUNT),
         "verdict": VERDICT,
         "summary": said("All of it in one sentence.", TEXT),
-        "conditions": said("What a machine has to meet.", array(_SHARE)),
+        "conditions": said("The conditions on a machine.", array(_SHARE)),
         "relaxations": said("The smallest changes of the request that help.", array(_RELAXATION)),
         "exact": EXACT,
-        "unknown": said("Names that there are not.", array(_UNKNOWN)),
+        "unknown": said("Names that do not exist.", array(_UNKNOWN)),
         "busy": said("Why machines that would fit otherwise are not free, and how many.", COUNTS),
         "groups": said("Conductor groups whose nodes would fit if a conductor served them.", array(_WAITING_GROUP)),
-        "held": said("Which holds keep machines from being had that meet all else.", HELD),
-        "sampled": said("Whether a sample was looked at.", FLAG),
-        "sample": said("How large the sample was. Only if one was taken.", COUNT),
-        "scope": said("The id of the condition that all machines fail that were not looked at.", TEXT),
+        "held": said("The holds on machines that meet all conditions.", HELD),
+        "sampled": said("Whether only a sample of the machines was examined.", FLAG),
+        "sample": said("The size of the sample. Only if one was taken.", COUNT),
+        "scope": said("The id of the condition that excludes the machines that were not examined.", TEXT),
         **TREES,
     },
     {"sample", "scope", *TREES},
@@ -168,25 +168,25 @@ EXPLANATION = fields(
 
 FINDING = fields(
     {
-        "label": said("What it is about, for programs.", TEXT),
-        "reason": said("The same in a sentence.", TEXT),
+        "label": said("The subject, for programs.", TEXT),
+        "reason": said("The reason in a sentence.", TEXT),
         "remedy": said("What an operator can do about it.", TEXT),
     }
 )
 _FINDINGS = array(component("Finding"))
 
-#: The node, whatever it is asked about.
+#: The node of an explanation.
 NODE = {"node": said("UUID of the node.", UUID), "name": said("Name of the node, or null.", TEXT_OR_NULL)}
-#: What keeps it from being used.
+#: The reasons that keep the node from use.
 FINDINGS = {
     "reasons": said("Why it is not offered; empty if it is. The first counts most.", _FINDINGS),
-    "remarks": said("What else is in the way of its use.", _FINDINGS),
+    "remarks": said("Other facts that keep it from use.", _FINDINGS),
 }
 
 AVAILABILITY = fields(
     {
         **NODE,
-        "resource_class": said("The resource class that its provider has of it, or null.", TEXT_OR_NULL),
+        "resource_class": said("The resource class of its provider's inventory, or null.", TEXT_OR_NULL),
         "offered": said("Whether placement offers it now.", FLAG),
         **FINDINGS,
     }
@@ -197,9 +197,9 @@ NODE_EXPLANATION = fields(
     {
         **NODE,
         "verdict": VERDICT,
-        "conditions": said("What it has to meet.", array(fields({**CONDITION, "holds": FLAG}))),
+        "conditions": said("The conditions on the node.", array(fields({**CONDITION, "holds": FLAG}))),
         "relaxations": said(
-            "What to leave out of the request so that it fits. Empty if it does, or if nothing makes it fit.",
+            "The conditions to leave out so that the node fits. Empty if it fits, or if no change makes it fit.",
             array(fields(DROP)),
         ),
         "exact": EXACT,

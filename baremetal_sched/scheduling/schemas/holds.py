@@ -1,4 +1,4 @@
-"""What clients may assert as holds, and what holds look like."""
+"""Schemas of requests for holds, and of holds."""
 
 from typing import Any
 
@@ -21,7 +21,9 @@ _HOLD: dict[str, Any] = {
     "extra": said("Anything, such as the number of a ticket.", {"type": ["object", "null"]}),
     "starts_at": said("When it starts, with a time zone. By default now.", _TIME),
     "ends_at": said("When it ends, with a time zone. By default when it is released.", _TIME),
-    "drain": said("Begin when the machine is nobody's and nothing goes on; claims are refused at once.", FLAG),
+    "drain": said(
+        "Begin when the machine has no consumer and no work is under way. New claims are refused from the start.", FLAG
+    ),
     "drain_deadline": said("When to begin at the latest, with a time zone. Only with drain.", _TIME),
 }
 _FILTER: dict[str, Any] = {
@@ -41,8 +43,8 @@ NEW_HOLDS = Form(
     closed(
         {
             **_HOLD,
-            "filter": said("The nodes: all conditions have to be met.", _FILTER),
-            "dry_run": said("Say what would be refused, and do nothing.", FLAG),
+            "filter": said("The nodes: all conditions must be met.", _FILTER),
+            "dry_run": said("Show which nodes would be refused, and change nothing.", FLAG),
         },
         "type",
         "filter",
@@ -56,7 +58,7 @@ HOLD = fields(
         "node_name": TEXT_OR_NULL,
         "type": said("Why the machine is not to be used.", {"enum": [*BUILT_IN, *TYPES]}),
         "reason": TEXT_OR_NULL,
-        "scope": said("What its asserter was to the node.", {"enum": list(SCOPES)}),
+        "scope": said("The relation of its asserter to the node.", {"enum": list(SCOPES)}),
         "asserted_by": said("A user; null if it is hidden from the caller.", TEXT_OR_NULL),
         "asserted_by_project": said(
             "A project, empty if the service asserted it; null if it is hidden from the caller.", TEXT_OR_NULL
@@ -64,16 +66,16 @@ HOLD = fields(
         "asserted_at": said("By the clock of the database.", {**TEXT, "format": "date-time"}),
         "extra": {"type": "object"},
         "starts_at": said("The planned start.", _TIME),
-        "ends_at": said("The planned end, which does not belong to it.", _TIME),
+        "ends_at": said("The planned end, exclusive.", _TIME),
         "drain": FLAG,
         "drain_deadline": _TIME,
         "begun_at": said("Since when the node is in maintenance for it.", _TIME),
         "acknowledged_at": said("Of a lockout: since when no driver is at work on the machine.", _TIME),
-        "state": said("Whether it has begun, or waits until the node rests.", {"enum": list(STATES)}),
+        "state": said("Whether the hold has begun, is planned, or waits until the node rests.", {"enum": list(STATES)}),
         "links": array(fields({"rel": TEXT, "href": said("An absolute URL.", {**TEXT, "format": "uri"})})),
     }
 )
-_ENTRIES = said("Those that were asserted first come first.", array(component("Hold")))
+_ENTRIES = said("The holds, the oldest first.", array(component("Hold")))
 
 NODE_HOLDS = fields({"maintenance": _ENTRIES})
 HOLDS = fields(

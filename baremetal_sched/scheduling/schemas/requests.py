@@ -1,4 +1,4 @@
-"""What clients may ask the dry run, and what it says."""
+"""Schemas of requests for dry runs, and of their answers."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ _PROPERTIES: dict[str, Any] = {
 }
 _ID: dict[str, Any] = {"minLength": 1, "maxLength": 255}
 
-#: A flavor that is written out; what is not given is 0, or empty.
+#: A flavor that is written out. Members that are not given are 0, or empty.
 FLAVOR = closed(
     {
         "vcpus": _AMOUNT,
@@ -52,13 +52,13 @@ _CANDIDATE = fields(
     {
         "node": UUID,
         "allocations": said(
-            "What would be claimed, by provider (UUID).",
+            "The allocations that would be made, by provider (UUID).",
             {"type": "object", "additionalProperties": fields({"resources": COUNTS})},
         ),
     }
 )
 
-#: What is answered.
+#: The answer.
 DRY_RUN = fields(
     {
         "placement_query": said("The query string with which Nova asks for candidates, at microversion 1.36.", TEXT),

@@ -190,17 +190,17 @@ def test_it_is_said_why(served: Service) -> None:
     made = plan(served, reason="switch")
     said = served.http.get("/scheduling/v1/nodes/n1/availability").json
     assert (said["offered"], [each["label"] for each in said["remarks"]]) == (True, ["hold"])
-    assert said["remarks"][0]["reason"].startswith("A hold is planned (window, by its system, from 2")
+    assert said["remarks"][0]["reason"].startswith("A hold is planned by the system from 2")
     go_by(served, HOUR)
     said = served.http.get("/scheduling/v1/nodes/n1/availability").json
     assert (said["offered"], [each["label"] for each in said["reasons"]]) == (False, ["hold"])
-    assert said["reasons"][0]["reason"].startswith("It is kept free (window, by its system, from 2")
+    assert said["reasons"][0]["reason"].startswith("It is kept free by the system from 2")
     assert said["reasons"][0]["reason"].endswith("): switch.")
     assert said["reasons"][0]["remedy"].endswith(f"openstack baremetal node hold remove {uuid} {made['uuid']}")
     assert said["remarks"][0]["reason"].startswith("The last of these holds ends at 2")
     sweep(served)
     (reason,) = served.http.get("/scheduling/v1/nodes/n1/availability").json["reasons"]
-    assert reason["reason"].startswith("It is held (window, by its system, from 2")
+    assert reason["reason"].startswith("It is held by the system from 2")
 
 
 def test_capacity_and_explanations_count_it(served: Service) -> None:

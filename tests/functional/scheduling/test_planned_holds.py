@@ -162,7 +162,7 @@ def test_a_deadline_of_draining(served: Service) -> None:
     served.set_columns(uuid, reservation=None)
     sweep(served)
     assert listed(served)[0]["state"] == "active"
-    assert events(served)[-1].startswith("has begun at its deadline, whatever goes on at the node (state active, inst")
+    assert events(served)[-1].startswith("has begun at its deadline, without waiting for the node (state active, inst")
 
 
 def test_draining_in_vain(served: Service) -> None:
