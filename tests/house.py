@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.definitions import PACKAGE, ROOT, Module, read
 from tests.ways import Way, Ways
 
-#: Files below this number of lines are fragments, but for ``__init__`` and what has to be a file of its own.
+#: Files below this number of lines are fragments, but for ``__init__`` and what must be a file of its own.
 SHORT = 25
 SHORT_FILES = {
     "__main__.py": "python -m",

@@ -1,4 +1,5 @@
-"""Why a request of candidates, an allocation or a server finds what it finds; and some of the machines that fit."""
+"""Explanations of the result of a request of candidates, an allocation or a server; and some of the machines that
+fit."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing
@@ -45,10 +46,8 @@ def explain_request(context: MachineContext, request: MachineRequest) -> Explana
 
 
 def _of_server(context: MachineContext, request: TreeRequest, explained: ExplainedRequest) -> Explanation:
-    """Explain what a server gets.
-
-    A scan of nodes takes what a node has for what its tree has as a whole; if the flavor needs several providers, the
-    search has the last word.
+    """Explain the result for a server. A scan of nodes counts the resources of a tree as the node's own. If the flavor
+    needs several providers, the search decides.
     """
     question = request.question(context)
     explanation = _explained(context, question)
@@ -101,8 +100,7 @@ def _with_trees(
 ) -> Explanation:
     """Return ``explanation``, by a scan of nodes, of a server for which there is no host, with what the search says.
 
-    The relaxations of the scan are tried; and the closest tree is that of a node which fails nothing but what is asked
-    of its tree.
+    The relaxations of the scan are tried. The closest tree is that of a node which fails only conditions on its tree.
     """
     verdict = Verdict.COMBINATION if explanation.fitting else explanation.verdict
     held_back = verdict in HELD_BACK
@@ -146,7 +144,7 @@ class FittingMachine:
 def fitting_machines(context: MachineContext, request: TreeRequest, most: int) -> list[FittingMachine]:
     """Return at most ``most`` machines that fit the request, or the roots of their trees.
 
-    Only machines that may be named to the asker are returned. Raises TooManyExplanations, ExplanationTookTooLong,
+    Only machines that may be named to the caller are returned. Raises TooManyExplanations, ExplanationTookTooLong,
     SearchTookTooLong.
     """
     with _bounded(context):
@@ -166,7 +164,7 @@ def _roots_of_candidates(context: MachineContext, request: CandidateRequest, mos
     options = search.Options(seconds=context.settings.scheduling.explain_time_limit or None, unknown_traits=True)
     limited = replace(request, limit=_CANDIDATES)
     roots: set[int] = set()
-    # The first ones may all be candidates that the asker must not see.
+    # The first ones may all be candidates that the caller must not see.
     most = most if context.named.everything else _CANDIDATES
     try:
         with closing(search.find(selecting(context.session), limited, QUERY_VERSION, options)) as results:

@@ -1,4 +1,5 @@
-"""The conditions of a request of candidates: one list, read as SQL, in a tree, and for what is left without some."""
+"""The conditions of a request of candidates: one list, read as SQL, in a tree, and for requests without some of
+them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -48,8 +49,8 @@ _ASKED = [INVENTORIES.alias(f"asked_{place}") for place in range(conditions.FEW)
 class _Reading:
     """The readings of a condition on a provider, made of a group by ids that asks for nothing else.
 
-    ``if_free``: what the provider could give counts, and not what it can give now. ``of_root``: the traits are those of
-    the root of its tree; ``of_all``: those of all providers that may serve the tree.
+    ``if_free``: the amounts that the provider could give count, not the amounts that are free now. ``of_root``: the
+    traits are those of the root of its tree; ``of_all``: those of all providers that may serve the tree.
     """
 
     group: Group
@@ -103,7 +104,7 @@ class _Reading:
 
 @dataclass(frozen=True)
 class Part:
-    """What one provider has to supply: a group with a suffix, or one class of the group without.
+    """The part of a request that one provider must supply: a group with a suffix, or one class of the group without.
 
     ``conditions`` are in the order of the bits of masks.
     """
@@ -119,7 +120,7 @@ class Part:
 
     @property
     def request_bits(self) -> int:
-        """The bits of what is asked for, whether it is free or not."""
+        """The bits of the requested amounts, free or not."""
         return sum((each.kind is Kind.REQUEST) << place for place, each in enumerate(self.conditions))
 
     def mask(self, anchor: Anchor, now: Provider, free: Provider) -> int:
@@ -127,7 +128,7 @@ class Part:
         return sum((not each.in_tree(anchor, now, free)) << place for place, each in enumerate(self.conditions))
 
     def failed(self, mask: int) -> list[Condition]:
-        """Return the conditions of the mask, without those that are part of another one in it."""
+        """Return the conditions of the mask, except those that are part of another one in it."""
         failed = {self.conditions[place].id: self.conditions[place] for place in places(mask)}
         return [condition for condition in failed.values() if condition.part_of not in failed]
 
@@ -151,7 +152,7 @@ class ExplainedRequest:
         return None if changed is None else by_ids(changed, self.ids, VERSION)
 
     def question(self, context: MachineContext) -> Question:
-        """Return the question which providers can give what the one group of a flat request asks for."""
+        """Return the question which providers can supply the one group of a flat request."""
         (group,) = self.request.groups.values()
         class_ids = sorted(self.ids.classes[name] for name in group.resources if self.ids.classes[name] > 0)
         # More inventories than these are looked up one by one.
@@ -231,8 +232,8 @@ _OF_TREE = (CLASS, "trait:")
 def fits_if_free(context: MachineContext, request: TreeRequest, question: Question, limit: TimeLimit) -> bool:
     """Return whether there would be a candidate if all machines that meet the conditions were free.
 
-    A scan takes what a node has for what its tree has as a whole, and two groups may need the same provider of it.
-    Raises TookTooLong.
+    A scan counts the resources of a tree as the node's own, and two groups may need the same provider of it. Raises
+    TookTooLong.
     """
     explained = ExplainedRequest(context.session, request.parsed())
     if explained.is_flat:
@@ -244,11 +245,12 @@ def fits_if_free(context: MachineContext, request: TreeRequest, question: Questi
 
 
 def tree_roots(question: Question, *, if_free: bool) -> ColumnElement[bool]:
-    """Return the condition on ``PROVIDERS`` that the root is a node which meets all that is not asked of its tree.
+    """Return the condition on ``PROVIDERS`` that the root is a node which meets all conditions that are not about its
+    tree.
 
-    ``if_free``: only what is asked for counts, not what holds the node back.
+    ``if_free``: only the conditions of the request count, not the node's availability.
 
-    p.root_id IN (SELECT m.id FROM <nodes> WHERE <all that is not asked of the tree>)
+    p.root_id IN (SELECT m.id FROM <nodes> WHERE <all conditions that are not about the tree>)
     """
     held = [
         condition.holds
@@ -262,7 +264,7 @@ def tree_roots(question: Question, *, if_free: bool) -> ColumnElement[bool]:
 
 
 def hint(request: CandidateRequest, analysis: Analysis) -> str:
-    """Return what to do if machines fail because they lack the base classes, with a blank before it."""
+    """Return the remedy, with a blank before it, if machines fail because they lack the base classes."""
     missing = {condition.id.removeprefix(CLASS) for condition, _ in analysis.decisive}
     if missing.isdisjoint(BASE_CLASSES):
         return ""

@@ -1,5 +1,5 @@
-"""Why a request finds what it finds where several providers of a tree serve it together: the search is run again, on
-trees as they are, as they would be if everything were free, and without some of the conditions."""
+"""Explanations of requests that several providers of a tree serve together. The search is run again: on trees as they
+are, as they would be if everything were free, and without some of the conditions."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -43,7 +43,7 @@ _SHAPES = 200
 _FOUND = 20
 _SECONDS = 5.0
 
-#: How many candidates of trees of one shape are looked at where providers share: each may be on another machine.
+#: The number of candidates that are read for trees of one shape if providers share: each may be on another machine.
 _CANDIDATES = 20_000
 
 
@@ -52,7 +52,7 @@ class ShapeMatch:
 
     ``nearest``: by part, the place of the provider that fails the fewest conditions, and these; none if it serves the
     part. Of several providers it is one that could give the resources, or at least has some of them, and of these the
-    one with the least UUID. ``rank``: what trees are compared by; the closest is least.
+    one with the least UUID. ``rank``: the key by which trees are compared; the closest tree has the least.
     """
 
     def __init__(self, request: ExplainedRequest, parts: list[Part], shape: Shape, limit: TimeLimit) -> None:
@@ -82,7 +82,7 @@ class ShapeMatch:
 
 
 class TreeScan:
-    """What a request finds in the trees that meet ``roots``, a condition on ``PROVIDERS.c.root_id``; None: in all.
+    """The result of a request in the trees that meet ``roots``, a condition on ``PROVIDERS.c.root_id``; None: in all.
 
     Raises TookTooLong, as all of its methods do.
     """
@@ -164,7 +164,8 @@ class TreeScan:
         return Scan(self._forest.trees, masks, dict(sorted(busy.items())), self._forest.sample)
 
     def _mask(self, match: ShapeMatch) -> int:
-        """Each tree fails for its own reasons: what a part lacks is not said to be lacking all of them together."""
+        """Each tree fails for its own reasons: a failure of one part is not reported as a failure of all of them
+        together."""
         bits = [] if self._is_usable else [True]
         for part, masks in zip(self._parts, match.masks, strict=True):
             could = any(not mask & part.request_bits for mask in masks)
@@ -177,7 +178,7 @@ class TreeScan:
         return next((tree for tree in trees if self._named is None or tree.uuid in self._named), None)
 
     def closest(self) -> ClosestTree | None:
-        """Return the tree that comes closest to fitting, of those that do not; None if there is no such tree."""
+        """Return the tree that comes closest to fitting, among the trees that do not fit; None if there is none."""
         if not self._missed:
             return None
         match = self._missed[0]
@@ -193,9 +194,8 @@ class TreeScan:
         return ClosestTree(shape.uuid if is_named else None, len(shape.trees), served, constraints)
 
     def _constraints(self, anchor: Anchor) -> list[Condition]:
-        """The fewest conditions between the groups without which a tree that serves each part would fit.
-
-        Without such a set, single providers are too small for all parts that they would have to serve.
+        """The fewest conditions between the groups without which a tree that serves each part would fit. If there is
+        none, single providers are too small for all parts that they would serve.
         """
         every = list(_between_groups(self._request))
         sizes = range(1, len(every) + 1) if len(every) <= _FEW else (1, len(every))
@@ -231,7 +231,7 @@ class TreeScan:
         ids += [name for condition, drop in _between_groups(self._request) for name in drop if name == condition.id]
         units = list(dict.fromkeys(ids))
         anchors = [match.shape.now for match in self._missed[:_SHAPES]]
-        # Some of the time is for what is said besides.
+        # Some of the time is for the other parts of the explanation.
         limit, tried = TimeLimit(self._seconds / 3), 0
         smallest: list[frozenset[str]] = []
         for drop in (frozenset(some) for size in range(1, _LARGEST + 1) for some in combinations(units, size)):
@@ -251,8 +251,8 @@ class TreeScan:
     def _machines(self, resolved: ResolvedRequest) -> tuple[int, list[str]]:
         """How many machines have a candidate, as far as they are counted, and the UUIDs of these, in order.
 
-        The machine of a candidate is the tree in which it is found. Where all that is given is shared, it is what
-        shares it, which has no UUID here. Trees of the same shape have the same candidates.
+        The machine of a candidate is the tree in which it is found. If all resources are shared, it is the sharing
+        provider, which has no UUID here. Trees of the same shape have the same candidates.
         """
         machines: dict[int, str | None] = {}
         for shape in self._forest.shapes:
@@ -317,7 +317,7 @@ class TreeScan:
 
 
 def _why(reasons: Mapping[int, str], row: ProviderRow) -> str:
-    """Why the provider is not free: what is below a machine is held back for the machine's reason."""
+    """Why the provider is not free. A provider below a machine is held back for the machine's reason."""
     return reasons.get(row.id) or reasons.get(row.root_id, TOO_LITTLE)
 
 

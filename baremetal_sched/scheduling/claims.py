@@ -31,7 +31,7 @@ STATES = (WAITING, CLAIMED, TIMED_OUT, FAILED, RELEASED)
 
 @dataclass(frozen=True)
 class NewClaim:
-    """What is asked for, and for whom. ``digest`` identifies the whole body."""
+    """The requested claim and its consumer. ``digest`` identifies the whole body."""
 
     uuid: str
     request: MachineRequest
@@ -60,8 +60,8 @@ class NewClaim:
 
 
 def existing(session: Session, uuid: str, digest: str, project: str) -> WaitingRequest | None:
-    """Return the claim that was asked for with the same body, or None. Raises ClaimDiffers; UuidTaken for
-    what another project has."""
+    """Return the claim that the same body has made, or None. Raises ClaimDiffers; UuidTaken if another project has the
+    UUID."""
     found = waiting_requests.find(session, uuid)
     if found is not None and found.body_digest != digest:
         raise ClaimDiffers(claim=uuid) if found.consumer_project == project else UuidTaken(uuid=uuid)
@@ -69,9 +69,9 @@ def existing(session: Session, uuid: str, digest: str, project: str) -> WaitingR
 
 
 def claim_now(session: Session, new: NewClaim, settings: Settings) -> "ClaimStatus | None":
-    """Claim what is free now, and return the claim; None if nothing fits.
+    """Claim a machine that is free now, and return the claim; None if nothing fits.
 
-    Raises ConsumerInUse, what ``choose`` of the request raises, and StaleDataError if it loses a race.
+    Raises ConsumerInUse, the errors of ``choose`` of the request, and StaleDataError if it loses a race.
     """
     context = MachineContext(session, settings)
     host = new.request.choose(context)
@@ -91,7 +91,8 @@ def _class_of(host: Host) -> str:
 
 
 def wait(session: Session, new: NewClaim, seconds: float, reason: str, settings: Settings) -> WaitingRequest:
-    """Enter the claim into the queue. Raises CannotWait, ConsumerInUse, and what ``waiting_requests.enter`` raises."""
+    """Enter the claim into the queue. Raises CannotWait, ConsumerInUse, and the errors of
+    ``waiting_requests.enter``."""
     row = new.waiting_request(new.request.machine_class(), seconds, reason)
     try:
         return waiting_requests.enter(session, row, most=settings.scheduling.most_waiting)
@@ -100,8 +101,7 @@ def wait(session: Session, new: NewClaim, seconds: float, reason: str, settings:
 
 
 def give(context: MachineContext, claim: WaitingRequest, node: Node) -> bool:
-    """Claim the node (its row locked), which may fit, for a claim that waits (its row locked); return whether it
-    fits."""
+    """Claim the node (its row locked), which may fit, for a waiting claim (its row locked); return whether it fits."""
     request = request_of(claim.request)
     host: Host | None = Host(node, {node.uuid: {claim.resource_class: 1}})
     if not request.is_decided():
@@ -140,7 +140,7 @@ def _write(session: Session, request: ConsumerWrite, consumer_type: str | None) 
 
 @dataclass(frozen=True)
 class ClaimStatus:
-    """A claim as it is now: ``state`` is derived from its deadline and from what the consumer holds.
+    """A claim as it is now: ``state`` is derived from its deadline and from the consumer's allocations.
 
     ``allocations`` are amounts by class by provider; ``position`` is None unless it waits.
     """
@@ -178,7 +178,7 @@ def statuses_of(session: Session, requests: Sequence[WaitingRequest]) -> list[Cl
 
 
 def state_of(claim: WaitingRequest, now: float, *, is_held: bool) -> str:
-    """Return the state of a claim at ``now``: after its deadline it does not wait, even if nobody has said so yet."""
+    """Return the state of a claim at ``now``: after its deadline it does not wait, even if its row still says so."""
     if claim.state == WAITING and claim.deadline <= now:
         return TIMED_OUT
     return RELEASED if claim.state == CLAIMED and not is_held else claim.state
@@ -198,8 +198,8 @@ def in_state(state: str) -> ColumnElement[bool]:
 
 
 def withdraw(session: Session, claim: WaitingRequest) -> None:
-    """Delete a claim, and give back what it was given. What its consumer was given otherwise, through the placement
-    API, stays. Raises ClaimElsewhere for what an allocation or server is."""
+    """Delete a claim, and give back the allocations that it was given. Others that its consumer has got through the
+    placement API stay. Raises ClaimElsewhere if the UUID is that of an allocation or a server."""
     if claim.kind != CLAIM:
         raise ClaimElsewhere(claim=claim.uuid, kind=claim.kind)
     waiting_requests.leave(session, claim.uuid)

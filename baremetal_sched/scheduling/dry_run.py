@@ -1,4 +1,4 @@
-"""What a server of a flavor and an image would be given, if it were created now."""
+"""Dry runs: the machine that a server of a flavor and an image would get, if it were created now."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ _AMOUNTS = ("vcpus", "ram", "disk", "ephemeral", "swap")
 
 
 def find_flavor(session: Session, flavor: str | Mapping[str, Any], viewer: str | None) -> dict[str, Any]:
-    """Return the flavor: the one with this id, or the one that is written out; amounts that lack are 0.
+    """Return the flavor: the one with this id, or the one that is written out; missing amounts are 0.
 
-    ``viewer``: the project that has to see it; None: all flavors are seen. Raises FlavorNotFound.
+    ``viewer``: the project that must see it; None: all flavors are seen. Raises FlavorNotFound.
     """
     if isinstance(flavor, str):
         row = flavors.find(session, flavor, viewer)
@@ -49,8 +49,8 @@ def find_image(session: Session, image: str | Mapping[str, Any] | None, viewer: 
 class DryRunRequest:
     """A flavor and an image, each by its id or written out, and how many candidates are wanted at most.
 
-    ``project``: who asks; flavors and images that it does not see, and nodes of other projects, are not there then.
-    None: everything is there.
+    ``project``: the caller's. Flavors and images that it does not see, and nodes of other projects, do not exist for
+    it. None: everything is visible.
     """
 
     flavor: str | Mapping[str, Any]
@@ -62,7 +62,7 @@ class DryRunRequest:
 
 @dataclass(frozen=True)
 class DryRun:
-    """The query that placement is asked, and the nodes (UUIDs) that fit, each with the claim that would be made.
+    """The query of placement, and the nodes (UUIDs) that fit, each with the claim that would be made.
 
     ``reason`` says why no node fits; None if one does.
     """
@@ -73,10 +73,8 @@ class DryRun:
 
 
 def machine_request(session: Session, request: DryRunRequest) -> TreeRequest:
-    """Return what the server would ask for.
-
-    Raises FlavorNotFound, ImageNotFound, InvalidValue if the image cannot be booted or the flavor is too small for it,
-    and what ``checked_request.build`` raises.
+    """Return the server's request. Raises FlavorNotFound, ImageNotFound, InvalidValue if the image cannot be booted or
+    the flavor is too small for it, and the errors of ``checked_request.build``.
     """
     flavor = find_flavor(session, request.flavor, request.project)
     image = find_image(session, request.image, request.project)

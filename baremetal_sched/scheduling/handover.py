@@ -4,8 +4,8 @@ Requests that it does not satisfy keep their place. The story of a hand-over:
 
 1. Code that frees a machine notes it in its transaction (``db.handover``), and knows no queue.
 2. At the end of that transaction, ``wanted`` asks which of the noted machines are free and have a queue. Mostly none.
-3. ``serve`` locks such a machine, takes the first request that it may satisfy, and opens a savepoint. The door of the
-   request's kind gives it the machine by the code that also chooses for new requests.
+3. ``serve`` locks each of these machines, takes the first request that it may satisfy, and opens a savepoint. The door
+   of the request's kind gives it the machine by the code that also chooses for new requests.
 4. A request that is not satisfied after all, or that fails, is undone by its savepoint, and the next one is tried.
 5. The commit frees the machine and gives it away at once: no search sees it free in between.
 6. After the commit, ``look_after`` serves requests that began to wait meanwhile; the ``sweep`` finds the rest.
@@ -48,12 +48,12 @@ from baremetal_sched.settings import Settings
 log = structlog.get_logger(__name__)
 
 
-#: All entries of a queue, for those that have the time.
+#: All entries of a queue, for callers that have the time.
 _ALL = 100_000
 
 
 class Door(Protocol):
-    """How a kind of claims is given machines: those of the scheduling API, allocations, or servers."""
+    """How a kind of request is given machines: claims of the scheduling API, allocations, or servers."""
 
     def give(self, context: MachineContext, waiting: WaitingRequest, node: Node) -> bool:
         """Give the node (both rows locked) to the claim; return whether it fits. If not, all of it is rolled back."""
@@ -83,7 +83,7 @@ class SessionHandover:
         is_given = False
         notes_of(self.session.connection()).gives = True
         for queue in queues:
-            # Who is first for the next machine depends on who got this one.
+            # The first request for the next machine depends on the one that got this machine.
             is_given |= self._serve(self._again(queue, most) if is_given else queue, most)
         return is_given
 
@@ -119,8 +119,8 @@ class SessionHandover:
         return False
 
     def _give(self, entry: QueueEntry, node: Node, failed: list[int]) -> bool | None:
-        """Give the node to the first claim of the entry, but for those that failed; return whether it fits. None: this
-        one has failed."""
+        """Give the node to the first claim of the entry that has not failed; return whether it fits. None: this one has
+        failed."""
         savepoint = self.session.begin_nested()
         waiting = waiting_requests.take_first(self.session, entry, failed)
         if waiting is None:
@@ -150,7 +150,7 @@ class SessionHandover:
         except Exception as error:
             if classify(error) is not Fault.BUG:
                 raise
-            # What frees a machine does not fail because of a claim that waits for it.
+            # A change that frees a machine must not fail because of a waiting request.
             savepoint.rollback()
             failed.append(claim_id)
             log.exception("a claim that waits cannot be served", claim=uuid)
@@ -163,7 +163,7 @@ class SessionHandover:
         return True
 
     def _leave_out(self, uuid: str, node: Node, error: CannotBegin) -> None:
-        """Have a claim, if it still waits, wait for other nodes than this one."""
+        """Make a claim, if it still waits, wait for other nodes than this one."""
         waiting = waiting_requests.find(self.session, uuid, lock=True)
         if waiting is not None:
             with _on_behalf_of(self.session, waiting):
@@ -185,14 +185,14 @@ class SessionHandover:
 
 
 def _sentence(error: Exception) -> str:
-    """Return what is said of a claim that could not be served. Errors of the database are not for its owner."""
+    """Return the text for a claim that could not be served. Its owner does not see errors of the database."""
     is_internal = not isinstance(error, SchedulerError) or isinstance(error, ConsumerConflict)
     return "Its UUID is in use by something else." if is_internal else str(error)
 
 
 @contextmanager
 def _on_behalf_of(session: Session, waiting: WaitingRequest) -> Iterator[None]:
-    """Within this, what is done is done for the one who asked for the claim."""
+    """Within this, changes are recorded as those of the caller who made the claim."""
     before = requester.of(session)
     requester.attach(session, Requester(waiting.request_id, waiting.user_id, waiting.project_id))
     try:
@@ -202,7 +202,7 @@ def _on_behalf_of(session: Session, waiting: WaitingRequest) -> Iterator[None]:
 
 
 class ClaimHandover:
-    """Serves claims that wait, at the end of the transactions of a database (see ``db.handover.Handover``)."""
+    """Serves waiting requests, at the end of the transactions of a database (see ``db.handover.Handover``)."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self._database = database
@@ -210,7 +210,7 @@ class ClaimHandover:
         self._most: int = settings.scheduling.most_tested
 
     def wanted(self, connection: Connection, notes: HandoverNotes) -> Sequence[MachineQueue]:
-        """Return the machines that were freed and that may fit a claim which waits."""
+        """Return the machines that were freed and that may fit a waiting request."""
         machines = freed_machines.wanted(connection, notes)
         return machine_queues(connection, machines, self._most) if machines else ()
 
@@ -219,18 +219,19 @@ class ClaimHandover:
         SessionHandover(session, self._settings).serve(machines, self._most)
 
     def offer(self, machines: Collection[int], deadline: float | None) -> None:
-        """Give free machines, known by their providers (ids), to those who wait. Raises what ``write`` raises."""
+        """Give free machines, known by their providers (ids), to waiting requests. Raises the errors of ``write``."""
         self._database.write(partial(self._offer, machines=machines), deadline=deadline)
 
     def _offer(self, session: Session, machines: Collection[int]) -> None:
         self._serve(session, freed_machines.wanted(session.connection(), HandoverNotes(providers=set(machines))))
 
     def lock(self, connection: Connection, nodes: Collection[str]) -> None:
-        """Lock these machines, waiting for those who have locked them."""
+        """Lock these machines; wait for transactions that have locked them."""
         free_machine.lock_all(connection, nodes)
 
     def look_after(self, notes: HandoverNotes, deadline: float | None) -> None:
-        """Hand over what a transaction has freed, after its commit, to who began to wait meanwhile."""
+        """Hand over the machines that a transaction has freed, after its commit, to requests that began to wait
+        meanwhile."""
         try:
             machines = self._database.select(partial(freed_machines.wanted, notes=notes), deadline=deadline)
             if machines:
@@ -258,7 +259,8 @@ class ClaimHandover:
                 log.exception("cannot look for a machine again", claim=uuid)
 
     def _offer_fitting(self, session: Session, uuid: str) -> bool:
-        """Give a machine that would fit the claim to whoever is first for it; return whether another may fit it."""
+        """Give a machine that would fit the claim to the first request in its queue; return whether another may fit the
+        claim."""
         waiting = waiting_requests.find(session, uuid)
         if waiting is None or waiting.state != WAITING:
             return False

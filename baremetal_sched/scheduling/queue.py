@@ -111,7 +111,7 @@ def next_for(session: Session, node: str, resource_class: str, settings: Setting
     """Return the claim that would get the node (a UUID), of this class in placement, if it were free; None if none
     waits for it.
 
-    Traits, owner and names are looked at, but not what only a search in the node's tree can tell.
+    Traits, owner and names are compared; conditions that need a search in the node's tree are not.
     """
     found = queue_of(session.connection(), node, resource_class, settings.scheduling.most_tested)
     return waiting_requests.first_of(session, found.entries[0]) if found is not None and found.entries else None
@@ -148,5 +148,5 @@ def _finding(waiting: WaitingRequest, names_others: bool, project: str | None) -
     return Finding(
         "next claim",
         f"When it is free, it goes to {who}, which has waited since {in_words(waiting.asked_at)}.",
-        "Nothing is to be done. To give it to somebody else, that claim has to be cancelled.",
+        "Nothing needs to be done. To give the machine to another request, cancel that claim.",
     )

@@ -1,4 +1,4 @@
-"""Why machines meet the conditions of a question or do not: what a scan of them found, and what follows from it."""
+"""Why machines meet the conditions of a question or do not: the result of a scan, and the conclusions from it."""
 
 import re
 from collections import Counter
@@ -89,10 +89,8 @@ class ServedPart:
 @dataclass(frozen=True)
 class ClosestTree:
     """The tree in which most parts are served, each by itself; of several, where the fewest conditions fail, and of
-    these the one whose root has the least UUID. ``trees``: how many look the same to the request.
-
-    ``constraints``: what between the groups is in the way where each part is served. UUIDs are None where they may not
-    be named.
+    these the one whose root has the least UUID. ``trees``: how many look the same to the request. ``constraints``: the
+    conditions between the groups that fail where each part is served. UUIDs are None where they may not be named.
     """
 
     root: str | None
@@ -156,9 +154,9 @@ def explain(
 ) -> Explanation:
     """Explain the question by a scan of its machines, or of a sample if there are more than ``most``.
 
-    ``named``: the nodes that may be named as examples. ``needed``: how many machines are asked for.
-    ``machine``: the UUID of the one that the question is about. ``members``: the live conductors, if groups of nodes
-    that wait for one are looked for.
+    ``named``: the nodes that may be named as examples. ``needed``: how many machines are requested. ``machine``: the
+    UUID of the only machine of the question. ``members``: the live conductors, if groups of nodes without one are
+    looked for.
     """
     alone = machine is not None
     if machine is not None:
@@ -200,8 +198,8 @@ def why_none(session: Session, settings: Settings, question: Question) -> Explan
 def _with_capabilities(
     session: Session, question: Question, conditions: list[Condition], masks: dict[int, Bucket], *, alone: bool
 ) -> tuple[list[Condition], dict[int, Bucket]]:
-    """The conditions and masks with those of capabilities, which databases cannot compare. Of all machines only those
-    that meet all else are looked at for them; one machine is, whatever else it fails."""
+    """The conditions and masks with those of capabilities, which databases cannot compare. Capabilities are compared
+    only for machines that meet all other conditions. In a question about one machine they are always compared."""
     capabilities = required_capabilities(question.capabilities)
     counting = 0 if alone else sum(each.counts << place for place, each in enumerate(question.conditions))
     if not capabilities or not any(not mask & counting for mask in masks):
@@ -222,7 +220,7 @@ def _with_capabilities(
 def _waiting_groups(
     session: Session, question: Question, masks: Mapping[int, Bucket], members: Membership
 ) -> list[WaitingGroup]:
-    """Groups of nodes that fit but for a conductor. The database is asked only if there are any.
+    """Groups of nodes that would fit if a conductor served them. The database is read only if there are any.
 
     Locks do not count, as they pass.
     """
@@ -249,7 +247,7 @@ def _waiting_groups(
 
 
 def _held(session: Session, question: Question, masks: Mapping[int, Bucket]) -> list[Held]:
-    """Return which holds machines have that fit but for these. The database is asked only if there are any."""
+    """Return the holds of machines that would fit without them. The database is read only if there are any."""
     held = sum(1 << place for place, each in enumerate(question.conditions) if each.id in _OF_HOLDS)
     others = sum(each.counts << place for place, each in enumerate(question.conditions)) & ~held
     if not any(mask & held and not mask & others for mask in masks):
@@ -278,8 +276,8 @@ def one_of_few(project: str | None = None, seconds: float = 0) -> Iterator[None]
 
 @contextmanager
 def bounded(session: Session, seconds: float, *, cuts: bool = True) -> Iterator[None]:
-    """Work on an explanation, with ``seconds`` of the database's time: ``deadline.limited``. Unless the transaction
-    writes, it waits for its turn among those of other projects, and of the same.
+    """Work on an explanation, with a time limit of ``seconds`` for the database: ``deadline.limited``. Unless the
+    transaction writes, it waits for its turn among those of other projects, and of the same.
 
     Raises TooManyExplanations, ExplanationTookTooLong.
     """
@@ -300,7 +298,7 @@ def within_time(session: Session, settings: Settings, work: Callable[[TimeLimit]
     limit = settings.scheduling.explain_time_limit
     seconds = min(limit, _SECONDS) if limit else _SECONDS
     connection = session.connection()
-    # On PostgreSQL a statement that is stopped takes with it what the transaction did since the last savepoint.
+    # On PostgreSQL a statement that is stopped undoes all changes of the transaction since the last savepoint.
     savepoint = connection.begin_nested() if connection.get_execution_options().get(WRITES) else None
     try:
         with bounded(session, seconds, cuts=savepoint is None):

@@ -1,8 +1,8 @@
 """Why machines fit or do not, worked out of masks: pure, without a database.
 
 A scan gives each machine a mask with a bit for each condition that it fails, the first condition having the lowest, and
-counts machines with the same mask. All that can be said of single conditions and of sets of them follows from these
-counts. With three conditions (class, trait, free), 10 machines of mask 0b010 and 5 of mask 0b110:
+counts machines with the same mask. The results for single conditions and for sets of them follow from these counts.
+With three conditions (class, trait, free), 10 machines of mask 0b010 and 5 of mask 0b110:
 
 * the trait *fails* 15 machines, and *only* the trait fails 10;
 * without the condition on the trait, 10 machines would fit (a *relaxation*); without trait and "free", 15 would;
@@ -22,7 +22,7 @@ from baremetal_sched.baremetal.matching.conditions import Condition, Kind
 #: With more conditions that a client could leave out than this, not every set of them is tried.
 MOST_EXACT = 12
 
-#: How many sets are grown then, and of how many different machines.
+#: The number of sets that are grown then, and of different machines that they are grown from.
 _STARTS = 20
 _LOOKED_AT = 500
 
@@ -55,7 +55,7 @@ class Verdict(StrEnum):
     COMBINATION = "combination"
 
 
-#: Verdicts on machines that have what is asked for, and cannot be had now.
+#: Verdicts on machines that meet the conditions, and cannot be had now.
 HELD_BACK = (Verdict.BUSY, Verdict.UNSERVED)
 
 
@@ -105,7 +105,7 @@ class Analysis:
 def analyse(
     conditions: Sequence[Condition], masks: Mapping[int, Bucket], needed: int = 1, one_stays: Collection[str] = ()
 ) -> Analysis:
-    """Return what ``masks`` say about ``conditions``, where ``needed`` machines were asked for.
+    """Return the analysis of ``conditions`` by ``masks``, where ``needed`` machines were requested.
 
     ``one_stays``: ids of conditions of which a request needs one; no relaxation drops all of them.
     """
@@ -153,7 +153,7 @@ def _bits(conditions: Sequence[Condition], chosen: Callable[[Condition], bool]) 
 
 
 def _total(masks: Mapping[int, Bucket], allowed: int) -> int:
-    """How many machines fail nothing but what is in ``allowed``."""
+    """How many machines fail no condition outside of ``allowed``."""
     return sum(bucket.machines for mask, bucket in masks.items() if not mask & ~allowed)
 
 
@@ -192,7 +192,7 @@ def _shares(conditions: Sequence[Condition], masks: Mapping[int, Bucket], counti
             first[_lowest(counted)] += count
         for place in places(mask):
             fails[place] += count
-            # Alone, but for what does not count.
+            # Alone, except for conditions that do not count.
             if not counted & ~(1 << place):
                 only[place] += count
                 examples[place] = examples[place] or example
@@ -248,8 +248,8 @@ def _relaxations(
 def _needs(
     conditions: Sequence[Condition], units: Sequence[Condition], masks: Mapping[int, Bucket]
 ) -> dict[int, Bucket]:
-    """Return machines by what would have to be dropped for them to fit, a bit for each of ``units``, without machines
-    that fit after no change of the request."""
+    """Return machines by the conditions that must be dropped so that they fit, a bit for each of ``units``. Machines
+    that no change of the request makes fit are left out."""
     place_of = {unit.id: place for place, unit in enumerate(units)}
     unit_of = [place_of.get(condition.part_of or condition.id) for condition in conditions]
     needs: dict[int, Bucket] = {}
@@ -267,11 +267,11 @@ def _needs(
 
 
 def _all_minimal(units: int, needs: Mapping[int, Bucket], goal: int) -> Iterator[tuple[int, int]]:
-    """Every set that reaches the goal and has no smaller one in it that does, with what fits then."""
+    """Every minimal set that reaches the goal, with the number of machines that fit then."""
     totals = [0] * (1 << units)
     for need, bucket in needs.items():
         totals[need] = bucket.machines
-    # How many need nothing but what is in the set: sums over all subsets, a bit at a time.
+    # How many need no condition outside of the set dropped: sums over all subsets, a bit at a time.
     for unit in range(units):
         bit = 1 << unit
         for drop in range(1 << units):
@@ -283,7 +283,8 @@ def _all_minimal(units: int, needs: Mapping[int, Bucket], goal: int) -> Iterator
 
 
 def _some_minimal(needs: Mapping[int, Bucket], goal: int) -> Iterator[tuple[int, int]]:
-    """Sets that reach the goal: begun with what a machine needs that needs little, and grown as cheaply as possible."""
+    """Sets that reach the goal. Each begins with the needs of a machine that needs little, and grows as cheaply as
+    possible."""
     ordered = sorted(needs, key=lambda need: (need.bit_count(), -needs[need].machines))
     near = {need: needs[need] for need in ordered[:_LOOKED_AT]}
     # Of very many different machines only these are looked at, and may bring less than was wanted.
@@ -311,6 +312,6 @@ def _pruned(drop: int, needs: Mapping[int, Bucket], goal: int) -> int:
 
 
 def _example(needs: Mapping[int, Bucket], drop: int) -> str | None:
-    """A machine that fits without the conditions, and with any of them does not if there is such a one."""
+    """A machine that fits without the conditions; if possible, one that does not fit with any of them."""
     fitting = sorted((need for need in needs if need and not need & ~drop), key=int.bit_count, reverse=True)
     return next((needs[need].example for need in fitting if needs[need].example), None)

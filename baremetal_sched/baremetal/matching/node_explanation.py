@@ -17,13 +17,14 @@ from baremetal_sched.machines import states
 from baremetal_sched.placement import indivisible
 from baremetal_sched.placement.names import resource_class_of
 
-#: What a machine that is available is counted by. The other conditions say that it is in use, or on its way.
+#: The conditions by which available machines are counted. The other conditions mean that a machine is in use, or on its
+#: way.
 _COUNTED = ("parent node", "maintenance", "power state")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something about a machine: ``label`` for programs, what it is, and what to do about it."""
+    """A fact about a machine: ``label`` for programs, the reason, and the remedy."""
 
     label: str
     reason: str
@@ -32,7 +33,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class NodeExplanation:
-    """Whether a machine is offered. ``reasons`` say why not, ``remarks`` what else is in the way of its use."""
+    """Whether a machine is offered. ``reasons`` say why not; ``remarks`` are other facts that keep it from use."""
 
     uuid: str
     name: str | None
@@ -59,7 +60,7 @@ def explain(session: Session, node: Node, membership: Membership, *, names_other
 
 
 def withheld_by(node: Node) -> list[Finding]:
-    """Return what on the node itself keeps it from being offered; empty if nothing does."""
+    """Return the reasons on the node itself that keep it from being offered; empty if there are none."""
     found = [] if node.resource_class else [_NO_CLASS]
     unmet = availability.unmet(node)
     if advice.is_in_use(node):  # that its state is not 'available' says no more
@@ -68,8 +69,8 @@ def withheld_by(node: Node) -> list[Finding]:
 
 
 def _held_by(session: Session, node: Node) -> tuple[list[Finding], list[Finding]]:
-    """Return the same with the holds of the node by name, those that wait until it rests too; and remarks about those
-    that are planned, and about when all that hold it now have ended."""
+    """Return the reasons of ``withheld_by``, with the node's holds one by one, also the ones that wait until the node
+    rests; and remarks about planned holds, and about the time at which the last present hold ends."""
     reasons, remarks = withheld_by(node), []
     node_holds = guards.of_node(session, node)
     now = holds.now(session) if node_holds else 0.0
@@ -83,7 +84,7 @@ def _held_by(session: Session, node: Node) -> tuple[list[Finding], list[Finding]
         ends = max(rules.end_of(hold) for hold in started)
         if ends < math.inf:
             reason = f"The last of these holds ends at {in_words(ends)}."
-            remarks.append(Finding("hold", reason, "Nothing is to be done: the machine comes back by itself."))
+            remarks.append(Finding("hold", reason, "Nothing needs to be done: the machine comes back by itself."))
     planned = sorted((hold for hold in node_holds if hold not in started), key=rules.start_of)
     return reasons, remarks + [_of_hold(node, hold, "A hold is planned") for hold in planned]
 
@@ -91,15 +92,15 @@ def _held_by(session: Session, node: Node) -> tuple[list[Finding], list[Finding]
 def _of_hold(node: Node, hold: Hold, what: str) -> Finding:
     times = f"from {in_words(hold.asserted_at if hold.starts_at is None else hold.starts_at)}"
     times += "" if hold.ends_at is None else f" until {in_words(hold.ends_at)}"
-    text = f": {hold.reason}" if hold.reason else ""
+    text = f" ({hold.reason})" if hold.reason else ""
     remedy = f"Release it: openstack baremetal node hold remove {node.uuid} {hold.uuid}"
-    return Finding("hold", f"{what} ({hold.type}, by its {hold.scope}, {times}){text}.", remedy)
+    return Finding("hold", f"{what} by the {hold.scope} {times}: {hold.type.replace('_', ' ')}{text}.", remedy)
 
 
 _NO_CLASS = Finding(
     availability.RESOURCE_CLASS,
     "It has no resource class, so no request can ask for it.",
-    "Set one: openstack baremetal node set --resource-class CLASS NODE.",
+    "Set one: openstack baremetal node set --resource-class CLASS NODE",
 )
 
 
@@ -116,13 +117,13 @@ def _claims(session: Session, node: Node, names_others: bool) -> Iterator[Findin
         yield Finding(
             "allocation in placement",
             f"Its resource provider, or one below that, is claimed by {who}.",
-            "Wait until the consumer releases it, or, if it is unused, run "
-            "openstack resource provider allocation delete CONSUMER.",
+            "Wait until the consumer releases it. If the claim is unused, delete it: openstack resource provider "
+            "allocation delete CONSUMER",
         )
 
 
 def _drift(session: Session, node: Node) -> Iterator[Finding]:
-    """SELECT EXISTS (SELECT … FROM nodes WHERE id = :id AND <its provider is not what it should be>)"""
+    """SELECT EXISTS (SELECT … FROM nodes WHERE id = :id AND <its provider differs from the node>)"""
     if session.scalar(select(exists().where(Node.id == node.id, reconciliation.drifted(session, node)))):
         yield Finding(
             "resource provider",
@@ -159,7 +160,7 @@ def _remarks(session: Session, node: Node, membership: Membership, names_others:
 
 
 def count_withheld(session: Session) -> dict[str, int]:
-    """Return how many available machines are not offered, by the first reason, among those an operator can mend.
+    """Return how many available machines are not offered, by the first reason that an operator can correct.
 
     SELECT CASE WHEN <no class> THEN 'resource class' WHEN NOT <condition> THEN '<its label>' … END, count(*)
     FROM nodes WHERE provision_state = 'available' AND instance_uuid IS NULL GROUP BY 1

@@ -1,4 +1,4 @@
-"""A request for one machine: what every kind of request answers, and the context in which it is answered.
+"""A request for one machine: the methods of every kind of request, and their context.
 
 There are two kinds: ``tree_request`` (a query of placement, or a server) and ``node_request`` (a bare metal
 allocation). Every way of asking for a machine (claims, servers, allocations, requests that wait, dry runs and
@@ -26,12 +26,12 @@ Amounts = dict[str, dict[str, int]]
 
 @dataclass(frozen=True)
 class MachineContext:
-    """Where a machine is looked for, and for whom.
+    """The scope of a search for a machine, and its caller.
 
     ``members``: the live conductors, if they are known already. ``project``: nodes of other projects do not exist for
     it; None: all nodes do. ``named``: the nodes that may be named as examples. ``needed``: the number of machines that
-    an explanation is about. ``machine``: only this one (UUID) is explained. ``unrestricted``: allocations may get the
-    nodes of any project.
+    an explanation is about. ``machine``: only this machine (UUID) is explained. ``unrestricted``: allocations may get
+    the nodes of any project.
     """
 
     session: Session
@@ -45,7 +45,8 @@ class MachineContext:
 
     @classmethod
     def of_project(cls, session: Session, settings: Settings, project: str | None) -> "MachineContext":
-        """Return the context of a project, which sees and names its own nodes only; None: of one who sees all."""
+        """Return the context of a project, which sees and names its own nodes only; None: of a caller who sees all
+        nodes."""
         if project is None:
             return cls(session, settings, unrestricted=True)
         return cls(session, settings, project=project, named=Visibility(project))
@@ -83,7 +84,7 @@ class MachineRequest(Protocol):
 
     @property
     def served(self) -> bool:
-        """Whether a live conductor has to serve the node."""
+        """Whether a live conductor must serve the node."""
 
     def document(self) -> dict[str, Any]:
         """Return the request as JSON: equal documents ask for the same."""
@@ -116,7 +117,7 @@ class MachineRequest(Protocol):
         """Return the question which machines can be chosen, for explanations. Raises BadQuery."""
 
     def may_fit(self, machine: FreeMachine) -> bool:
-        """Return False if the machine certainly does not fit; True if the search has to tell."""
+        """Return False if the machine certainly does not fit; True if the search must tell."""
 
     def is_decided(self) -> bool:
         """Return whether ``may_fit`` is the whole answer about a machine of the class that the request waits for."""

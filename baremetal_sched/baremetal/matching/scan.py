@@ -1,5 +1,5 @@
 """A scan of machines: a bit for each condition of a question that a machine fails, counted in the database by one
-statement; and names that there are not, with the names that may have been meant."""
+statement; and names that do not exist, with the names that may have been meant."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -38,7 +38,8 @@ _WORD = 60
 _TURN = 2**32
 _GOLDEN = 2_654_435_761
 
-#: Machines that meet all that was asked for, and are not free: they are no nodes, or have less than was asked for.
+#: Machines that meet all conditions of the request, and are not free: they are not nodes, or too little of them is
+#: free.
 _NOT_A_NODE = "not a node"
 TOO_LITTLE = "too little is free"
 _LOCKED = "locked"
@@ -75,7 +76,7 @@ def scan(session: Session, question: Question, named: Visibility, most: int) -> 
         for number, start in enumerate(range(0, len(question.conditions), _WORD))
     ]
     namable = and_(true(), *named.conditions())
-    # Who sees everything is shown providers that are no nodes, too.
+    # A caller who sees everything also sees providers that are not nodes.
     example = question.uuid if named.everything else case((namable, question.uuid), else_=null())
     inner = (
         select(*words, _why(question).label("reason"), example.label("example"))
@@ -101,9 +102,8 @@ def scan(session: Session, question: Question, named: Visibility, most: int) -> 
 
 
 def _chosen(session: Session, question: Question, most: int) -> tuple[int, float, Question]:
-    """How many machines there are in all, the part of them that is looked at, and the question about these.
-
-    It has a scope only if others are not looked at.
+    """The number of all machines, the part of them that is examined, and the question about that part. It has a scope
+    only if other machines are not examined.
     """
     total: int = session.scalar(select(func.count()).select_from(question.counted).where(*question.where)) or 0
     everything = replace(question, scope=None)
@@ -120,12 +120,12 @@ def _chosen(session: Session, question: Question, most: int) -> tuple[int, float
 
 
 def _sampled(question: Question, row_id: Any, part: float) -> Question:
-    """The question of a part of its machines, whose numbers are ``row_id``.
+    """The question about a part of its machines, whose numbers are ``row_id``.
 
     (id * 2654435761) % 4294967296 < :part * 4294967296
 
-    The multiples of the golden ratio, of which these are the fractions, are spread evenly: in any run of ids, and in
-    whatever order machines of different kinds were enrolled.
+    The multiples of the golden ratio, of which these are the fractions, are spread evenly in any run of ids. So the
+    order in which machines of different kinds were enrolled does not matter.
     """
     place = cast(row_id, BigInteger) * literal_column(str(_GOLDEN)) % literal_column(str(_TURN))
     # As an equation: of an inequality PostgreSQL expects a third of all rows, and reads whole tables for them.
@@ -166,7 +166,7 @@ def _collected(question: Question, rows: Sequence[Any]) -> tuple[dict[int, Bucke
 
 
 def _of_machines(session: Session, question: Question, providers: int) -> Counter[str]:
-    """Why the machines are not free that the ``providers`` are below which are no nodes, and not free.
+    """Why machines are not free. They are the roots of ``providers`` that are not nodes, and not free.
 
     SELECT coalesce(<why it is not free>, 'too little is free'), count(*) FROM nodes … JOIN (
       SELECT p.root_id FROM … WHERE <what is asked for> AND NOT (<it is free>) AND n.id IS NULL) ON p.id = root_id …
@@ -229,8 +229,8 @@ def _unknown(
     """Return the ones of ``names`` that do not occur in the column ``name`` of ``named``. ``machines``: what has the
     names.
 
-    If only some machines may be disclosed, only the names that these have, and standard names, are known: a name that
-    only other machines use is unknown, and does not hide a similar one.
+    If only some machines may be disclosed, only their names and standard names are known. A name that only other
+    machines use is unknown, and does not hide a similar one.
     """
     if not names:
         return []

@@ -1,4 +1,4 @@
-"""What came of a request, in one plain sentence, made of an analysis: pure, without a database."""
+"""The result of a request in one plain sentence, made of an analysis: pure, without a database."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -6,14 +6,14 @@ from baremetal_sched.baremetal.matching.conditions import CLASS, Condition
 from baremetal_sched.baremetal.matching.masks import Analysis, Verdict
 
 #: The sentence for failures whose reason could not be found in time.
-FALLBACK = "No node matches what was asked for, or none that matches is free."
+FALLBACK = "No node matches the request, or none that matches is free."
 
 #: How many conditions are named, and the longest text of each, in characters.
 _NAMED = 2
 _LONGEST = 120
 
-#: What a condition says of a machine that meets it begins with one of these; what is said of one that does not, and
-#: of several.
+#: The beginning of a condition's text about a machine that meets it; of the text about one machine that does not, and
+#: about several.
 _OPPOSITES = (
     ("does not have ", "has ", "have "),
     ("is not ", "is ", "are "),
@@ -30,8 +30,8 @@ def sentence(
 ) -> str:
     """Return the verdict, the two conditions that rule out most machines, and the smallest relaxation.
 
-    ``meant``: by unknown names, what was probably meant. ``of_project``: only machines that the project of the
-    request may use are counted. ``of_all``: how many machines there are, if ``analysis`` is about a sample of them.
+    ``meant``: by unknown names, the names that were probably meant. ``of_project``: only machines that the project of
+    the request may use are counted. ``of_all``: how many machines there are, if ``analysis`` is about a sample of them.
     """
     usable = " that the project may use" if of_project else ""
     if not analysis.nodes:
@@ -64,7 +64,7 @@ def of_parts(verdict: str, fitting: int, unmet: Mapping[str, str]) -> str:
 
 
 def failing(condition: Condition) -> tuple[str, str]:
-    """Return what is said of a machine that does not meet the condition, and of several."""
+    """Return the text about a machine that does not meet the condition, and about several."""
     one, several = condition.failure or _opposite(condition.text)
     return _shortened(one), _shortened(several)
 

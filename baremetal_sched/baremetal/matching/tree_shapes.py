@@ -1,4 +1,4 @@
-"""The trees that an explanation looks at, busy or not: those that look the same to a request are one shape."""
+"""The trees that an explanation examines, busy or not. Trees that look the same to a request are one shape."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ from baremetal_sched.placement.tables import (
 from baremetal_sched.placement.traits import SHARING_TRAIT
 
 _STOCK = INVENTORIES.c
-#: Of an inventory: what there is now, and what there would be if nothing of it were used, reserved, withheld or closed.
+#: Columns of an inventory: the amount now, and the amount if nothing of it were used, reserved, withheld or closed.
 _INVENTORY = (
     *(_STOCK.resource_class_id, _STOCK.capacity, _STOCK.used, _STOCK.min_unit),
     *(_STOCK.max_unit * provider_rows.OFFERED, _STOCK.step_size),
@@ -77,7 +77,7 @@ class Shape:
 
 
 class Forest:
-    """The trees that the project of the context may use, or those that meet ``roots``, a condition on
+    """The trees that the project of the context may use, or the ones that meet ``roots``, a condition on
     ``PROVIDERS.c.root_id``.
 
     If there are more providers than an explanation looks at, a sample is loaded: each tree whose root has an id that
@@ -161,7 +161,8 @@ class Forest:
         return [row for _, row in sorted(found.items()) if row.root_id != root_id]
 
     def _signature(self, tree: Tree) -> Hashable:
-        """All that a request sees of a tree, but for ids: trees with the same signature are the same to it."""
+        """The properties of a tree that a request can see, without ids: trees with the same signature are the same to
+        it."""
         places: dict[int | None, int] = {row.id: place for place, row in enumerate(tree.members)}
         members = tuple(
             (

@@ -288,5 +288,5 @@ def no_valid_host(context: MachineContext, request: TreeRequest, *, waits: bool 
 
 
 def _because(error: SchedulerError) -> str:
-    """Return what the user is told of a search that could not be made."""
+    """Return the text for the user about a search that could not be made."""
     return f"{_BEGIN} {str(error).rstrip('.')}."

@@ -82,7 +82,7 @@ def _claimed(call: SchedulingCall, body: ClaimBody) -> ClaimStatus:
 
 
 def _claim_now(call: SchedulingCall, session: Session, body: ClaimBody) -> ClaimStatus | NewClaim:
-    """Return the claim, as it is or was claimed just now; what is to be claimed if nothing is free."""
+    """Return the claim, as it is or was claimed just now; the request if nothing is free."""
     claim = claims.existing(session, body.uuid, body.digest, body.project)
     if claim is not None:
         return claims.statuses_of(session, [claim])[0]

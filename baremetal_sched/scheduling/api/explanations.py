@@ -49,11 +49,11 @@ def _number(values: list[str]) -> int:
     return int(text)
 
 
-# -- what is explained ------------------------------------------------------------------------------------------------
+# -- requests ---------------------------------------------------------------------------------------------------------
 
 
 def context_of(call: Call, session: Session, machine: str | None = None) -> MachineContext:
-    """Return what the caller may hear of; ``machine`` (UUID): of this one only."""
+    """Return the context with the nodes that the caller may see; ``machine`` (UUID): with this one only."""
     requester.attach(session, audit.requester_of(call))  # whose turn it is
     # Nothing belongs to the project of a caller that has none.
     project = None if call.allows(EXPLAIN_ALL) else call.caller.project_id or ""
@@ -69,7 +69,7 @@ def of_query(context: MachineContext, pairs: Pairs) -> Explanation:
 def request_of(context: MachineContext, document: Mapping[str, Any]) -> tuple[MachineContext, MachineRequest]:
     """Return the request of a body, and its context: for as many machines as are wanted.
 
-    Raises InvalidValue, and what ``read_request`` and ``dry_run`` raise.
+    Raises InvalidValue, and the errors of ``read_request`` and ``dry_run``.
     """
     resolve = read_request(document, EXPLANATIONS, context.project, unrestricted=context.unrestricted)
     return replace(context, needed=document.get(_WANTED, 1)), resolve(context.session)
@@ -117,7 +117,7 @@ def document(explained: Explanation) -> dict[str, Any]:
 
 
 def document_of_node(explained: Explanation) -> dict[str, Any]:
-    """Return the explanation of one machine: of each condition whether it holds; of parts, as ``document`` says it."""
+    """Return the explanation of one machine: whether each condition holds, and the parts as ``document`` has them."""
     return {
         "verdict": str(explained.verdict),
         "conditions": [{**_words(share.condition), "holds": not share.fails} for share in explained.analysis.shares],
@@ -128,7 +128,7 @@ def document_of_node(explained: Explanation) -> dict[str, Any]:
 
 
 def _of_trees(explained: Explanation) -> dict[str, Any]:
-    """Return what is shown only if several providers of a tree give together."""
+    """Return the members that exist only if several providers of a tree serve the request together."""
     members: dict[str, Any] = {}
     if explained.parts:
         members["parts"] = {parameter: document(part) for parameter, part in explained.parts.items()}

@@ -23,7 +23,7 @@ def list_groups(call: Call, connection: Connection) -> Response:
 
 
 def visible_to(call: Call) -> Visibility:
-    """Return the nodes that are counted for the caller. Conductors are for those who see everything."""
+    """Return the nodes that are counted for the caller. Only callers who see everything see conductors."""
     return EVERYTHING if call.allows(ALL_GROUPS) else Visibility(call.caller.project_id)
 
 

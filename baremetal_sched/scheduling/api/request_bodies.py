@@ -45,7 +45,7 @@ def body_of(call: Call) -> dict[str, Any]:
     call.refuse_query()
     document = call.json
     if not isinstance(document, dict):
-        raise InvalidValue(message="The body has to be an object with query, with flavor, or with resource_class.")
+        raise InvalidValue(message="The body must be an object with query, with flavor, or with resource_class.")
     return document
 
 
@@ -125,7 +125,7 @@ def read_request(
 ) -> Resolve:
     """Check the document, and return how its request is made.
 
-    ``project`` is that of the caller; None: of one who may use all nodes, and all flavors and images; ``unrestricted``:
+    ``project`` is that of the caller; None: the caller may use all nodes, flavors and images; ``unrestricted``:
     also without regard to the owner that an allocation names. Raises BadRequest, InvalidValue, BadQuery.
     """
     if "query" in document:
@@ -150,15 +150,15 @@ def _allocation_values(document: Mapping[str, Any]) -> dict[str, Any]:
     if values.get("node"):
         raise InvalidValue(message="An allocation for a given node is not explained: ask for the node's availability.")
     if not values.get("resource_class"):
-        raise InvalidValue(message="The body has to have query, flavor, or the resource_class of an allocation.")
+        raise InvalidValue(message="The body must have query, flavor, or the resource_class of an allocation.")
     return values
 
 
 def _allocation_request(
     session: Session, values: Mapping[str, Any], project: str | None, *, unrestricted: bool = False
 ) -> NodeRequest:
-    """Return what an allocation of ``project`` asks for; None: of one who may use all nodes, like the ``owner`` that is
-    given, if any, unless the caller is ``unrestricted``. Raises InvalidValue."""
+    """Return the request of an allocation of ``project``; None: of a caller who may use all nodes. An ``owner`` that is
+    given restricts it to that owner's nodes, unless the caller is ``unrestricted``. Raises InvalidValue."""
     owner = values.get("owner")
     if project is None:
         any_node = unrestricted or owner is None
@@ -167,7 +167,7 @@ def _allocation_request(
         # As of their own allocations, whose owner is their project.
         named = eligible = Visibility(project)
         if owner not in (None, project):
-            raise InvalidValue(message="The owner has to be your own project.")
+            raise InvalidValue(message="The owner must be your own project.")
     nodes = uuids_of(session, values.get("candidate_nodes", ()), named)
     entries = [TraitEntry(text) for text in values.get("traits", ())]
     return NodeRequest(values["resource_class"], entries, nodes, owner, values.get("name"), eligible=eligible)
@@ -177,7 +177,7 @@ def _allocation_request(
 
 
 class SchedulingCall(Call):
-    """A request, with what views need that have several transactions, or that wait."""
+    """A request, with the values that views with several transactions, or with waiting, need."""
 
     database: Database
     decisions: Decisions
