@@ -195,7 +195,7 @@ def test_it_is_said_why(served: Service) -> None:
     said = served.http.get("/scheduling/v1/nodes/n1/availability").json
     assert (said["offered"], [each["label"] for each in said["reasons"]]) == (False, ["hold"])
     assert said["reasons"][0]["reason"].startswith("It is kept free by the system from 2")
-    assert said["reasons"][0]["reason"].endswith("): switch.")
+    assert said["reasons"][0]["reason"].endswith(": window (switch).")
     assert said["reasons"][0]["remedy"].endswith(f"openstack baremetal node hold remove {uuid} {made['uuid']}")
     assert said["remarks"][0]["reason"].startswith("The last of these holds ends at 2")
     sweep(served)
