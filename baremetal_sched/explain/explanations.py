@@ -102,19 +102,18 @@ def _with_trees(
 
     The relaxations of the scan are tried. The closest tree is that of a node which fails only conditions on its tree.
     """
-    verdict = Verdict.COMBINATION if explanation.fitting else explanation.verdict
-    held_back = verdict in HELD_BACK
+    held_back = explanation.verdict in HELD_BACK
     about = question if context.machine is None else question.about(context.machine)
     scan = TreeScan(context, explained, tree_roots(about, if_free=held_back))
+    fits = scan.fits_if_free
     if explanation.fitting:
         relaxations, exact = scan.relaxations()
+        fits = TreeScan(context, explained, tree_roots(about, if_free=True)).fits_if_free
     else:
         relaxations = [*_tried(context, request, explanation.analysis.relaxations)]
         exact = explanation.analysis.exact
-    if held_back and not scan.fits_if_free:
-        verdict = Verdict.COMBINATION
     analysis = replace(explanation.analysis, relaxations=relaxations, exact=exact)
-    return replace(explanation, fitting=0, verdict=verdict, analysis=analysis, closest=scan.closest())
+    return replace(explanation.as_trees(fits_if_free=fits), analysis=analysis, closest=scan.closest())
 
 
 def _tried(context: MachineContext, request: TreeRequest, relaxations: list[Relaxation]) -> Iterator[Relaxation]:

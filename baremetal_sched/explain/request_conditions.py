@@ -236,8 +236,6 @@ def fits_if_free(context: MachineContext, request: TreeRequest, question: Questi
     TookTooLong.
     """
     explained = ExplainedRequest(context.session, request.parsed())
-    if explained.is_flat:
-        return True
     roots = tree_roots(question, if_free=True)
     forest = Forest(replace(context, project=request.project), explained.resolved, roots, limit)
     free = (shape.free for shape in forest.shapes)

@@ -12,7 +12,7 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.allocations import allocation_claim
 from baremetal_sched.baremetal.matching.explanation import why_none
-from baremetal_sched.baremetal.matching.masks import Verdict
+from baremetal_sched.baremetal.matching.masks import HOPELESS
 from baremetal_sched.baremetal.matching.node_request import NodeRequest
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.matching.sentences import FALLBACK
@@ -54,17 +54,16 @@ def place(
     )
     try:
         node = request.choose_unlocked(session)
-    except SuitableNodesLocked as error:
+    except SuitableNodesLocked:
         if not wait:
             raise
-        _enter(session, allocation, request, wait, str(error), settings)
-        return None
+        node = None
     if node is not None:
         allocation_claim.claim(session, allocation, node, settings)
         return node
     explanation = why_none(session, settings, request.question(None))
     reason = FALLBACK if explanation is None else explanation.summary
-    if wait and (explanation is None or explanation.verdict is not Verdict.IMPOSSIBLE):
+    if wait and (explanation is None or explanation.verdict not in HOPELESS):
         _enter(session, allocation, request, wait, reason, settings)
         return None
     _fail(allocation, reason)

@@ -23,7 +23,7 @@ from baremetal_sched.baremetal.matching.conditions import (
     required_capabilities,
     unmet_capabilities,
 )
-from baremetal_sched.baremetal.matching.masks import Analysis, Bucket, Verdict, analyse, beside
+from baremetal_sched.baremetal.matching.masks import HELD_BACK, Analysis, Bucket, Verdict, analyse, beside
 from baremetal_sched.baremetal.matching.question import Question
 from baremetal_sched.baremetal.matching.scan import Scan, Unknown, scan, unknown_names
 from baremetal_sched.baremetal.provider.availability import (
@@ -106,6 +106,8 @@ class Explanation:
     ``parts``: for a request that several providers of a tree serve together, each part by itself, by its parameter,
     with the providers that could serve it; its own machines are trees then. ``closest``: the tree that comes closest,
     if none fits. ``of_project``: only machines that the project of the request may use are counted.
+    ``of_trees``: nodes were scanned for a request that several providers have to serve, so that the scan alone cannot
+    tell what a change would bring: the summary proposes none.
     """
 
     needed: int
@@ -119,8 +121,19 @@ class Explanation:
     parts: dict[str, "Explanation"] = field(default_factory=dict)
     closest: ClosestTree | None = None
     of_project: bool = False
+    of_trees: bool = False
     #: Sentences behind the summary, with a blank before them.
     hint: str = ""
+
+    def as_trees(self, *, fits_if_free: bool) -> "Explanation":
+        """Return it for a request that several providers of a tree have to serve, and that has no candidate.
+
+        Machines that meet each condition do not fit then; ``fits_if_free``: others would if they were free.
+        """
+        verdict = Verdict.BUSY if self.fitting else self.verdict
+        if verdict in HELD_BACK and not fits_if_free:
+            verdict = Verdict.COMBINATION
+        return replace(self, fitting=0, verdict=verdict, of_trees=True)
 
     @property
     def summary(self) -> str:
@@ -132,10 +145,12 @@ class Explanation:
         if self.parts:
             unmet = {parameter: part.summary for parameter, part in self.parts.items() if not part.fitting}
             return sentences.of_parts(self.verdict, self.fitting, unmet)
-        if self.verdict is Verdict.COMBINATION:
-            found = self.analysis
-            return sentences.together(found.fitting or found.among, if_free=not found.fitting)
-        found = replace(self.analysis, fitting=self.fitting, verdict=self.verdict)
+        found = self.analysis
+        if self.verdict is Verdict.COMBINATION or (self.of_trees and found.fitting):
+            others_fit = self.verdict is Verdict.BUSY
+            return sentences.together(found.fitting or found.among, if_free=not found.fitting, others_fit=others_fit)
+        relaxations = [] if self.of_trees else found.relaxations
+        found = replace(found, fitting=self.fitting, verdict=self.verdict, relaxations=relaxations)
         of_all = None if self.scan.sample is None else self.scan.nodes
         why = {part for condition, _ in found.decisive for part in re.split("[:,]", condition.id)}
         meant = {each.name: each.did_you_mean[0][0] for each in self.unknown if each.did_you_mean and each.name in why}

@@ -58,6 +58,9 @@ class Verdict(StrEnum):
 #: Verdicts on machines that meet the conditions, and cannot be had now.
 HELD_BACK = (Verdict.BUSY, Verdict.UNSERVED)
 
+#: Verdicts on requests that no machine would meet even if all were free.
+HOPELESS = (Verdict.IMPOSSIBLE, Verdict.COMBINATION)
+
 
 @dataclass(frozen=True)
 class Share:

@@ -43,15 +43,16 @@ def sentence(
     return f"{'; '.join(clauses)}."
 
 
-def together(nodes: int, *, if_free: bool = False) -> str:
+def together(nodes: int, *, if_free: bool = False, others_fit: bool = False) -> str:
     """Return the sentence about machines each of which meets each condition, and not all of them together.
 
-    ``if_free``: they would meet each if they were free.
+    ``if_free``: they would meet each if they were free. ``others_fit``: other machines would fit if they were free.
     """
     if if_free:
         return f"No node matches. {_counted(nodes)} would meet each of the conditions if free, but not all together."
+    begin = "No node that matches is free" if others_fit else "No node matches"
     count = "1 node meets" if nodes == 1 else f"{nodes:,} nodes meet"
-    return f"No node matches. {count} each of the conditions, but not all of them together."
+    return f"{begin}. {count} each of the conditions, but not all of them together."
 
 
 def of_parts(verdict: str, fitting: int, unmet: Mapping[str, str]) -> str:

@@ -244,6 +244,7 @@ _OWN = INVENTORIES.alias("own")
 
 #: A member of the node's tree. (PostgreSQL takes ten times as long if the root is a subquery.)
 _IN_TREE = and_(_OF_NODE.c.uuid == Node.uuid, _MEMBER.c.root_id == _OF_NODE.c.root_id)
+_IS_ROOT = _MEMBER.c.uuid == Node.uuid
 
 
 def conditions_on_trees(connection: Connection, request: CandidateRequest) -> list[Condition]:
@@ -259,17 +260,21 @@ def conditions_on_trees(connection: Connection, request: CandidateRequest) -> li
     required = {names for group in groups for names in group.traits.required if len(names) == 1}
     forbidden = {name for group in groups if not group.suffix for name in group.traits.forbidden}
 
-    def in_tree(names: frozenset[str]) -> ColumnElement[bool]:
-        return _has_member(_IN_TREE, conditions.has_trait(_MEMBER.c.id, frozenset(traits[name] for name in names)))
+    def has(names: frozenset[str]) -> ColumnElement[bool]:
+        return conditions.has_trait(_MEMBER.c.id, frozenset(traits[name] for name in names))
 
-    def in_root(names: frozenset[str]) -> ColumnElement[bool]:
-        is_root = _MEMBER.c.uuid == Node.uuid
-        return _has_member(is_root, conditions.has_trait(_MEMBER.c.id, frozenset(traits[name] for name in names)))
+    def required_of(names: frozenset[str]) -> ColumnElement[bool]:
+        return _offers(*alone, has(names)) if alone else _has_member(_IN_TREE, has(names))
 
+    def forbidden_of(names: frozenset[str]) -> ColumnElement[bool]:
+        return ~_offers(*alone, ~has(names)) if alone else _has_member(_IS_ROOT, has(names))
+
+    # Where one provider gives all, its own traits count.
+    alone = next(iter(amounts.items())) if len(groups) == len(amounts) == 1 else None
     return [
         *(_class(name, amounts[name]) for name in ordered),
-        *(of_traits(names, has=in_tree) for names in sorted(required, key=min)),
-        *(of_forbidden(name, has=in_root) for name in sorted(forbidden)),
+        *(of_traits(names, has=required_of) for names in sorted(required, key=min)),
+        *(of_forbidden(name, has=forbidden_of) for name in sorted(forbidden)),
     ]
 
 
@@ -283,9 +288,9 @@ def _place(resource_class: str) -> int:
     return BASE_CLASSES.index(resource_class) if resource_class in BASE_CLASSES else 0
 
 
-def _offers(name: str, amount: int) -> ColumnElement[bool]:
-    """Return the condition that the node's tree has the amount of the class, in use or not; shared resources count for
-    every node.
+def _offers(name: str, amount: int, *of_giver: ColumnElement[bool]) -> ColumnElement[bool]:
+    """Return the condition that a provider of the node's tree has the amount of the class, in use or not, and meets
+    ``of_giver``; shared resources count for every node.
 
     EXISTS (SELECT … FROM resource_providers m WHERE m.root_id = <the node's root> AND EXISTS ( SELECT … FROM
     inventories i JOIN resource_classes c … WHERE i.provider_id = m.id AND c.name = :name AND i.total - i.reserved >=
@@ -301,10 +306,11 @@ def _offers(name: str, amount: int) -> ColumnElement[bool]:
         _OWN.c.resource_class_id == CLASSES.c.id,
         _OWN.c.provider_id == _MEMBER.c.id,
     )
-    own = or_(total >= amount, and_(_MEMBER.c.uuid == Node.uuid, _OWN.c.total >= amount))
+    own = or_(total >= amount, and_(_IS_ROOT, _OWN.c.total >= amount))
     stock = exists().where(*of_class, own).correlate_except(_OWN, CLASSES)
-    shared = exists().where(*of_class, total >= amount, _shares(_MEMBER.c.id)).correlate_except(_OWN, CLASSES, _MEMBER)
-    return or_(_has_member(_IN_TREE, stock), shared)
+    sharing = (*of_class, total >= amount, _shares(_MEMBER.c.id), *of_giver)
+    shared = exists().where(*sharing).correlate_except(_OWN, CLASSES, _MEMBER)
+    return or_(_has_member(_IN_TREE, stock, *of_giver), shared)
 
 
 def _has_member(*of_member: ColumnElement[bool]) -> ColumnElement[bool]:

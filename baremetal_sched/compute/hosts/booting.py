@@ -25,7 +25,7 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.matching import sentences
 from baremetal_sched.baremetal.matching.explanation import why_none, within_time
-from baremetal_sched.baremetal.matching.masks import HELD_BACK, Verdict
+from baremetal_sched.baremetal.matching.masks import HOPELESS
 from baremetal_sched.baremetal.matching.request import Host, MachineContext
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.baremetal.provisioning import provision
@@ -40,7 +40,7 @@ from baremetal_sched.db.models import Node, Server
 from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.errors.baremetal import NoConductors, NoValidHost, TooManyAtOnce
 from baremetal_sched.errors.placement import TAKEN_MEANWHILE, BadQuery, SearchTookTooLong, TooManyCandidates
-from baremetal_sched.explain.request_conditions import fits_if_free, hint
+from baremetal_sched.explain.request_conditions import ExplainedRequest, fits_if_free, hint
 from baremetal_sched.placement import allocations as claims
 from baremetal_sched.placement.consumers import RESERVED, ConsumerWrite
 from baremetal_sched.placement.waiting_requests import SERVER
@@ -142,8 +142,7 @@ def place(
 
 def why_not(context: MachineContext, server: Server, request: TreeRequest) -> Reason:
     """Return why no machine fits the request of the server."""
-    waits = server.wait_until is not None
-    why = no_valid_host(context, request, waits=waits)
+    why = no_valid_host(context, request)
     return why.continued(f"The deployment failed on {_tried(server)}.") if server.tried_nodes else why
 
 
@@ -263,28 +262,24 @@ def owner_of(server: Server) -> Owner:
 _BEGIN = "No valid host was found."
 
 
-def no_valid_host(context: MachineContext, request: TreeRequest, *, waits: bool = False) -> Reason:
-    """Return why no node fits the request, for the user. Nodes of other projects are not counted.
-
-    ``waits``: the server can wait, so say whether any machine could fit later, as far as the time allows.
-    """
+def no_valid_host(context: MachineContext, request: TreeRequest) -> Reason:
+    """Return why no node fits the request, for the user. Nodes of other projects are not counted."""
     try:
+        explained = ExplainedRequest(context.session, request.parsed())
         question = request.question(context)
     except SchedulerError as error:
         return Reason(_because(error))
     explanation = why_none(context.session, context.settings, question)
-    if explanation is None:
+    if explanation is None or (explained.is_flat and explanation.fitting):  # one has become free since
         return Reason(f"{_BEGIN} {sentences.FALLBACK}", passes=True)
-    # The search found no candidate: it looks for all resources in one tree.
-    analysis = explanation.analysis
-    said = sentences.together(analysis.fitting) if analysis.fitting else explanation.summary
-    passes = analysis.verdict in HELD_BACK
-    # A node may have become free since the search.
-    if passes or (waits and analysis.verdict is Verdict.FITS):
-        fits = within_time(context.session, context.settings, partial(fits_if_free, context, request, question))
-        said = sentences.together(analysis.among, if_free=True) if passes and fits is False else said
-        passes = fits is not False
-    return Reason(f"{_BEGIN} {said}{hint(request.parsed(), analysis)}", passes=passes)
+    if not explanation.fitting:
+        explanation = replace(explanation, hint=hint(explained.request, explanation.analysis))
+    if not explained.is_flat:
+        look = partial(fits_if_free, context, request, question)
+        may_fit = explanation.verdict not in HOPELESS
+        fits = within_time(context.session, context.settings, look) if may_fit else False
+        explanation = explanation.as_trees(fits_if_free=fits is not False)
+    return Reason(f"{_BEGIN} {explanation.summary}", passes=explanation.verdict not in HOPELESS)
 
 
 def _because(error: SchedulerError) -> str:

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, false, literal, select
 from sqlalchemy.orm import Session, defer
 
 from baremetal_sched.baremetal.matching.explanation import Explanation
-from baremetal_sched.baremetal.matching.masks import Verdict
+from baremetal_sched.baremetal.matching.masks import HOPELESS, Verdict
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.matching.sentences import FALLBACK
 from baremetal_sched.baremetal.visibility import is_exactly
@@ -72,9 +72,9 @@ def _claimed(call: SchedulingCall, body: ClaimBody) -> ClaimStatus:
         raise NothingFree(reason=_BUSY if verdict == Verdict.FITS else reason)
     if verdict is None and not body.even_if_impossible:
         raise FitUnknown(reason=reason)
-    if verdict == Verdict.IMPOSSIBLE and not body.even_if_impossible:
+    if verdict in HOPELESS and not body.even_if_impossible:
         raise NeverFits(reason=reason)
-    if verdict == Verdict.IMPOSSIBLE:
+    if verdict in HOPELESS:
         new = replace(new, priority=waiting_requests.LAST)
     _write(call, lambda session: _enter(call, session, body, new, reason))
     # Meanwhile it may have been given a machine.
