@@ -52,6 +52,8 @@ ON_SERVERS = (
     "tests/functional/baremetal/test_waiting_allocations.py",
     "tests/functional/compute/test_booting.py::test_machines_that_others_are_about_to_take",
     "tests/functional/compute/test_waiting_servers.py::test_a_deletion_waits_for_the_hand_over",
+    "tests/functional/conductor/test_call_watch.py",
+    "tests/functional/conductor/test_daemon.py",
     "tests/functional/conductor/test_lost_races.py",
     "tests/functional/conductor/test_reconciliation.py",
     "tests/functional/fuzz/test_every_route.py",

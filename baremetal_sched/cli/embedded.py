@@ -23,6 +23,7 @@ from baremetal_sched.cli import access
 from baremetal_sched.cli.clients import announce, url_for_clients
 from baremetal_sched.cli.db import prepare
 from baremetal_sched.conductor import process
+from baremetal_sched.conductor.wake_pipe import WakePipe
 from baremetal_sched.db import schema
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import SchemaTooNew
@@ -100,6 +101,7 @@ class _Child:
         self._stop_seconds = settings.graceful_shutdown_timeout + CONDUCTOR_STOP_SECONDS
         # The conductor waits for a byte, or for the end of its parent.
         go, self._go = os.pipe()
+        self.pipe = WakePipe()
         # The conductor closes its end once it is registered; if it fails, the system does.
         self._start, start = os.pipe()
         self._pid = os.fork()
@@ -108,7 +110,7 @@ class _Child:
             listener.close()
             if not os.read(go, 1):
                 os._exit(1)
-            _be_the_conductor(settings, parent, lambda: os.close(start))
+            _be_the_conductor(settings, parent, lambda: os.close(start), self.pipe)
         os.close(go)
         os.close(start)
 
@@ -145,10 +147,10 @@ class _Child:
             time.sleep(0.05)
 
 
-def _be_the_conductor(settings: Settings, parent: int, started: Callable[[], None]) -> NoReturn:
+def _be_the_conductor(settings: Settings, parent: int, started: Callable[[], None], pipe: WakePipe) -> NoReturn:
     status = 1
     try:
-        process.run(settings, parent, started)
+        process.run(settings, parent, started, pipe)
         status = 0
     except Exception as error:
         log.critical("the conductor failed", reason=str(error))
@@ -214,6 +216,8 @@ class _Server(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Any:
         app = create_app(self._settings)
+        if self._conductor is not None:
+            app.database.on_work = self._conductor.pipe.wake
         settle()
         return app
 

@@ -1,133 +1,144 @@
 """Watches for requested driver calls and work: they are noticed soon, and an idle conductor costs little.
 
-PostgreSQL notifies of new work (LISTEN, NOTIFY). On other databases a conductor polls.
+PostgreSQL notifies of new work (LISTEN, NOTIFY), and the processes of ``baremetal-sched serve`` do so by a pipe. Then
+the database is read when postponed work becomes due, and every few seconds. Otherwise it is polled.
 """
 
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
+from multiprocessing.connection import wait
 from typing import Any
 
 import structlog
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy import Engine, exists, func, select
 
 from baremetal_sched.baremetal.conductors import work_queue
 from baremetal_sched.baremetal.conductors.work_queue import CHANNEL
 from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.conductor.outage import Outage
+from baremetal_sched.conductor.wake_pipe import WakePipe
+from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.models import DriverCall, NodeWork
 
 log = structlog.get_logger(__name__)
-
-#: Seconds after which calls are looked for in any case.
-_LONGEST = 0.5
 
 #: Seconds without calls after which the database is polled less often, and how many times less: a question costs
 #: MariaDB more. An idle conductor then uses less than 1 % of a processor's core.
 _QUIET_AFTER = 5.0
 _QUIET_FACTORS = {"sqlite": 5, "mysql": 8, "mariadb": 8}
 
-#: Seconds between two checks whether the listener is to stop.
-_TICK = 0.5
-
-#: Work that becomes due later is not new: the conductor looks for that anyway.
-_WAITING = (
-    "SELECT EXISTS (SELECT 1 FROM driver_calls WHERE conductor = %s AND claimed_by IS NULL), "
-    "EXISTS (SELECT 1 FROM node_work WHERE conductor = %s AND claimed_by IS NULL AND not_before IS NULL "
-    f"AND kind NOT IN ('{work_queue.SUBORDINATE}', '{work_queue.CALL}'))"
-)
+#: Seconds between two reads of a database that notifies: the most, and the least. The conductor itself looks for work
+#: that it has postponed for a shorter time.
+_LONGEST, _SHORTEST = 5.0, 1.0
 
 
 class CallWatch:
-    """Watches the database with its own connection, in one thread.
+    """Watches the database with a connection of its own, in one thread: ``run``.
 
-    PostgreSQL sends notifications (see ``listen``). SQLite knows without reading whether another connection has
-    written. MariaDB is polled with a small statement.
+    ``call`` is called when calls may be waiting, ``work`` when work may be. Failures are reported to ``outage``.
     """
 
-    def __init__(self, host: ConductorHost) -> None:
+    def __init__(
+        self,
+        host: ConductorHost,
+        call: Callable[[], object],
+        work: Callable[[], object],
+        outage: Outage,
+        pipe: WakePipe | None = None,
+    ) -> None:
         self._host = host
+        self._call, self._work = call, work
+        self._outage = outage
+        self._pipe = pipe
         self._dialect: str = host.database.engine.dialect.name
+        self._is_notified = self._dialect == "postgresql" or (self._dialect == "sqlite" and pipe is not None)
         self._interval: float = host.settings.conductor.driver_call_interval
-        self._connection: Any = None
-        self._seen: Any = None
         self._noticed = time.monotonic()
+        self._query = _query(host.name, host.database.engine)
 
-    def wait(self, told: threading.Event, wake: Callable[[], object] = lambda: None) -> None:
-        """Wait until calls may be waiting, until ``told`` is set, or for a while. ``wake`` is called if work may be."""
-        until = time.monotonic() + _LONGEST
-        while time.monotonic() < until:
-            if told.wait(_LONGEST if self._dialect == "postgresql" else self._pause()):
-                told.clear()
-                return
-            calls, works = (False, False) if self._dialect == "postgresql" else self._news()
-            if works:
-                wake()
-            if calls:
-                self._noticed = time.monotonic()
-                return
+    def run(self, stop: threading.Event) -> None:
+        """Watch until ``stop`` is set. Lost connections are replaced."""
+        while not stop.is_set():
+            try:
+                with closing(_connect(self._host)) as connection:
+                    self._watch(connection, stop)
+            except Exception as error:  # each database driver has its own exceptions
+                self._outage.failed("watch", f"It cannot look for work: {str(error).splitlines()[0]}")
+                stop.wait(self._outage.pause)
 
-    def close(self) -> None:
-        """Close the connection."""
-        if self._connection is not None:
-            with suppress(Exception):  # not needed any more, whatever its state
-                self._connection.close()
-            self._connection = None
+    def _watch(self, connection: Any, stop: threading.Event) -> None:
+        if self._dialect == "postgresql":
+            connection.execute(f"LISTEN {CHANNEL}")
+            log.debug("listening for work", conductor=self._host.name)
+        self._notify()  # of earlier requests
+        seen, due = None, 0.0
+        while not stop.is_set():
+            if self._wait(connection, due - time.monotonic(), stop):
+                self._notify()
+            now = time.monotonic()
+            if self._dialect == "sqlite" and not self._is_notified:
+                # SQLite knows without reading whether another connection has written.
+                written = connection.execute("PRAGMA data_version").fetchone()
+                due, seen = (due if written == seen else now), written
+            elif not self._is_notified:
+                due = now
+            if due <= now:
+                due = now + self._look(connection)
+                self._outage.works("watch")
 
-    def _pause(self) -> float:
+    def _wait(self, connection: Any, seconds: float, stop: threading.Event) -> bool:
+        """Wait until it is time to look again, in ``seconds`` if the database need not be polled; return True at once
+        if there is a notification."""
+        if self._dialect == "postgresql":
+            return self._is_named(connection) or (
+                # psycopg itself would wake up ten times a second.
+                bool(wait([connection], max(0.0, seconds))) and self._is_named(connection)
+            )
+        if self._is_notified and self._pipe is not None:
+            return self._pipe.wait(max(0.0, seconds))
         is_quiet = time.monotonic() - self._noticed > _QUIET_AFTER
-        return self._interval * (_QUIET_FACTORS[self._dialect] if is_quiet else 1)
+        stop.wait(self._interval * (_QUIET_FACTORS[self._dialect] if is_quiet else 1))
+        return False
 
-    def _news(self) -> tuple[bool, bool]:
-        """Return whether calls may be waiting, and whether work may be."""
-        try:
-            if self._connection is None:
-                self._connection = _connect(self._host)
-            if self._dialect == "sqlite":
-                written = self._has_been_written()
-                return written, written
-            return self._waiting()
-        except Exception as error:  # each database driver has its own exceptions
-            log.debug("cannot watch for calls of drivers", conductor=self._host.name, reason=str(error).split("\n")[0])
-            self.close()
-            return True, False  # the regular check reports the error
+    def _is_named(self, connection: Any) -> bool:
+        """Return whether a notification for this conductor has arrived."""
+        return self._host.name in [each.payload for each in connection.notifies(timeout=0)]
 
-    def _has_been_written(self) -> bool:
-        seen = self._connection.execute("PRAGMA data_version").fetchone()
-        changed, self._seen = seen != self._seen, seen
-        return bool(changed)
+    def _notify(self) -> None:
+        self._call()
+        self._work()
 
-    def _waiting(self) -> tuple[bool, bool]:
-        with self._connection.cursor() as cursor:
-            cursor.execute(_WAITING, (self._host.name, self._host.name))
-            calls, works = cursor.fetchone()
-            return bool(calls), bool(works)
+    def _look(self, connection: Any) -> float:
+        """Read what waits, and return the seconds until something may become due."""
+        with closing(connection.cursor()) as cursor:
+            cursor.execute(self._query)
+            calls, seconds = cursor.fetchone()
+        if calls:
+            self._noticed = time.monotonic()
+            self._call()
+        if seconds is None:
+            return _LONGEST
+        if seconds > 0:
+            return min(float(seconds), _LONGEST)
+        self._work()
+        return _SHORTEST
 
 
-def listen(host: ConductorHost, wake: Callable[[], None], outage: Outage, stop: threading.Event) -> None:
-    """Call ``wake`` whenever work is requested from this conductor, until ``stop`` is set.
+def _query(name: str, engine: Engine) -> str:
+    """Return the query whether calls wait for the conductor, and in how many seconds the first work is due:
 
-    Lost connections are replaced and reported to ``outage``. Returns at once on databases without notifications.
+    SELECT EXISTS (SELECT … FROM driver_calls WHERE conductor = … AND claimed_by IS NULL),
+    (SELECT min(coalesce(not_before, 0)) - <now> FROM node_work WHERE conductor = … AND claimed_by IS NULL AND …)
     """
-    if host.database.engine.dialect.name != "postgresql":
-        return
-    import psycopg  # not installed with other databases
-
-    while not stop.is_set():
-        try:
-            with closing(_connect(host)) as connection:
-                connection.execute(f"LISTEN {CHANNEL}")
-                outage.works("listener")
-                log.debug("listening for work", conductor=host.name)
-                wake()  # for earlier requests
-                while not stop.is_set():
-                    for notification in connection.notifies(timeout=_TICK, stop_after=1):
-                        if notification.payload == host.name:
-                            wake()
-        except (psycopg.Error, DBAPIError, PoolTimeout) as error:
-            outage.failed("listener", f"It cannot listen for work: {str(error).splitlines()[0]}")
-            stop.wait(outage.pause)
+    calls = exists().where(DriverCall.conductor == name, DriverCall.claimed_by.is_(None))
+    seconds = select(func.min(func.coalesce(NodeWork.not_before, 0.0)) - epoch()).where(
+        NodeWork.conductor == name,
+        NodeWork.claimed_by.is_(None),
+        NodeWork.kind.not_in((work_queue.SUBORDINATE, work_queue.CALL)),
+    )
+    return str(select(calls, seconds.scalar_subquery()).compile(engine, compile_kwargs={"literal_binds": True}))
 
 
 def _connect(host: ConductorHost) -> Any:

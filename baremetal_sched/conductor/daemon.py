@@ -15,12 +15,13 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.conductor import answering, host, job, orphaned_reservations
 from baremetal_sched.conductor.answering import Answering
-from baremetal_sched.conductor.call_watch import CallWatch, listen
+from baremetal_sched.conductor.call_watch import CallWatch
 from baremetal_sched.conductor.host import ConductorHeartbeat, ConductorHost
 from baremetal_sched.conductor.orphaned_reservations import hand_over
 from baremetal_sched.conductor.outage import SHOWS_OUTAGE, Outage
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS, PeriodicTask
 from baremetal_sched.conductor.servers import migrate_own
+from baremetal_sched.conductor.wake_pipe import WakePipe
 from baremetal_sched.conductor.workers import Workers
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Database
@@ -39,9 +40,11 @@ _WITH_PASSWORDS = ("ipmi", "redfish")
 
 #: Seconds that a stopping conductor waits for its thread that polls for calls.
 _END_SECONDS = 2.0
-#: Seconds without work after which it is looked for less often, and how often. New work wakes the conductor.
+#: Seconds without work after which it is looked for less often, and how often: new and due work wakes the conductor.
 _QUIET_AFTER = 5.0
-_QUIET_INTERVAL = 0.5
+_QUIET_INTERVAL = 60.0
+#: Seconds between two looks at the calls that are being made.
+_CALLS_INTERVAL = 0.5
 #: Seconds that the drivers of one kind of controllers may take to log out.
 _LOGOUT_SECONDS = 5.0
 
@@ -71,7 +74,7 @@ class ConductorDaemon:
     ``finish`` are its phases. While the database is unavailable, it keeps trying. All shared state is in the database.
     """
 
-    def __init__(self, database: Database, settings: Settings) -> None:
+    def __init__(self, database: Database, settings: Settings, pipe: WakePipe | None = None) -> None:
         handover.install(database, settings)
         self._database = database
         self._settings = settings
@@ -90,6 +93,7 @@ class ConductorDaemon:
         self._outage = Outage(settings.host, settings.conductor.work_interval)
         self._busy = time.monotonic()
         self._wake, self._called = threading.Event(), threading.Event()
+        self._watch = CallWatch(self._host, self._called.set, self._wake.set, self._outage, pipe)
         self.answering = Answering(self._host, self._process)
         self._heartbeat = ConductorHeartbeat(
             lambda: self._tolerate(self.beat, "heartbeat"),
@@ -172,7 +176,7 @@ class ConductorDaemon:
     def run_periodic_task(self, task: PeriodicTask) -> None:
         """Run a periodic task, unless heartbeats were interrupted and it depends on them."""
         if not task.trusts_heartbeats or self._heartbeat.is_uninterrupted():
-            task.do(self._host)
+            task.run(self._host)
 
     def sign_off(self) -> None:
         """Mark the conductor as offline, so that no new work is requested from it.
@@ -227,7 +231,8 @@ class ConductorDaemon:
             threading.Thread(
                 target=self._persist, args=(migration, "migration", stop), name="conductor-migration", daemon=True
             ),
-            threading.Thread(target=listen, args=(self._host, self._hear, self._outage, over), daemon=True),
+            threading.Thread(target=self._watch.run, args=(over,), name="conductor-watch", daemon=True),
+            threading.Thread(target=self._end, args=(stop,), name="conductor-stop", daemon=True),
             *(threading.Thread(target=self._do_again, args=(task, stop), daemon=True) for task in PERIODIC_TASKS),
         ]
         for thread in threads:
@@ -237,6 +242,7 @@ class ConductorDaemon:
             self._wake.clear()
             if not self._tolerate(self.work_once, "work"):
                 stop.wait(self._outage.pause)
+                self._wake.set()
         try:
             if self._replaced.is_set():
                 raise HostNameTaken(host=self._hostname)
@@ -265,19 +271,19 @@ class ConductorDaemon:
             self._busy = now
         return interval if now - self._busy < _QUIET_AFTER else max(interval, _QUIET_INTERVAL)
 
-    def _hear(self) -> None:
-        """Wake the threads that look for work and calls."""
-        self._called.set()
+    def _end(self, stop: threading.Event) -> None:
+        """Wake the thread that looks for work when ``stop`` is set."""
+        stop.wait()
         self._wake.set()
 
     def _answer(self, stop: threading.Event) -> None:
         """Make the calls that requests wait for, until the conductor has finished."""
-        watch = CallWatch(self._host)
         while not stop.is_set():
-            watch.wait(self._called, self._wake.set)
+            self._called.wait(_CALLS_INTERVAL if self.answering.is_busy else _QUIET_INTERVAL)
+            self._called.clear()
             if not self._tolerate(self.answering.begin_all, "calls"):
                 stop.wait(self._outage.pause)
-        watch.close()
+                self._called.set()
 
     def _do_again(self, task: PeriodicTask, stop: threading.Event) -> None:
         """Run a periodic task repeatedly, with a random delay so that conductors do not run it simultaneously."""

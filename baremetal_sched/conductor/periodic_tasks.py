@@ -17,12 +17,16 @@ from baremetal_sched.baremetal.provider import reconciliation
 from baremetal_sched.baremetal.provisioning import completion, provision
 from baremetal_sched.conductor import answering, orphaned_reservations, power_sync, servers
 from baremetal_sched.conductor.host import ConductorHost
+from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import epoch
-from baremetal_sched.db.models import Node, NodeHistory
+from baremetal_sched.db.models import DriverCall, Hold, Node, NodeHistory, WaitingRequest
 from baremetal_sched.db.sealing import readable
+from baremetal_sched.db.sql_functions import constant
+from baremetal_sched.db.types import Query
 from baremetal_sched.errors import SchedulerError
 from baremetal_sched.errors.baremetal import NodeAllocated
 from baremetal_sched.machines import agent_info, states
+from baremetal_sched.placement.waiting_requests import WAITING
 from baremetal_sched.scheduling import sweep
 
 log = structlog.get_logger(__name__)
@@ -191,7 +195,7 @@ class PeriodicTask:
     """A periodic task; ``interval`` is the name of the option in the ``group`` of the settings.
 
     A task that ``trusts_heartbeats`` is skipped after an interruption of this conductor's own heartbeats: those of
-    other conductors may have been interrupted, too.
+    other conductors may have been interrupted, too. If ``concerns`` finds nothing, there is nothing to do.
     """
 
     name: str
@@ -199,20 +203,35 @@ class PeriodicTask:
     do: Callable[[ConductorHost], None]
     trusts_heartbeats: bool = False
     group: str = "conductor"
+    concerns: Query | None = None
+
+    def run(self, host: ConductorHost) -> None:
+        """Do what there is to do."""
+        query = self.concerns
+        if query is None or host.database.select(lambda connection: compiled.run(connection, query, {}).first()):
+            self.do(host)
 
 
+# Mostly there is nothing to do. These are created once: that is most of what they cost.
+_CALLS: Query = select(DriverCall.id).limit(1)
+_CLAIMS: Query = select(WaitingRequest.id).where(WaitingRequest.state == constant(WAITING)).limit(1)
+_HOLDS: Query = select(Hold.id).limit(1)
+_RESERVED: Query = select(Node.id).where(Node.reservation.is_not(None)).limit(1)
+_IN_WAIT: Query = select(Node.id).where(Node.provision_state.in_([constant(state) for state, *_ in _WAITS])).limit(1)
+
+_CHECK = "check_provision_state_interval"
 PERIODIC_TASKS = (
-    PeriodicTask("orphans", "check_provision_state_interval", orphaned_reservations.release, trusts_heartbeats=True),
-    PeriodicTask("calls", "check_provision_state_interval", answering.settle_abandoned, trusts_heartbeats=True),
-    PeriodicTask("waiting", "check_provision_state_interval", fail_late),
-    PeriodicTask("agents", "check_provision_state_interval", ask_silent_agents),
+    PeriodicTask("orphans", _CHECK, orphaned_reservations.release, trusts_heartbeats=True, concerns=_RESERVED),
+    PeriodicTask("calls", _CHECK, answering.settle_abandoned, trusts_heartbeats=True, concerns=_CALLS),
+    PeriodicTask("waiting", _CHECK, fail_late, concerns=_IN_WAIT),
+    PeriodicTask("agents", _CHECK, ask_silent_agents, concerns=_IN_WAIT),
     PeriodicTask("local state", "sync_local_state_interval", take_over),
     PeriodicTask("power", "sync_power_state_interval", power_sync.synchronize),
     PeriodicTask("power failures", "power_failure_recovery_interval", power_sync.recover),
     PeriodicTask("providers", "sync_providers_interval", reconcile),
-    PeriodicTask("servers", "check_provision_state_interval", servers.follow_up_all),
-    PeriodicTask("holds", "sweep_holds_interval", sweep_holds, group="scheduling"),
-    PeriodicTask("claims", "sweep_interval", sweep_claims, group="scheduling"),
+    PeriodicTask("servers", _CHECK, servers.follow_up_all),
+    PeriodicTask("holds", "sweep_holds_interval", sweep_holds, group="scheduling", concerns=_HOLDS),
+    PeriodicTask("claims", "sweep_interval", sweep_claims, group="scheduling", concerns=_CLAIMS),
     PeriodicTask("conductors", "conductor_cleanup_interval", forget_conductors, trusts_heartbeats=True),
     PeriodicTask("history", "node_history_cleanup_interval", trim_history),
 )

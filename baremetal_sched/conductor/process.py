@@ -12,6 +12,7 @@ from baremetal_sched.baremetal.inspection.hooks import registry as hooks
 from baremetal_sched.baremetal.inspection.rules import engine
 from baremetal_sched.conductor.daemon import ConductorDaemon
 from baremetal_sched.conductor.outage import Outage
+from baremetal_sched.conductor.wake_pipe import WakePipe
 from baremetal_sched.db import limits, schema
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.drivers.enabled import EnabledDrivers
@@ -25,6 +26,9 @@ from baremetal_sched.errors import (
 from baremetal_sched.memory import limit_memory
 from baremetal_sched.settings import Settings
 
+#: Seconds between two checks whether the parent process has ended.
+_WATCH_SECONDS = 1.0
+
 
 def check_registration(settings: Settings) -> None:
     """Raise InvalidValue if a conductor with these settings could not register or work."""
@@ -35,21 +39,28 @@ def check_registration(settings: Settings) -> None:
     hooks.check(settings)
 
 
-def run(settings: Settings, parent: int | None = None, started: Callable[[], None] = lambda: None) -> None:
+def run(
+    settings: Settings,
+    parent: int | None = None,
+    started: Callable[[], None] = lambda: None,
+    pipe: WakePipe | None = None,
+) -> None:
     """Run a conductor until SIGTERM, SIGINT or SIGHUP; or, with ``parent``, until that process has ended.
 
-    ``started`` is called once the conductor is registered.
+    ``started`` is called once the conductor is registered. All processes that request work use ``pipe``, if given.
     """
     check_registration(settings)
     limit_memory()
     database = Database(settings, limits.CONDUCTOR)
+    if pipe is not None:
+        database.on_work = pipe.wake
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: stop.set())
     if parent is not None:
         threading.Thread(target=_watch, args=(parent, stop), daemon=True).start()
     _await_schema(settings.host, database, stop, settings.conductor.work_interval)
-    conductor = ConductorDaemon(database, settings)
+    conductor = ConductorDaemon(database, settings, pipe)
     conductor.run(stop, started)
     database.dispose()
     if not conductor.is_idle:
@@ -81,6 +92,6 @@ def _await_schema(name: str, database: Database, stop: threading.Event, interval
 
 def _watch(parent: int, stop: threading.Event) -> None:
     while os.getppid() == parent:
-        if stop.wait(0.5):
+        if stop.wait(_WATCH_SECONDS):
             return
     stop.set()

@@ -78,16 +78,18 @@ def unwatch(connection: Any) -> None:
 
 
 class _Cutter:
-    """Cuts late connections, in a thread that starts with the first deadline of the process."""
+    """Cuts late connections, in a thread that starts with the first deadline of the process, and rests without any."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self._watched: set[until] = set()
+        self._more = threading.Condition(self.lock)
         self._thread: threading.Thread | None = None
 
     def add(self, watched: until) -> None:
         with self.lock:
             self._watched.add(watched)
+            self._more.notify()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="database-deadlines", daemon=True)
                 self._thread.start()
@@ -99,9 +101,10 @@ class _Cutter:
     def _run(self) -> None:
         while True:
             time.sleep(_TICK)
-            now = time.monotonic()
             # Under the lock, so that a connection is returned or closed before or after, but not meanwhile.
             with self.lock:
+                self._more.wait_for(lambda: self._watched)
+                now = time.monotonic()
                 for watched in self._watched:
                     if watched.deadline is not None and watched.deadline <= now:
                         for connection in watched.connections:

@@ -52,6 +52,8 @@ class HandoverNotes:
     offered: frozenset[int] = frozenset()
     #: Whether the transaction gives machines to waiting claims.
     gives: bool = False
+    #: Whether it requests work from a conductor.
+    requests_work: bool = False
 
     def is_wanted(self) -> bool:
         """Return whether the transaction may have freed a machine for which a request waits."""

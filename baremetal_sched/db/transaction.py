@@ -90,6 +90,9 @@ class Database:
     #: Serves claims that wait, at the end of transactions that write; None: no machine is handed over.
     handover: Handover | None = None
 
+    #: Called after the commit of a transaction that requests work from a conductor: wakes one on this machine.
+    on_work: Callable[[], object] | None = None
+
     def __init__(self, settings: Settings, limits: Limits = NONE, *, imports: bool = False) -> None:
         self.limits = limits
         self.engine = make_engine(settings, limits=limits)
@@ -177,6 +180,8 @@ class Database:
             self.writes.failed(error)
             raise
         self.writes.succeeded()
+        if notes.requests_work and self.on_work is not None:
+            self.on_work()
         if self.handover is not None:
             if (notes.providers or notes.nodes) and not attempts.given_up:
                 self.handover.look_after(notes, deadline)

@@ -60,9 +60,8 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "work_interval",
             default=0.1,
             min=0.01,
-            help="Seconds between two checks of a conductor for new work; half a second, if that is more, after five "
-            "seconds without work. On PostgreSQL it is notified at once, and on other databases by the checks for "
-            "driver calls.",
+            help="Seconds between two checks of a conductor for new work, until five seconds after the last. Then it "
+            "is notified on PostgreSQL, and on other databases new work is noticed by the checks for driver calls.",
         ),
         cfg.IntOpt(
             "workers_pool_size",
@@ -85,8 +84,8 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "driver_call_interval",
             default=0.01,
             min=0.001,
-            help="Seconds between two checks of a conductor for driver calls; several times as many after five "
-            "seconds without calls. On PostgreSQL it is notified at once.",
+            help="Seconds between two checks of a conductor for driver calls and work; several times as many after "
+            "five seconds without calls. Not used on PostgreSQL, and by ``serve`` with SQLite: they notify it.",
         ),
         cfg.IntOpt(
             "driver_calls_at_once",

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.holds import guards
 from baremetal_sched.db import requester
 from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.models import DriverCall, Node, NodeWork
 from baremetal_sched.db.results import new_id
 from baremetal_sched.errors.baremetal import NodeLocked, NodeNotFound
@@ -200,3 +201,5 @@ def tell(session: Session, conductor: str) -> None:
     """Wake the conductor when the transaction commits."""
     if session.get_bind().dialect.name == "postgresql":
         session.execute(select(func.pg_notify(CHANNEL, conductor)))
+    else:
+        notes_of(session.connection()).requests_work = True

@@ -1,90 +1,166 @@
-"""How soon a conductor notices that a call of a driver is waiting."""
+"""How a conductor notices that a driver call or work is waiting."""
 
 import threading
-import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
+from sqlalchemy import update
 
 from baremetal_sched.conductor import call_watch
 from baremetal_sched.conductor.call_watch import CallWatch
 from baremetal_sched.conductor.host import ConductorHost
-from tests.functional.conductor.test_driver_calls import calls, write_down
+from baremetal_sched.conductor.outage import Outage
+from baremetal_sched.conductor.wake_pipe import WakePipe
+from baremetal_sched.db.models import NodeWork
+from tests.functional.conductor.test_driver_calls import write_down
 from tests.service import Service
+from tests.waiting import PATIENCE, wait_until
+
+NEVER = 3600.0
+
+
+class Watched:
+    """What a watch has reported, and how often it has read the database."""
+
+    def __init__(self) -> None:
+        self.calls, self.work, self.looks = threading.Event(), threading.Event(), 0
+
+    def forget(self) -> None:
+        """Forget what was reported."""
+        self.calls.clear()
+        self.work.clear()
+
+
+@contextmanager
+def watching(service: Service, pipe: WakePipe | None = None) -> Iterator[Watched]:
+    """A watch that runs, and has reported what may have been requested before it began."""
+    watched, stop = Watched(), threading.Event()
+    host = ConductorHost("c1", service.database, service.app.settings)
+    watch = CallWatch(host, watched.calls.set, watched.work.set, Outage("c1", 0.01), pipe)
+    look = watch._look
+
+    def count(connection: object) -> float:
+        seconds = look(connection)
+        watched.looks += 1
+        return seconds
+
+    watch._look = count  # type: ignore[method-assign]
+    thread = threading.Thread(target=watch.run, args=(stop,))
+    thread.start()
+    try:
+        wait_until(lambda: watched.looks, "the first look")
+        watched.forget()
+        yield watched
+    finally:
+        stop.set()
+        if pipe is not None:
+            pipe.wake()
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(call_watch, "_LONGEST", 0.05)
+    monkeypatch.setattr(call_watch, "_SHORTEST", 0.05)
 
 
 @pytest.fixture
-def told() -> threading.Event:
-    return threading.Event()
-
-
-#: Seconds after which calls are looked for in any case: as many as a test may take, or more than it can.
-SHORT, LONG = 0.1, 3600.0
+def node(service: Service) -> str:
+    return service.add_node("n1")
 
 
 @pytest.fixture
-def watch(service: Service, told: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Iterator[CallWatch]:
-    monkeypatch.setattr(call_watch, "_LONGEST", SHORT)
-    service.add_node("n1")
-    watching = CallWatch(ConductorHost("c1", service.database, service.app.settings))
-    watching.wait(told)  # SQLite has something new for it at first
-    yield watching
-    watching.close()
+def pipe() -> Iterator[WakePipe]:
+    made = WakePipe()
+    yield made
+    made.close()
 
 
-def waited(watch: CallWatch, told: threading.Event) -> float:
-    begun = time.monotonic()
-    watch.wait(told)
-    return time.monotonic() - begun
-
-
-def test_a_call_is_noticed_at_once(
-    service: Service, watch: CallWatch, told: threading.Event, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """PostgreSQL tells of it, which is not the watch's business."""
-    if watch._dialect == "postgresql":
-        pytest.skip("there is a listener for that")
-    monkeypatch.setattr(call_watch, "_LONGEST", LONG)
-    threading.Timer(0.1, lambda: write_down(service)).start()
-    watch.wait(told)
-    assert calls(service) == 1
-
-
-def test_nothing_is_looked_for_while_nothing_happens(watch: CallWatch, told: threading.Event) -> None:
-    assert waited(watch, told) >= SHORT
-
-
-def test_somebody_tells(watch: CallWatch, told: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(call_watch, "_LONGEST", LONG)
-    told.set()
-    watch.wait(told)
-    assert not told.is_set()
-
-
-def test_a_connection_that_is_lost_is_made_again(
-    watch: CallWatch, told: threading.Event, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if watch._dialect == "postgresql":
-        pytest.skip("it has no connection")
-    monkeypatch.setattr(call_watch, "_LONGEST", LONG)
-    watch._connection.close()
-    watch.wait(told)
-    monkeypatch.setattr(call_watch, "_LONGEST", SHORT)
-    waited(watch, told)
-    assert waited(watch, told) >= SHORT
-
-
-def test_work_is_noticed_too(
-    service: Service, watch: CallWatch, told: threading.Event, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As often as it is looked for, while nobody takes it; what a driver is called for is not work."""
-    if watch._dialect == "postgresql":
-        pytest.skip("there is a listener for that")
-    noticed = threading.Event()
-    watch.wait(told, noticed.set)
-    assert not noticed.is_set()
+def request_power(service: Service) -> None:
     service.baremetal("PUT", "/nodes/n1/states/power", {"target": "power off"})
-    if watch._dialect == "sqlite":  # which cannot know whether it is a call: it looks at once
-        monkeypatch.setattr(call_watch, "_LONGEST", LONG)
-    watch.wait(told, noticed.set)
-    assert noticed.is_set()
+
+
+def postpone(service: Service, until: float) -> None:
+    """Postpone all work; ``until`` is in seconds since 1970."""
+    service.database.write(lambda session: session.execute(update(NodeWork).values(not_before=until)))
+
+
+def test_a_call_is_noticed(service: Service, node: str) -> None:
+    with watching(service) as watched:
+        write_down(service)
+        assert watched.calls.wait(PATIENCE)
+
+
+def test_work_is_noticed(service: Service, node: str) -> None:
+    with watching(service) as watched:
+        request_power(service)
+        assert watched.work.wait(PATIENCE)
+
+
+def test_work_is_noticed_when_it_is_due(service: Service, node: str) -> None:
+    """Until then the database has nothing to report."""
+    request_power(service)
+    postpone(service, 99999999999)
+    with watching(service) as watched:
+        before = watched.looks
+        wait_until(lambda: watched.looks > before, "another look")
+        assert not watched.work.is_set()
+        postpone(service, 1)
+        assert watched.work.wait(PATIENCE)
+
+
+def test_a_lost_connection_is_replaced(service: Service, node: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    connections = []
+    connect = call_watch._connect
+
+    def keep(host: ConductorHost) -> object:
+        connections.append(connect(host))
+        return connections[-1]
+
+    monkeypatch.setattr(call_watch, "_connect", keep)
+    with watching(service) as watched:
+        connections[0].close()
+        wait_until(lambda: len(connections) > 1, "another connection")
+        watched.forget()
+        request_power(service)
+        assert watched.work.wait(PATIENCE)
+
+
+def test_a_request_wakes_the_conductor_of_its_service(
+    service: Service, node: str, pipe: WakePipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its database is not read for that."""
+    if service.database.engine.dialect.name != "sqlite":
+        pytest.skip("other databases have other processes, too")
+    monkeypatch.setattr(call_watch, "_LONGEST", NEVER)
+    with watching(service, pipe) as watched:
+        service.database.on_work = pipe.wake
+        request_power(service)
+        assert watched.calls.wait(PATIENCE)
+        assert watched.work.wait(PATIENCE)
+        watched.forget()
+        write_down(service, reserves=False)
+        assert watched.calls.wait(PATIENCE)
+        assert watched.looks == 1
+
+
+def test_a_service_with_a_pipe_looks_for_postponed_work(service: Service, node: str, pipe: WakePipe) -> None:
+    if service.database.engine.dialect.name != "sqlite":
+        pytest.skip("other databases have other processes, too")
+    request_power(service)
+    postpone(service, 1)
+    with watching(service, pipe) as watched:
+        assert watched.work.wait(PATIENCE)
+
+
+def test_a_pipe_remembers_that_it_was_woken(pipe: WakePipe) -> None:
+    """However often, and without waiting for its reader."""
+    assert not pipe.wait(0)
+    for _ in range(100_000):
+        pipe.wake()
+    while pipe.wait(0):
+        pass
+    pipe.wake()
+    assert pipe.wait(NEVER)
