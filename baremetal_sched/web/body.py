@@ -27,19 +27,28 @@ def parse_json(raw: bytes, max_depth: int) -> Any:
     character that cannot be stored.
     """
     try:
-        document = json.loads(raw.decode(), parse_constant=_refuse_constant)
+        document = json.loads(raw.decode(), parse_constant=_refuse_constant, parse_float=_finite)
     except RecursionError:
         raise BodyTooDeep(limit=max_depth) from None
     except ValueError as error:
         if type(error) is ValueError and "digits" in str(error):  # Python's message is advice for programmers
             raise ValueError("a number has too many digits") from None
         raise
-    _check(document, max_depth)
+    # What is wrong with a text has to be escaped in JSON, and each level has a bracket of its own.
+    if b"\\u" in raw or raw.count(b"{") + raw.count(b"[") > max_depth:
+        _check(document, max_depth)
     return document
 
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError("a number is out of range")
+    return number
 
 
 def _check(document: Any, max_depth: int) -> None:
@@ -49,9 +58,6 @@ def _check(document: Any, max_depth: int) -> None:
         for value in level:
             if isinstance(value, str):
                 check_text(value)
-            elif isinstance(value, float):
-                if not isfinite(value):
-                    raise ValueError("a number is out of range")
             elif isinstance(value, dict):
                 below.extend(value.keys())
                 below.extend(value.values())
