@@ -14,7 +14,6 @@ import yaml
 from baremetal_sched.web.authentication import password_file
 from baremetal_sched.web.authentication.password_file import Assignment
 
-_PRIVATE = 0o600
 #: Bits of a file's mode that are kept: a service may read it as a member of its group.
 _KEPT = 0o640
 
@@ -130,7 +129,7 @@ def _replace(path: Path, text: str, model: os.stat_result | None) -> None:
     """Replace the text of a file, which gets the owner and mode of ``model``."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE)
+        descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             if model is not None:
                 own = os.fstat(file.fileno())

@@ -134,13 +134,11 @@ class _Rule:
     task_states: Collection[str] = ()
 
 
-_REBOOTS = (REBOOTING, REBOOTING_HARD)
-
 #: By action, as Nova has it.
 _RULES = {
     "rebuild": _Rule((ACTIVE, STOPPED, ERROR)),
     "reboot": _Rule((ACTIVE,)),
-    "reboot_hard": _Rule((ACTIVE, STOPPED, ERROR), _REBOOTS),
+    "reboot_hard": _Rule((ACTIVE, STOPPED, ERROR), (REBOOTING, REBOOTING_HARD)),
     "start": _Rule((STOPPED,)),
     "stop": _Rule((ACTIVE, ERROR)),
     "rescue": _Rule((ACTIVE, STOPPED, ERROR)),

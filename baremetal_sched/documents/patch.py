@@ -17,7 +17,6 @@ from baremetal_sched.errors import InvalidValue
 _PATH = re.compile(r"(/[\w-]+)+")
 _PATH_WITH_ESCAPES = re.compile(r"(/([\w-]|~[01])+)+")
 _OPERATIONS = ("add", "replace", "remove")
-_KEYS = {"op", "path", "value"}
 _TYPES = {dict: "an object", list: "an array", str: "a string", type(None): "null", bool: "a boolean"}
 #: Maximum number of characters of a path or a name in messages.
 _SHOWN = 200
@@ -78,7 +77,7 @@ def parse(body: Any, *, escapes: bool, most_operations: int, max_depth: int) -> 
 def _check_operation(operation: Any, pattern: re.Pattern[str]) -> None:
     if not isinstance(operation, dict):
         raise _refused(f"{_described(operation)} is not of type 'object'")
-    surplus = sorted(set(operation) - _KEYS)
+    surplus = sorted(set(operation) - {"op", "path", "value"})
     if surplus:
         names = ", ".join(repr(name[:_SHOWN]) for name in surplus[:10])
         raise _refused(f"Additional properties are not allowed ({names} unexpected)")

@@ -15,7 +15,6 @@ _MODE, _SECURE = "boot_mode", "secure_boot"
 
 #: The longest URL, in characters. Controllers accept shorter ones at most.
 _LONGEST = 2048
-_WEB = ("http", "https")
 
 
 def required_mode(machine: Machine) -> str | None:
@@ -86,7 +85,7 @@ class ImageUrl:
         cls,
         name: str,
         value: Any,
-        schemes: Collection[str] = _WEB,
+        schemes: Collection[str] = ("http", "https"),
         *,
         reader: str = "machine's management controller",
         longest: int = _LONGEST,

@@ -14,7 +14,6 @@ from baremetal_sched.image.access import ImageRequester, require
 WEB_DOWNLOAD = "web-download"
 IMPORT_METHODS = (WEB_DOWNLOAD,)
 
-_SCHEMES = ("http", "https")
 _LONGEST_URI = 2048
 _SHOWN = 200
 
@@ -105,7 +104,7 @@ def _checked(uri: Any) -> str:
     """``uri`` if it is one of http or https. Raises InvalidImage."""
     try:
         address = urlsplit(uri) if isinstance(uri, str) and len(uri) <= _LONGEST_URI and uri.isprintable() else None
-        if address is not None and address.scheme in _SCHEMES and address.hostname and " " not in uri:
+        if address is not None and address.scheme in ("http", "https") and address.hostname and " " not in uri:
             _ = address.port
             return str(uri)
     except ValueError:

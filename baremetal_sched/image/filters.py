@@ -27,7 +27,6 @@ _NUMBERS = {"min_disk": Image.min_disk, "min_ram": Image.min_ram}
 _TIMES = {"created_at": Image.created_at, "updated_at": Image.updated_at}
 #: Fields that no image has a value for, since no data are kept: nothing is equal to them, more or less.
 _UNKNOWN_TEXTS = ("checksum", "os_hash_algo", "os_hash_value")
-_UNKNOWN_NUMBERS = ("size", "virtual_size")
 
 #: Every field that is a filter.
 FIELDS = (*_LISTS, *_TEXTS, *_FLAGS, *_NUMBERS, *_TIMES, "checksum", "os_hash_value")
@@ -78,7 +77,7 @@ def _of_field(name: str, value: str) -> ColumnElement[bool] | None:
     if name in _UNKNOWN_TEXTS:
         return false()
     stem, suffix = (name[:-4], name[-4:]) if name[-4:] in _RANGES else (name, "")
-    if stem in _NUMBERS or stem in _UNKNOWN_NUMBERS:
+    if stem in _NUMBERS or stem in ("size", "virtual_size"):
         number = _number(value)
         column = _NUMBERS.get(stem)
         return false() if column is None else _COMPARISONS[_RANGES.get(suffix, "eq")](column, number)

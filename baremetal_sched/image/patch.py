@@ -21,7 +21,6 @@ MEDIA_TYPES = {
 
 _OPERATIONS = ("add", "remove", "replace")
 _ONE_OF = f"It must be one of the following: {', '.join(_OPERATIONS)}."
-_LOCATIONS = "locations"
 #: Most characters of what a client sent that a message shows.
 _SHOWN = 200
 
@@ -128,7 +127,7 @@ def _name(operation: str, pointer: Any) -> str:
     if re.search(r"~(?![01])", pointer):
         raise InvalidImage(message=f'Pointer `{excerpt}` contains "~" not part of a recognized escape sequence.')
     segments = [segment.replace("~1", "/").replace("~0", "~").strip() for segment in pointer[1:].split("/")]
-    if segments[0] == _LOCATIONS:
+    if segments[0] == "locations":
         raise ImageChangeForbidden(
             message=f"It's not allowed to {operation} locations if locations are invisible. Say where the data are "
             "with an import or with the property image_source."

@@ -25,7 +25,6 @@ READ_ONLY = (
 )
 #: Names that no property may have.
 RESERVED = ("location", "deleted", "deleted_at")
-_RESERVED_PREFIX = "os_glance_"
 
 #: Most characters of the value of a property.
 LONGEST_VALUE = 65_535
@@ -116,7 +115,7 @@ IMAGES = collection(
 
 def is_reserved(name: str) -> bool:
     """Return whether names like this are Glance's own."""
-    return name.startswith(_RESERVED_PREFIX)
+    return name.startswith("os_glance_")
 
 
 def require_valid(document: Mapping[str, Any]) -> None:

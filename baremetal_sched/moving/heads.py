@@ -51,7 +51,11 @@ class SourceRelease:
 
 def recognize(source: SourceDatabase, known: Mapping[str, str]) -> SourceRelease:
     """Return the release of ``source``. Raises InvalidValue, with the list of ``known`` heads, for any other."""
-    found = source.scalars(select(source.table("alembic_version").c.version_num)) if _has_head(source) else []
+    found = (
+        source.scalars(select(source.table("alembic_version").c.version_num))
+        if "alembic_version" in source.tables
+        else []
+    )
     if len(found) != 1 or found[0] not in known:
         heads = ", ".join(f"{head} ({source.name} {releases})" for head, releases in known.items())
         raise InvalidValue(
@@ -60,10 +64,6 @@ def recognize(source: SourceDatabase, known: Mapping[str, str]) -> SourceRelease
             "online migrations, or check the URL."
         )
     return SourceRelease(found[0], known[found[0]])
-
-
-def _has_head(source: SourceDatabase) -> bool:
-    return "alembic_version" in source.tables
 
 
 def old_rows(source: SourceDatabase, release: SourceRelease) -> list[str]:

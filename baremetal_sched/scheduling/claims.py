@@ -82,12 +82,9 @@ def claim_now(session: Session, new: NewClaim, settings: Settings) -> "ClaimStat
         _write(session, ConsumerWrite(new.uuid, chosen, new.project, new.user, None), new.consumer_type)
     except (ConsumerConflict, ConsumerWaits) as error:
         raise ConsumerInUse(consumer=new.uuid) from error
-    claimed = waiting_requests.enter_claimed(session, new.waiting_request("" if host is None else _class_of(host)))
+    resource_class = "" if host is None else resource_class_of(host.node.resource_class or "")
+    claimed = waiting_requests.enter_claimed(session, new.waiting_request(resource_class))
     return ClaimStatus(claimed, CLAIMED, chosen, None)
-
-
-def _class_of(host: Host) -> str:
-    return resource_class_of(host.node.resource_class or "")
 
 
 def wait(session: Session, new: NewClaim, seconds: float, reason: str, settings: Settings) -> WaitingRequest:

@@ -47,7 +47,12 @@ class CapacityMetrics:
                 self._counting.release()
         if self._figures is None:
             return []
-        return [*_metrics(self._figures), _age(time.monotonic() - self._counted_at)]
+        age = GaugeMetricFamily(
+            "baremetal_sched_capacity_age_seconds",
+            "How long ago the machines were counted.",
+            value=time.monotonic() - self._counted_at,
+        )
+        return [*_metrics(self._figures), age]
 
     def _count(self, session: Session) -> None:
         began = time.monotonic()
@@ -82,9 +87,3 @@ def _metrics(figures: Sequence[Figures]) -> list[Metric]:
         value=sum(each.total for each in ordered[MOST_PAIRS:]),
     )
     return [free, allocated, unavailable, left_out]
-
-
-def _age(seconds: float) -> Metric:
-    return GaugeMetricFamily(
-        "baremetal_sched_capacity_age_seconds", "How long ago the machines were counted.", value=seconds
-    )

@@ -20,7 +20,6 @@ SORT_KEYS = {
     "owner": "Owner",
     "created_at": "Age",
 }
-_NEWEST_FIRST = SortKey("created_at", descending=True)
 _EQUAL = {
     "state": NodeAllocation.state,
     "resource_class": NodeAllocation.resource_class,
@@ -37,7 +36,7 @@ def show_allocations(call: UiCall, session: Session) -> Response:
     query = submitted(call, (*_EQUAL, *PAGING))
     own = visible.conditions_on(NodeAllocation.owner)
     filters = [column == value for name, column in _EQUAL.items() if (value := query.text(name)) is not None]
-    place = place_of(query, SORT_KEYS, _NEWEST_FIRST)
+    place = place_of(query, SORT_KEYS, SortKey("created_at", descending=True))
 
     def missing(marker: str) -> MarkerGone:
         return MarkerGone(marker=f"Allocation {marker}")

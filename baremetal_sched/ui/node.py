@@ -56,7 +56,6 @@ _LINKED = ("resource_class", "driver", "owner", "lessee", "shard")
 #: Facts that are shown even if they are empty.
 _ALWAYS = frozenset({"resource_class", "conductor_group", "owner", "instance_uuid"})
 
-_HIDDEN = "not shown to you"
 
 #: Objects with arbitrary contents of operators.
 _DOCUMENTS = (("Properties", "properties"), ("Extra", "extra"))
@@ -125,7 +124,7 @@ def _facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None]]
     for label, name in _FACTS:
         value = document[name]
         if name in REPLACEMENTS and value == REPLACEMENTS[name]:
-            value = _HIDDEN
+            value = "not shown to you"
         if value or name in _ALWAYS:
             yield name, label, value
 

@@ -17,7 +17,6 @@ from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.pictures.drawing import make_environment, percent
 from baremetal_sched.web.call import Call
 
-_HTML = "text/html; charset=utf-8"
 #: Where a page says when it was made. What others have written is escaped, and cannot have it.
 _AS_OF = Markup("<!-- as of -->")
 
@@ -70,7 +69,7 @@ def page(call: Call, template: str, status: int = 200, **values: Any) -> Respons
     tag = sha256(text.encode()).hexdigest()[:32]
     made_at = Markup('<time datetime="{}" data-tag="W/&quot;{}&quot;">{}</time>')
     text = text.replace(_AS_OF, made_at.format(machine_time(utcnow()), tag, moment(utcnow())[11:]), 1)
-    response = Response(text, status, content_type=_HTML)
+    response = Response(text, status, content_type="text/html; charset=utf-8")
     if status == 200:
         response.set_etag(tag, weak=True)
         response.make_conditional(call.http)

@@ -40,7 +40,6 @@ _SORTED = {
     "project": Server.project_id,
     "created_at": Server.created_at,
 }
-_NEWEST_FIRST = SortKey("created_at", descending=True)
 
 #: Statuses that a server can have here, with the kind of their chips.
 STATUSES = {
@@ -110,7 +109,7 @@ def _conditions(query: Query) -> list[ColumnElement[bool]]:
 def _read(session: Session, query: Query, seen: list[ColumnElement[bool]], counts: Mapping[str, int]) -> ListPage:
     """``seen``: what the caller may see, markers included; ``counts``: of that, by status."""
     conditions = [*seen, *_conditions(query)]
-    place = place_of(query, SORT_KEYS, _NEWEST_FIRST)
+    place = place_of(query, SORT_KEYS, SortKey("created_at", descending=True))
 
     def missing(marker: str) -> MarkerGone:
         return MarkerGone(marker=f"Server {marker}")

@@ -20,8 +20,6 @@ LARGE_BODY_SIZE = 15 * 2**20
 #: A missing thing that is named besides what the path is about is the client's mistake.
 RECODED = {NoValidHost: 400, ChassisNotFound: 400}
 
-_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-
 
 def read(path: str, view: View, rule: str, guard: Guard | None = None, since: int = 0, **facts: Any) -> BaremetalRoute:
     """GET, which changes nothing."""
@@ -55,7 +53,7 @@ def after_access(route: BaremetalRoute) -> tuple[BaremetalRoute, BaremetalRoute]
 
 def any_method(path: str, view: View, rule: str, guard: Guard | None = None) -> list[BaremetalRoute]:
     """Every method: which ones there are is up to the vendor."""
-    return [write(method, path, view, rule, guard) for method in _METHODS]
+    return [write(method, path, view, rule, guard) for method in ("GET", "POST", "PUT", "PATCH", "DELETE")]
 
 
 def every(*routes: BaremetalRoute, **facts: Any) -> Iterator[BaremetalRoute]:

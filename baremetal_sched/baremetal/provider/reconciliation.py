@@ -35,7 +35,8 @@ def drifted(session: Session, node: Node | None = None) -> ColumnElement[bool]:
     the node that the provider lacks) OR EXISTS (a trait of the provider that the node lacks). Traits of the scheduler
     are ignored
     """
-    class_id = _class_id(session, _used_classes(session) if node is None else [node.resource_class])
+    all_used = select(Node.resource_class).distinct()
+    class_id = _class_id(session, session.scalars(all_used).all() if node is None else [node.resource_class])
     reserved = case((availability.IS_AVAILABLE, 0), else_=1)
     marked = and_(
         ResourceProvider.uuid == Node.uuid,
@@ -74,10 +75,6 @@ def drifted(session: Session, node: Node | None = None) -> ColumnElement[bool]:
         exists().where(lacking, ~is_provided.correlate(Node, NodeTrait)),
         exists().where(provided, ~scheduler_clause(Trait.name), ~is_own.correlate(Node, Trait)),
     )
-
-
-def _used_classes(session: Session) -> Sequence[str | None]:
-    return session.scalars(select(Node.resource_class).distinct()).all()
 
 
 def _class_id(session: Session, used: Sequence[str | None]) -> ColumnElement[int]:

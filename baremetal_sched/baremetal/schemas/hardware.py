@@ -9,7 +9,6 @@ from baremetal_sched.documents.schema import Choice, Flag, StrictSchema, Text
 
 DEVICE_TYPES = ("disk", "cdrom", "floppy")
 IMAGE_SOURCES = ("http", "local", "swift")
-_URL_SCHEMES = ("http", "https", "nfs", "cifs", "smb")
 
 
 class _BootDevice(StrictSchema):
@@ -56,7 +55,7 @@ class _VirtualMedia(StrictSchema):
             scheme = urlsplit(data["image_url"]).scheme
         except ValueError:
             scheme = ""
-        if scheme not in _URL_SCHEMES:
+        if scheme not in ("http", "https", "nfs", "cifs", "smb"):
             raise ValidationError(f"Unsupported or missing URL scheme: {scheme}", "image_url")
 
 

@@ -21,9 +21,6 @@ from baremetal_sched.compute.servers.servers import MOST_AT_ONCE, NewServers
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.compute import FlavorWithoutDisk
 
-_LETTERS = string.ascii_letters + string.digits
-_PASSWORD_LENGTH = 12
-
 #: Members of a body that are refused if they ask for something, and why.
 _REFUSED = {
     "personality": "files cannot be injected; use user_data.",
@@ -48,7 +45,7 @@ def requester_of(call: ComputeCall) -> ServerRequester:
 
 def new_password(password: str | None) -> str:
     """Return the administrator's password of a server: the given one, or a new one."""
-    return password or "".join(secrets.choice(_LETTERS) for _ in range(_PASSWORD_LENGTH))
+    return password or "".join(secrets.choice(string.ascii_letters + string.digits) for _ in range(12))
 
 
 def new_servers(call: ComputeCall, session: Session, body: Mapping[str, Any], password: str) -> NewServers:

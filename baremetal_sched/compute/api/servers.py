@@ -26,7 +26,6 @@ from baremetal_sched.web.query import Query
 from baremetal_sched.web.responses import empty_response, json_response
 
 _PINNED = "pinned_availability_zone"
-_DEFAULT_ORDER = [SortKey("created_at", descending=True), SortKey("id", descending=True)]
 
 
 def list_servers(call: ComputeCall, connection: Connection) -> Response:
@@ -48,7 +47,7 @@ def list_details(call: ComputeCall, connection: Connection) -> Response:
 def _list_query(call: ComputeCall, connection: Connection, operation: str) -> tuple[Query, Page, Filters]:
     query = Query(call, PARAMETERS)
     filters = filters_of(call, connection, query, operation)
-    sort = query.sort(_DEFAULT_ORDER)
+    sort = query.sort([SortKey("created_at", descending=True), SortKey("id", descending=True)])
     within = None if call.viewer is None else Server.project_id == call.viewer
     page = Page(query.limit(least=0), query.text("marker"), sort, server_rows.SORT_KEYS, within=within)
     return query, page, filters

@@ -41,8 +41,6 @@ from baremetal_sched.settings import Settings
 #: How many nodes are read at a time.
 _PAGE = 500
 
-_CUSTOM = "CUSTOM_"
-
 
 class MigrationVerdict(Enum):
     """The result of examining an occupied node."""
@@ -208,7 +206,7 @@ def _lacks_class(occupied: Occupancy) -> bool:
     named = {name for group in groups_of(occupied.extra_specs).values() for name in group.resources}
     if occupied.resource_class in named:
         return False
-    return not (occupied.is_held and any(name.startswith(_CUSTOM) for name in named))
+    return not (occupied.is_held and any(name.startswith("CUSTOM_") for name in named))
 
 
 # -- one node ----------------------------------------------------------------------------------------------------------

@@ -9,11 +9,9 @@ PAGES_SINCE = 35
 #: From here on no pair is generated, and names may have more characters.
 IMPORT_ONLY_SINCE = 92
 
-_KEY = {"type": "string", "minLength": 1, "maxLength": 65535}
-_TYPE = {"type": "string", "enum": ["ssh", "x509"]}
 
-_FIRST: SchemaDict = {"name": NAME, "public_key": _KEY}
-_WITH_TYPE = {**_FIRST, "type": _TYPE}
+_FIRST: SchemaDict = {"name": NAME, "public_key": {"type": "string", "minLength": 1, "maxLength": 65535}}
+_WITH_TYPE = {**_FIRST, "type": {"type": "string", "enum": ["ssh", "x509"]}}
 _WITH_USER = {**_WITH_TYPE, "user_id": {"type": "string", "minLength": 1, "maxLength": 255}}
 
 

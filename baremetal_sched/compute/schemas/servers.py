@@ -27,9 +27,6 @@ _HOSTNAME: SchemaDict = {
     "pattern": "^[a-zA-Z0-9]+[a-zA-Z0-9-]*[a-zA-Z0-9]+$",
 }
 _FQDN: SchemaDict = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[a-zA-Z0-9._-]*$"}
-_DISK_CONFIG: SchemaDict = {"type": "string", "enum": ["AUTO", "MANUAL"]}
-_IPV4: SchemaDict = {"type": "string", "format": "ipv4"}
-_IPV6: SchemaDict = {"type": "string", "format": "ipv6"}
 _USER_DATA: SchemaDict = {"type": "string", "maxLength": 65535}
 _KEY_PATTERN = "^[a-zA-Z0-9-_:. ]{1,255}$"
 METADATA: SchemaDict = {
@@ -46,7 +43,11 @@ _BLOCK_DEVICE = {"type": "array", "items": {"type": "object"}}
 _NETWORKS = {"oneOf": [{"type": "array", "items": {"type": "object"}}, {"type": "string", "enum": ["none", "auto"]}]}
 
 #: Members of creations, rebuilds and changes of servers.
-_ADDRESSES = {"OS-DCF:diskConfig": _DISK_CONFIG, "accessIPv4": _IPV4, "accessIPv6": _IPV6}
+_ADDRESSES = {
+    "OS-DCF:diskConfig": {"type": "string", "enum": ["AUTO", "MANUAL"]},
+    "accessIPv4": {"type": "string", "format": "ipv4"},
+    "accessIPv6": {"type": "string", "format": "ipv6"},
+}
 
 _CREATE: SchemaDict = {
     **_ADDRESSES,

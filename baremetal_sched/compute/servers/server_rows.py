@@ -65,7 +65,6 @@ _COLUMNS = (
     as_text(_SERVERS.image).label("image"),
     _TAGS.label("tags"),
 )
-_SUMMARY = (Server.uuid, Server.name)
 
 #: What a list may be sorted by, by the names that Nova has for it.
 SORT_KEYS = {
@@ -172,7 +171,7 @@ def list_page(reader: Reader, page: Page, filters: Filters) -> list[ServerRow]:
 
 def list_summaries(reader: Reader, page: Page, filters: Filters) -> Rows:
     """Return UUIDs and names of the servers that are on the page. Raises like ``list_page``."""
-    return _page(reader, page, filters, _SUMMARY)
+    return _page(reader, page, filters, (Server.uuid, Server.name))
 
 
 def _page(reader: Reader, page: Page, filters: Filters, columns: Sequence[Any]) -> Rows:

@@ -38,7 +38,6 @@ _LIMITS = {
 }
 #: The boot progress that counts as booted; before that nothing else is done with the machine.
 _BOOTED = frozenset(("SystemHardwareInitializationComplete", "SetupEntered", "OSBootStarted", "OSRunning"))
-_UNKNOWN = frozenset(("None", "OEM", ""))
 
 
 class RedfishBios(RedfishInterface, BiosInterface):
@@ -209,7 +208,7 @@ def _unapplied(attributes: Mapping[str, Any], bios: Bios, waiting: Mapping[str, 
 def _has_booted(of_system: Document) -> bool:
     """Return whether the machine has finished its self-tests, or does not report them."""
     said = member(of_system, "BootProgress", "LastState")
-    return not isinstance(said, str) or said in _BOOTED or said in _UNKNOWN
+    return not isinstance(said, str) or said in _BOOTED or said in ("None", "OEM", "")
 
 
 def _interval(machine: Machine) -> float:

@@ -9,9 +9,7 @@ from baremetal_sched.drivers.redfish.documents import Answer, Document, Document
 
 #: States of a task in progress. In all other states except ``Completed`` it has failed.
 _GOES_ON = frozenset(("New", "Starting", "Running", "Suspended", "Pending", "Stopping", "Cancelling", "Service"))
-_COMPLETED = "Completed"
 
-_ACCEPTED = 202
 _MOST_MESSAGES = 20
 
 
@@ -42,7 +40,7 @@ def poll(documents: Documents, path: str) -> Progress:
     except exceptions.ResourceNotFoundError:
         return Progress("gone")
     if not _is_task(answer.document):
-        return Progress("busy" if answer.status == _ACCEPTED else "done")
+        return Progress("busy" if answer.status == 202 else "done")
     return _progress(answer.document)
 
 
@@ -77,6 +75,6 @@ def _progress(task: Document) -> Progress:
     messages = "; ".join(said_in(task.get("Messages")))
     if state in _GOES_ON:
         return Progress("busy", state, messages)
-    if state == _COMPLETED and status in ("OK", "Warning", None):
+    if state == "Completed" and status in ("OK", "Warning", None):
         return Progress("done", state, messages)
     return Progress("failed", state, messages)

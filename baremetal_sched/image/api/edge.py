@@ -16,9 +16,6 @@ from baremetal_sched.web.call import Call
 from baremetal_sched.web.http_errors import BodyTooLarge, HttpError, MethodNotAllowed, PathNotFound, message_of
 from baremetal_sched.web.responses import JSON, json_response
 
-_TITLES = {413: "Request Entity Too Large"}
-_PATH_NOT_FOUND = "The resource could not be found."
-
 
 def render(error: Exception, status: int, accept: str) -> Response:
     """The answer to ``error`` for a client with this Accept header.
@@ -26,7 +23,7 @@ def render(error: Exception, status: int, accept: str) -> Response:
     One that says nothing gets HTML: the SDK sends an empty header with uploads and changes, and shows no plain text.
     Quotation marks stay as they are: it does not undo their escapes.
     """
-    title = _TITLES.get(status) or HTTPStatus(status).phrase
+    title = {413: "Request Entity Too Large"}.get(status) or HTTPStatus(status).phrase
     headline = f"{status} {title}"
     form = form_of_errors(accept) if accept.strip() else HTML
     if form == HTML:
@@ -44,7 +41,7 @@ def render(error: Exception, status: int, accept: str) -> Response:
 
 def _message(error: Exception) -> str:
     if isinstance(error, PathNotFound):
-        return _PATH_NOT_FOUND
+        return "The resource could not be found."
     if isinstance(error, MethodNotAllowed):
         return f"The method {error.details['method']} is not allowed for this resource."
     return message_of(error)

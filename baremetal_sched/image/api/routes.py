@@ -9,7 +9,6 @@ _ONE = "/v2/images/<ident>"
 _MEMBERS = "/v2/images/<ident>/members"
 _MEMBER = "/v2/images/<ident>/members/<member>"
 _TAG = "/v2/images/<ident>/tags/<tag>"
-_ANY_TYPE: tuple[str, ...] = ()
 _DATA = ("application/octet-stream",)
 
 
@@ -22,7 +21,7 @@ def _get(path: str, view: View, policy: str, *, takes_query: bool = False) -> Ro
     return Route("GET", path, view, policy=policy, refuses_query=not takes_query)
 
 
-def _write(method: str, path: str, view: View, policy: str, takes: tuple[str, ...] = _ANY_TYPE) -> Route:
+def _write(method: str, path: str, view: View, policy: str, takes: tuple[str, ...] = ()) -> Route:
     return Route(method, path, view, transaction="write", policy=policy, takes=takes, refuses_query=True)
 
 

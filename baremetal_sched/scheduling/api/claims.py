@@ -36,7 +36,6 @@ from baremetal_sched.web.responses import empty_response, json_response
 
 T = TypeVar("T")
 
-_BUSY = "Others are changing all machines that fit. Try again."
 
 #: How often a claim that does not wait is tried while machines fit that others are just changing.
 _ATTEMPTS = 3
@@ -47,15 +46,13 @@ _RESERVE = 5.0
 #: Seconds after which a request that could not wait may be repeated.
 _LATER = {"Retry-After": "1"}
 
-_STATUSES = {CLAIMED: 201, WAITING: 202}
-
 
 def create_claim(call: SchedulingCall, session: None) -> Response:
     """POST /v1/claims"""
     body = read_claim(call)
     status = _claimed(call, body)
     headers = {"Location": f"{call.base_url}/v1/claims/{status.claim.uuid}"}
-    return json_response(claims.document_of(status), _STATUSES.get(status.state, 200), headers)
+    return json_response(claims.document_of(status), {CLAIMED: 201, WAITING: 202}.get(status.state, 200), headers)
 
 
 def _claimed(call: SchedulingCall, body: ClaimBody) -> ClaimStatus:
@@ -69,7 +66,9 @@ def _claimed(call: SchedulingCall, body: ClaimBody) -> ClaimStatus:
         if body.wait or verdict != Verdict.FITS:
             break
     if not body.wait:
-        raise NothingFree(reason=_BUSY if verdict == Verdict.FITS else reason)
+        raise NothingFree(
+            reason="Others are changing all machines that fit. Try again." if verdict == Verdict.FITS else reason
+        )
     if verdict is None and not body.even_if_impossible:
         raise FitUnknown(reason=reason)
     if verdict in HOPELESS and not body.even_if_impossible:

@@ -5,7 +5,6 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.matching.request import Amounts
 from baremetal_sched.scheduling import dry_run
 from baremetal_sched.scheduling.api.policies import SHOW_NODES
 from baremetal_sched.scheduling.schemas.requests import MOST_CANDIDATES, REQUEST
@@ -30,14 +29,13 @@ def create_request(call: Call, session: Session) -> Response:
     result = dry_run.run(session, call.settings, request)
     document: dict[str, Any] = {"placement_query": result.query}
     if shows_nodes:
-        document["candidates"] = [_candidate(node, claim) for node, claim in result.candidates]
+        # In the form in which placement takes allocations.
+        document["candidates"] = [
+            {"node": node, "allocations": {uuid: {"resources": amounts} for uuid, amounts in claim.items()}}
+            for node, claim in result.candidates
+        ]
     else:
         document["count"] = len(result.candidates)
     if result.reason is not None:
         document["reason"] = result.reason
     return json_response(document)
-
-
-def _candidate(node: str, claim: Amounts) -> dict[str, Any]:
-    """A node with what would be claimed, in the form in which placement takes allocations."""
-    return {"node": node, "allocations": {uuid: {"resources": amounts} for uuid, amounts in claim.items()}}

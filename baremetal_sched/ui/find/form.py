@@ -1,6 +1,6 @@
 """The request of the form, and the addresses of changed forms: pure."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -81,7 +81,6 @@ def _called(conditions: TraitConditions, call: Callable[[str], str]) -> TraitCon
 #: The controls of the form, which are the parameters of its address. ``any`` may be there several times.
 PARAMETERS = ("class", "amount", "required", "forbidden", "any", "query", "flavor", "image", "wanted")
 
-_CUSTOM = "CUSTOM_"
 _LARGEST = 2**31 - 1
 _MOST_WANTED = 1_000_000
 
@@ -183,7 +182,7 @@ def _check_kind(values: dict[str, list[str]]) -> None:
 
 def _class(name: str) -> str:
     """The class as placement has it, by its name there or by that of a node's class."""
-    return name if not name or name in STANDARDS or name.startswith(_CUSTOM) else resource_class_of(name)
+    return name if not name or name in STANDARDS or name.startswith("CUSTOM_") else resource_class_of(name)
 
 
 def _number(what: str, text: str | None, most: int) -> int:
@@ -214,14 +213,10 @@ def _simple(request: CandidateRequest) -> FindForm | None:
     return FindForm(
         resource_class,
         amount,
-        _named(names for names in group.traits.required if len(names) == 1),
+        tuple(name for names in group.traits.required if len(names) == 1 for name in names),
         tuple(sorted(group.traits.forbidden)),
         tuple(tuple(sorted(names)) for names in group.traits.required if len(names) > 1),
     )
-
-
-def _named(sets: Iterable[Sequence[str] | frozenset[str]]) -> tuple[str, ...]:
-    return tuple(name for names in sets for name in names)
 
 
 #: The number of flavors and of images that are offered; others are found by their ids.

@@ -51,9 +51,7 @@ _NODE_FIELDS = {
 }
 _RUNBOOK_FIELDS = {"owner": "baremetal:runbook:update:owner", "public": "baremetal:runbook:update:public"}
 
-_CLEANING = "baremetal:node:disable_cleaning"
 _BEFORE_SCOPES = "baremetal:allocation:create_pre_rbac"
-_ACTIVE = "baremetal:node:update_owner_provisioned"
 
 
 def new_node(call: BaremetalCall, reader: Reader, rule: str) -> None:
@@ -76,7 +74,7 @@ def patched_node(call: BaremetalCall, reader: Reader, rule: str, ident: str) -> 
     for each in _rules(operations, rule):
         call.require(each, target)
     changes_owner = any(root(operation) == "owner" and operation["op"] != "remove" for operation in operations)
-    if changes_owner and not call.allows(_ACTIVE, target):
+    if changes_owner and not call.allows("baremetal:node:update_owner_provisioned", target):
         uuid = call.node_uuid(reader, ident)
         if reader.scalar(select(Node.provision_state).where(Node.uuid == uuid)) == states.ACTIVE:
             raise InvalidNodeState(
@@ -93,7 +91,7 @@ def _rules(operations: Iterable[Operation], general: str) -> list[str]:
 def _rule(operation: Operation) -> str | None:
     field = root(operation)
     if field == "automated_clean" and _is_false(operation.get("value")):
-        return _CLEANING
+        return "baremetal:node:disable_cleaning"
     return _NODE_FIELDS.get(field)
 
 

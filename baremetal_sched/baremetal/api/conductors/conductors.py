@@ -18,7 +18,6 @@ from baremetal_sched.web.responses import json_response
 from baremetal_sched.web.view import timestamp
 
 _FIELDS = ("alive", "conductor_group", "created_at", "drivers", "hostname", "links", "updated_at")
-_LIST_DEFAULT = ("hostname", "conductor_group", "alive")
 _SORT_COLUMNS = {
     "id": Conductor.id,
     "hostname": Conductor.hostname,
@@ -35,7 +34,7 @@ def list_conductors(call: BaremetalCall, session: Session) -> Response:
     detail = query.flag("detail")
     if detail and names:
         raise InvalidValue(message="Can not specify ?detail=True and fields in the same request.")
-    fields = _FIELDS if detail else names or _LIST_DEFAULT
+    fields = _FIELDS if detail else names or ("hostname", "conductor_group", "alive")
     limit = query.limit()
     rows = _rows(call, session, query, limit)
     document: dict[str, Any] = {"conductors": _render(call, session, rows, fields)}

@@ -19,7 +19,6 @@ from baremetal_sched.web.responses import json_response
 PROPERTIES_SINCE = 14
 DYNAMIC_SINCE = 30
 FIELDS_SINCE = 77
-_TYPES = ("dynamic", "classic")
 #: Interfaces of drivers are shown since 1.30, or since nodes have them if that is later.
 _INTERFACES_SINCE = {
     kind: max(since, DYNAMIC_SINCE) if since > 31 else DYNAMIC_SINCE for kind, since in INTERFACE_TYPES.items()
@@ -48,7 +47,7 @@ def list_drivers(call: BaremetalCall, session: Session) -> Response:
     query = BaremetalQuery(call, ("type", "detail", "fields"))
     query.require(DYNAMIC_SINCE, "type", "detail")
     kind = query.text("type")
-    if kind is not None and kind not in _TYPES:
+    if kind is not None and kind not in ("dynamic", "classic"):
         raise InvalidValue(message='"type" filter must be one of "classic" or "dynamic", if specified.')
     detail, names = query.flag("detail"), _names(call, query)
     if detail and names:

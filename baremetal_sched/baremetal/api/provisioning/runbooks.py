@@ -4,7 +4,7 @@ from typing import Any
 
 from flask import Response
 from marshmallow import Schema
-from sqlalchemy import ColumnElement, or_, select
+from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import records
@@ -30,13 +30,10 @@ class RunbookView(BaremetalView):
     @classmethod
     def column(cls, name: str, resource: Resource, version: int) -> Column | None:
         if name == "traits":
-            return _traits_column(), split_traits
+            # (SELECT group_concat(trait) FROM runbook_traits WHERE runbook_id = runbooks.id)
+            traits = select(string_agg(RunbookTrait.trait)).where(RunbookTrait.runbook_id == Runbook.id)
+            return traits.scalar_subquery(), split_traits
         return super().column(name, resource, version)
-
-
-def _traits_column() -> ColumnElement[str]:
-    """(SELECT group_concat(trait) FROM runbook_traits WHERE runbook_id = runbooks.id)"""
-    return select(string_agg(RunbookTrait.trait)).where(RunbookTrait.runbook_id == Runbook.id).scalar_subquery()
 
 
 RESOURCE = resource(

@@ -154,7 +154,6 @@ def _number(value: Any) -> Any:
 #: Descriptions of accelerators, by the ids of vendor and device.
 Known = Mapping[tuple[str, str], Mapping[str, Any]]
 
-_PROPERTY = "accelerators"
 _NVIDIA = "10de"
 #: The accelerators that Ironic knows without a file.
 _GPUS = {"1df6": "GV100GL", "1eb8": "Tesla T4", "2235": "A40", "2236": "A10", "26b9": "L40S", "26ba": "L20"}
@@ -179,7 +178,7 @@ def list_accelerators(subject: Subject, settings: Settings) -> None:
         log.info("PCI devices are not known", node=subject.read_only.get("uuid"))
         return
     known = known_accelerators(settings)
-    subject.node["properties"][_PROPERTY] = [
+    subject.node["properties"]["accelerators"] = [
         {**accelerator, "pci_address": device.get("bus")}
         for device in devices
         if isinstance(device, dict) and (accelerator := known.get(_ids(device, "product_id")))

@@ -17,7 +17,6 @@ MOST_ITEMS = 1000
 #: Size of a value besides its characters: that of the object, and of its place in a list or an object.
 _VALUE_SIZE = 16
 
-_WITH_REGEX = ("matches", "contains")
 
 DEFAULT_SIZE = 16 * 2**20
 DEFAULT_SECONDS = 30.0
@@ -67,7 +66,7 @@ class Budget:
 
 def require_size(conditions: Sequence[Mapping[str, Any]], actions: Sequence[Mapping[str, Any]]) -> None:
     """Raise InvalidValue if a rule has more clauses, or one of them a longer loop, than is allowed."""
-    regexes = sum(1 for clause in conditions if clause["op"].lstrip("!") in _WITH_REGEX)
+    regexes = sum(1 for clause in conditions if clause["op"].lstrip("!") in ("matches", "contains"))
     if regexes > MOST_REGEXES:
         raise InvalidValue(message=f"{regexes} regular expressions are too many: a rule may have {MOST_REGEXES}.")
     for name, clauses, most in (("conditions", conditions, MOST_CONDITIONS), ("actions", actions, MOST_ACTIONS)):
