@@ -213,16 +213,16 @@ class PeriodicTask:
 
 
 # Mostly there is nothing to do. These are created once: that is most of what they cost.
-_CALLS: Query = select(DriverCall.id).limit(1)
-_CLAIMS: Query = select(WaitingRequest.id).where(WaitingRequest.state == constant(WAITING)).limit(1)
-_HOLDS: Query = select(Hold.id).limit(1)
+_IN_QUEUE: Query = select(WaitingRequest.id).where(WaitingRequest.state == constant(WAITING)).limit(1)
 _RESERVED: Query = select(Node.id).where(Node.reservation.is_not(None)).limit(1)
 _IN_WAIT: Query = select(Node.id).where(Node.provision_state.in_([constant(state) for state, *_ in _WAITS])).limit(1)
 
 _CHECK = "check_provision_state_interval"
 PERIODIC_TASKS = (
     PeriodicTask("orphans", _CHECK, orphaned_reservations.release, trusts_heartbeats=True, concerns=_RESERVED),
-    PeriodicTask("calls", _CHECK, answering.settle_abandoned, trusts_heartbeats=True, concerns=_CALLS),
+    PeriodicTask(
+        "calls", _CHECK, answering.settle_abandoned, trusts_heartbeats=True, concerns=select(DriverCall.id).limit(1)
+    ),
     PeriodicTask("waiting", _CHECK, fail_late, concerns=_IN_WAIT),
     PeriodicTask("agents", _CHECK, ask_silent_agents, concerns=_IN_WAIT),
     PeriodicTask("local state", "sync_local_state_interval", take_over),
@@ -230,8 +230,8 @@ PERIODIC_TASKS = (
     PeriodicTask("power failures", "power_failure_recovery_interval", power_sync.recover),
     PeriodicTask("providers", "sync_providers_interval", reconcile),
     PeriodicTask("servers", _CHECK, servers.follow_up_all),
-    PeriodicTask("holds", "sweep_holds_interval", sweep_holds, group="scheduling", concerns=_HOLDS),
-    PeriodicTask("claims", "sweep_interval", sweep_claims, group="scheduling", concerns=_CLAIMS),
+    PeriodicTask("holds", "sweep_holds_interval", sweep_holds, group="scheduling", concerns=select(Hold.id).limit(1)),
+    PeriodicTask("claims", "sweep_interval", sweep_claims, group="scheduling", concerns=_IN_QUEUE),
     PeriodicTask("conductors", "conductor_cleanup_interval", forget_conductors, trusts_heartbeats=True),
     PeriodicTask("history", "node_history_cleanup_interval", trim_history),
 )

@@ -4,17 +4,13 @@ import os
 from contextlib import suppress
 from multiprocessing.connection import wait
 
-#: Bytes that are read at once.
-_MANY = 4096
-
 
 class WakePipe:
     """A pipe that the process makes which forks the others: each of them has both ends."""
 
     def __init__(self) -> None:
         self._read, self._write = os.pipe()
-        for end in (self._read, self._write):
-            os.set_blocking(end, False)
+        os.set_blocking(self._write, False)
 
     def wake(self) -> None:
         """Wake the process that waits, now or when it waits next."""
@@ -23,12 +19,4 @@ class WakePipe:
 
     def wait(self, seconds: float) -> bool:
         """Wait until ``wake`` is called, at most for ``seconds``; return whether it was."""
-        is_woken = bool(wait([self._read], seconds))
-        if is_woken:
-            os.read(self._read, _MANY)
-        return is_woken
-
-    def close(self) -> None:
-        """Close both ends in this process."""
-        os.close(self._read)
-        os.close(self._write)
+        return bool(wait([self._read], seconds) and os.read(self._read, 4096))

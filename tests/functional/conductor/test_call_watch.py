@@ -1,5 +1,6 @@
 """How a conductor notices that a driver call or work is waiting."""
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,7 +76,8 @@ def node(service: Service) -> str:
 def pipe() -> Iterator[WakePipe]:
     made = WakePipe()
     yield made
-    made.close()
+    for end in (made._read, made._write):
+        os.close(end)
 
 
 def request_power(service: Service) -> None:
