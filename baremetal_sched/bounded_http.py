@@ -162,7 +162,7 @@ def trusting(verify: bool | str) -> ssl.SSLContext:
 
 
 def origin(url: str) -> tuple[str, str | None, int]:
-    """Return scheme, host and port. Raises CallFailed for what is not an address of HTTP."""
+    """Return scheme, host and port. Raises CallFailed for a URL that is not one of HTTP."""
     parts = _split(url)
     return parts.scheme, parts.hostname, _port(parts)
 
@@ -180,7 +180,7 @@ def _port(parts: SplitResult) -> int:
 
 
 class _Reader(io.RawIOBase):
-    """What comes from a socket until a deadline, up to ``most`` bytes."""
+    """The data that a socket receives until a deadline, up to ``most`` bytes."""
 
     def __init__(self, source: io.RawIOBase, sock: socket.socket, deadline: float, most: int) -> None:
         self._source = source

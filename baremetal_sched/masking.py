@@ -1,6 +1,6 @@
 """Masking: replaces passwords, tokens and keys in texts and documents by stars before they are shown or logged.
 
-oslo.utils decides what is a secret, as for Ironic: by the name of a member, and by words within a text
+oslo.utils decides which values are secrets, as for Ironic: by the name of a member, and by words within a text
 (``password=...``). This module adds names that it does not know, and passwords in URLs.
 """
 

@@ -128,7 +128,7 @@ class Part:
         return sum((not each.in_tree(anchor, now, free)) << place for place, each in enumerate(self.conditions))
 
     def failed(self, mask: int) -> list[Condition]:
-        """Return the conditions of the mask, except those that are part of another one in it."""
+        """Return the conditions of the mask, except parts of another one in it."""
         failed = {self.conditions[place].id: self.conditions[place] for place in places(mask)}
         return [condition for condition in failed.values() if condition.part_of not in failed]
 

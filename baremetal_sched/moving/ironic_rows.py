@@ -113,7 +113,7 @@ def decoded(text: Any, name: str, source: SourceRow) -> Any:
         raise InvalidValue(message=f"Ironic: {name} of {what} is no JSON. Correct the row, and run it again.") from None
 
 
-# -- what is more than columns -----------------------------------------------------------------------------------------
+# -- rows that are more than columns -----------------------------------------------------------------------------------
 
 
 def node_row(table: Table, source: SourceRow, choices: Choices, **references: Any) -> Row:

@@ -303,7 +303,7 @@ def _unused_consumers(placement: SourceDatabase) -> int:
     return found[0]
 
 
-# -- what is in motion -------------------------------------------------------------------------------------------------
+# -- changes in progress -----------------------------------------------------------------------------------------------
 
 
 def fingerprints(placement: SourceDatabase) -> dict[int, int]:

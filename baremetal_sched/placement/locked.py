@@ -67,7 +67,7 @@ class LockedProvider:
         self.has_changed(session)
 
     def has_changed(self, session: Session) -> None:
-        """Note that the generation has been incremented, and that somebody may have waited for the change."""
+        """Note that the generation has been incremented, and that a request may have waited for the change."""
         self.generation += 1
         notes = notes_of(session.connection())
         notes.providers.add(self.id)

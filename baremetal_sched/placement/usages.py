@@ -2,8 +2,8 @@
 
 ``consumers.usages`` is what a consumer has, ``INSTANCE:5=1,7=2048,``: its type, and amounts by the ids of classes. An
 index on project, user and text answers without the allocations of thousands of consumers, most of which have the same
-text. Every statement that changes allocations, or the type, changes the text in the same transaction; nobody waits for
-another, as with a sum in one row. ``db check`` compares the two.
+text. Every statement that changes allocations, or the type, changes the text in the same transaction; no transaction
+waits for another, as with a sum in one row. ``db check`` compares the two.
 
 The text is empty without allocations. It is NULL if it would be too long for the index, and where a release before
 ``FIRST_REVISION`` wrote the row: then the allocations are read. Such a release also leaves texts that are outdated, so

@@ -45,7 +45,7 @@ _RESUMED_STATES = frozenset({states.DEPLOYWAIT, states.CLEANWAIT, states.RESCUEW
 
 STATUSES = ("start", "end", "error")
 
-_INVALID_TOKEN = "Invalid or missing agent token received."  # noqa: S105 - what is said of one
+_INVALID_TOKEN = "Invalid or missing agent token received."  # noqa: S105 - a message about one
 _TOKEN = "agent_secret_token"  # noqa: S105 - its name
 _LONGEST_URL = 255
 #: The most nodes, and addresses, that a line of the log names.

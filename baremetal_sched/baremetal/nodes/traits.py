@@ -42,7 +42,8 @@ _TRAITS = select(_ROWS.c.trait).where(_ROWS.c.node_id == bindparam("node"))
 _ADD = insert(_ROWS)
 _REMOVE = delete(_ROWS).where(_ROWS.c.node_id == bindparam("node_id"), _ROWS.c.trait == bindparam("trait"))
 _NODES = table_of(Node)
-#: All changes of traits increment the revision of the node, and so do those of its other columns, but for reservations.
+#: All changes of traits increment the revision of the node, and so do changes of its other columns, except
+#: reservations.
 _TOUCH = (
     update(_NODES)
     .where(_NODES.c.id == bindparam("node"), _NODES.c.revision == bindparam("before"), _NODES.c.reservation.is_(None))

@@ -53,7 +53,7 @@ def change_traits(connection: Connection, node: Any, added: Collection[str], rem
         ids = names.traits_to_give(connection, [*added, *removed])
         kept = {*trait_ids.ids_in(node.trait_ids)} - {ids[n] for n in removed}
         trait_ids.replace(connection, node.provider_id, node.generation, node.trait_ids, kept | {ids[n] for n in added})
-    else:  # somebody removed it
+    else:  # it was removed
         with Session(connection) as session:
             project(session, session.get_one(Node, node.id))
     _note_free(connection, node)

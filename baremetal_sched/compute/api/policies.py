@@ -108,7 +108,7 @@ _OWN_RULES = tuple(
     policy.RuleDefault(name, _ANYONE, description=description, scope_types=["system", "domain", "project"])
     for name, description in (
         (ROUTES_OF_ALL, "List and see flavors: public ones, and private ones that the project has access to"),
-        (IMAGES, "List and see images, below 2.36: those that the image API shows the project"),
+        (IMAGES, "List and see images, below 2.36: the images that the image API shows the project"),
         (ANY_ACTION, "Ask for an action of a server or a flavor; the rule of the action counts besides"),
     )
 )

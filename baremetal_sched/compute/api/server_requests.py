@@ -132,7 +132,7 @@ def _with_disk(call: ComputeCall, flavor: dict[str, Any]) -> dict[str, Any]:
     return flavor
 
 
-# -- what is refused ---------------------------------------------------------------------------------------------------
+# -- refusals ----------------------------------------------------------------------------------------------------------
 
 
 def _require_destination(call: ComputeCall, server: Mapping[str, Any]) -> None:

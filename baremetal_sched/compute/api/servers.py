@@ -110,7 +110,7 @@ def delete_server(call: ComputeCall, session: Session, server_id: str) -> Respon
     return empty_response(204)
 
 
-# -- shared with what is below a server --------------------------------------------------------------------------------
+# -- shared with the resources below a server --------------------------------------------------------------------------
 
 
 def find_row(call: ComputeCall, reader: Reader, server_id: str) -> ServerRow:

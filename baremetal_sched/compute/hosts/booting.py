@@ -3,7 +3,8 @@
 When a server becomes visible, it is on a machine, claimed whole and being deployed, or it waits, or it is in error with
 a fault. The story of a boot:
 
-1. ``boot`` has new servers that nobody sees yet. ``place`` chooses a machine for each; its row is locked until the end.
+1. ``boot`` has new servers that no other transaction sees yet. ``place`` chooses a machine for each; its row is locked
+   until the end.
 2. ``begin`` claims it, writes the server onto the node, and hands the deployment to the node's conductor. If that is
    refused for good, the claim is given back and the next machine is tried, up to ``[compute] max_attempts``.
 3. Servers that were requested together are within one savepoint: if one finds no machine, all claims are taken back.

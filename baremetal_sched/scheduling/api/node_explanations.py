@@ -73,7 +73,7 @@ def create_node_explanation(call: Call, session: Session, node: str) -> Response
     """POST /v1/explanations/nodes/{node}"""
     body = body_of(call)
     if "wanted" in body:
-        raise InvalidValue(message="One machine is asked about: leave wanted out.")
+        raise InvalidValue(message="The explanation is about one machine: leave wanted out.")
     found, names_others = _find(call, session, node)
     context = explanations.context_of(call, session, found.uuid)
     return _answer(context, found, explain_request(*explanations.request_of(context, body)), names_others)
