@@ -64,8 +64,11 @@ def _take_of_ours(store: Store, classes: dict[str, int], rows: Iterable[Inventor
     uuids = _consumer_uuids(before)
     store.load(
         "consumers",
-        "id, uuid, project_id, user_id, generation, created_at",
-        ((number, next(uuids), PROJECT, USER, 1, NOW) for number, *_ in held),
+        "id, uuid, project_id, user_id, generation, created_at, usages",
+        (
+            (number, next(uuids), PROJECT, USER, 1, NOW, f":{classes[name]}={used},")
+            for number, _, name, _, used in held
+        ),
     )
     store.load(
         "allocations",
