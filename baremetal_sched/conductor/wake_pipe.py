@@ -6,7 +6,11 @@ from multiprocessing.connection import wait
 
 
 class WakePipe:
-    """A pipe that the process makes which forks the others: each of them has both ends."""
+    """A pipe that the process makes which forks the others: each of them has both ends.
+
+    Nothing is said but that there is work: who is woken looks into the database. A byte that is lost, as its reader
+    has died, is made up for by the next look, which comes by time.
+    """
 
     def __init__(self) -> None:
         self._read, self._write = os.pipe()
