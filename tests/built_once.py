@@ -1,6 +1,6 @@
 """Worlds that are built once in a process: on SQLite all other tests get a copy of the database as it was then.
 
-For what is the same in each test of a module, such as a fleet that is only asked about.
+For objects that are the same in each test of a module, for example a fleet that is only read.
 """
 
 import sqlite3

@@ -1,6 +1,6 @@
 """Databases of tests: each worker has one on each server, and a file of SQLite.
 
-Between tests they are emptied: the rows that a test left are deleted before the next, and what is missing is made.
+Between tests they are emptied: the rows that a test left are deleted before the next, and missing rows are made again.
 Nearly all tables are empty already: one statement says which are not.
 """
 

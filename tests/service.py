@@ -75,7 +75,7 @@ class Service:
         self.close()
 
     def close(self) -> None:
-        """End what is going on; another service may use the application from now on."""
+        """End all work; another service may use the application from now on."""
         if self in _RUNNING:
             _RUNNING.remove(self)
         self.end_polling()
@@ -88,7 +88,7 @@ class Service:
         self.app.decisions.close()
 
     def disconnect(self) -> None:
-        """End what is going on, and close the connections to the database. The next request opens new ones."""
+        """End all work, and close the connections to the database. The next request opens new ones."""
         self.end_polling()
         _await_threads()
         self.database.dispose()

@@ -12,7 +12,7 @@ import pytest
 
 from tests.needs import NEEDS
 
-#: What is selected among the tests of the files that are imported.
+#: The selection among the tests of the files that are imported.
 MARKS = {"first": "not slow and not ci", "ci": "not slow"}
 _RANKS = {"first": 0, "ci": 1, "slow": 2}
 _ROOT = Path(__file__).parent.parent

@@ -158,7 +158,7 @@ class _Reader:
                 found = self._ways.annotated(self._module, annotation, self._owner)
                 self._local[name] |= found or (NOTHING if value is None else self.classes(value))
 
-    # -- what is named -------------------------------------------------------------------------------------------------
+    # -- names ---------------------------------------------------------------------------------------------------------
 
     def named(self, node: ast.AST) -> Iterator[Place]:
         """Yield the functions that are named in ``node``, in the order of the text; annotations do not count."""

@@ -27,7 +27,7 @@ _LIVE = "GET /healthcheck/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\
 
 @dataclass
 class Site:
-    """A proxy, and what is behind it."""
+    """A proxy, and the service behind it."""
 
     port: int
     files: Certificate

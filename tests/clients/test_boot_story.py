@@ -89,7 +89,7 @@ def boot(openstack: OpenStack, name: str, flavor: str, image: str) -> dict[str, 
 
 
 def boot_in_vain(openstack: OpenStack, name: str, flavor: str, image: str) -> str:
-    """Boot a server for which there is no machine: the request is accepted, and the server says what is wrong."""
+    """Boot a server for which there is no machine: the request is accepted, and the server's fault says why."""
     assert "Error creating server" in openstack.refused(
         f"server create {name} --flavor {flavor} --image {image} --wait"
     )

@@ -21,7 +21,7 @@ PREFIXES = ("", "/bm")
 
 @pytest.fixture(scope="module")
 def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """The proxy, and what is behind it."""
+    """The proxy, and the service behind it."""
     with site(tmp_path_factory.mktemp("nginx")) as running:
         yield running
 

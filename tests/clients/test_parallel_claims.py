@@ -1,4 +1,4 @@
-"""Many clients at once who want the same machines: every machine goes out once, and nobody sees an error."""
+"""Many clients at once that want the same machines: every machine is given out once, and no client sees an error."""
 
 import random
 from collections import Counter

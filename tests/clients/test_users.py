@@ -184,7 +184,7 @@ def test_another_database_names_the_file(tmp_path: Path, database_url: str) -> N
 
 
 def user(folder: Path, *arguments: str, entered: str = "", **named: Path) -> subprocess.CompletedProcess[str]:
-    """``baremetal-sched user``, with what is entered on its standard input."""
+    """``baremetal-sched user``, with text on its standard input."""
     return subprocess.run(
         [*BAREMETAL_SCHED, "user", *arguments],
         cwd=folder,

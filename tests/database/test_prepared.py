@@ -1,4 +1,4 @@
-"""Statements that come often are prepared on MariaDB; nobody notices, but for the time it takes."""
+"""Statements that come often are prepared on MariaDB; only the time that they take shows it."""
 
 from collections.abc import Iterator
 from importlib import import_module

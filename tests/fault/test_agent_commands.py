@@ -177,7 +177,7 @@ class Killer:
 @pytest.mark.parametrize("step", COMMANDS)
 @pytest.mark.parametrize("moment", ["sending", "sent", "answered"])
 def test_killed_before_the_command_is_known(site: Site, step: str, moment: str) -> None:
-    """It is not sent again, and the node says what nobody knows."""
+    """It is not sent again, and the node's error names the unknown part."""
     killer = Killer(site, step, moment)
     site.enrol(cleans=step == "erase_devices_metadata")
     site.until(killer.done.is_set, "the command")

@@ -90,7 +90,7 @@ ORDERS = {
 
 @pytest.mark.parametrize("method", ORDERS)
 def test_a_conductor_that_is_killed_in_a_call(site: Site, method: str) -> None:
-    """The request is 504, as the machine may have been told; nobody tells it again, and its node is free."""
+    """The request is 504, as the machine may have got the call; the call is not repeated, and its node is free."""
     first = site.start()
     create(site)
     site.tell(**{method: {"hangs": True}})

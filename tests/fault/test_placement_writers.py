@@ -23,10 +23,10 @@ from tests.processes import Client, run, serve
 SECONDS = float(os.environ.get("FAULT_SECONDS", "3"))
 WRITERS = int(os.environ.get("FAULT_WRITERS", "8"))
 PROVIDERS = 50
-#: Of these the class CUSTOM_BOARD moves between the two of each pair when somebody reshapes.
+#: Of these the class CUSTOM_BOARD moves between the two of each pair with each reshaping.
 PAIRS = 5
 
-#: Nobody may be over capacity: inventories never shrink here, they only move.
+#: No inventory may be over capacity: inventories never shrink here, they only move.
 OVER_CAPACITY = """
 SELECT COUNT(*) FROM inventories i
 LEFT JOIN (SELECT provider_id, resource_class_id, SUM(used) AS held FROM allocations
@@ -127,7 +127,7 @@ class Writer:
         self._call("move", "POST", "/allocations", body)
 
     def _reshape(self) -> None:
-        """All boards of a provider go to the other of its pair, and whoever holds one holds it there."""
+        """All boards of a provider go to the other of its pair, and each consumer then holds its board there."""
         pair = self._random.randrange(PAIRS)
         sides = [provider(2 * pair), provider(2 * pair + 1)]
         found = [self._call("look", "GET", f"/resource_providers/{uuid}/inventories") for uuid in sides]

@@ -120,7 +120,7 @@ def test_killed_while_settings_are_being_applied(site: Site) -> None:
 
 
 def test_killed_while_an_update_is_sent(site: Site) -> None:
-    """The controller has begun it, and nobody heard its answer: it is known by its task, and not begun again."""
+    """The controller has begun it, and its answer was lost: it is known by its task, and not begun again."""
     site.controller.faults = [Fault(path="SimpleUpdate", method="POST", late=30, times=1)]
     site.controller.updates.plans = [Plan(seconds=1)]
     first = site.begin(update(flash("bios")))

@@ -1,7 +1,7 @@
 """Clients claim machines, wait for them, cancel and give them back, and everything is killed meanwhile.
 
-Each machine is a lock: nobody else holds what was acknowledged. No claim is lost, nobody is passed over by a later one
-that asks for the same, and in the end nobody waits beside a machine that fits.
+Each machine is a lock: a machine that was acknowledged to one has no other holder. No claim is lost, none is passed
+over by a later one that asks for the same, and in the end none waits while a machine that fits is free.
 
 FAULT_SECONDS says for how long (each kill once by default). If it is said, PostgreSQL and MariaDB are servers of this
 test's own, which crash too.
@@ -49,7 +49,7 @@ def test_machines_go_to_those_who_wait_whatever_is_killed(stage: Stage, tmp_path
     print(*findings, sep="\n")
     assert findings == []
     assert [failure for each in clients for failure in each.failures] == []
-    # After two sweeps nobody waits beside a machine that fits: the audit says so.
+    # After two sweeps no claim waits while a machine that fits is free: the audit says so.
     wait_until(lambda: run(tmp_path, "db", "check", *stage.database).stdout == "ok\n", "db check to find nothing")
 
 

@@ -1,4 +1,4 @@
-"""Many at once, in one process: invariants hold, and nobody sees a 500."""
+"""Many at once, in one process: invariants hold, and no answer is a 500."""
 
 import time
 import uuid

@@ -1,4 +1,4 @@
-"""Errors that a database may answer with: 503 or 409 in words, never 500, and health that says what is wrong."""
+"""Errors that a database may answer with: 503 or 409 in words, never 500, and health that names the problem."""
 
 import io
 import socket

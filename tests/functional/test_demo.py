@@ -95,7 +95,7 @@ def test_fields_are_accepted(demo_service: Service) -> None:
 
 
 def test_questions_tell_something() -> None:
-    """Conditions exclude some and leave some; the last question is the one that nobody fits."""
+    """Conditions exclude some and leave some; the last question is the one that no machine fits."""
     *questions, (_, last) = steps._QUESTIONS
     for _, wish in (*questions, steps._CLAIM):
         everybody = {machine.name for machine in MACHINES if machine.resource_class == wish.resource_class}

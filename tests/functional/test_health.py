@@ -39,7 +39,7 @@ def test_not_ready_with_another_schema(service: Service) -> None:
 
 @pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
 def away(request: pytest.FixtureRequest, tmp_path: Path) -> Service:
-    """A service whose database is not there: a folder that is missing, a port where nobody listens."""
+    """A service whose database is not there: a folder that is missing, a port without a listener."""
     url = {
         "sqlite": f"sqlite:///{tmp_path}/missing/x.sqlite",
         "postgresql": "postgresql://nobody@127.0.0.1:1/x",

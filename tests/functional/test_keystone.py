@@ -1,4 +1,4 @@
-"""Strategy ``keystone``: who the callers are, what is 401, and what is 503. Keystone is a small one of our own;
+"""Strategy ``keystone``: who the callers are, and when the answer is 401 or 503. Keystone is a small one of our own;
 ``tests/clients/keystone`` has the real one."""
 
 import threading
@@ -58,7 +58,7 @@ def keystone() -> Iterator[FakeKeystone]:
 
 @pytest.fixture
 def service(sqlite_template: Path, tmp_path: Path, keystone: FakeKeystone) -> Iterator[Service]:
-    """The service with that Keystone. What is tested here is before any database."""
+    """The service with that Keystone. These tests come before any database."""
     path = tmp_path / "test.sqlite"
     path.write_bytes(sqlite_template.read_bytes())
     with Service(f"sqlite:///{path}", **keystone.settings()) as running:

@@ -107,7 +107,7 @@ def test_names_that_the_settings_allow_are_served(database_url: str) -> None:
 
 @pytest.mark.sqlite_only
 def test_a_page_cannot_pose_as_a_proxy(database_url: str) -> None:
-    """It may send these headers to what is its own site in the eyes of the browser."""
+    """It may send these headers to its own site, as the browser sees it."""
     with Service(database_url, oslo_middleware={"enable_proxy_headers_parsing": True}) as service:
         posing = {"Host": "evil.example", "X-Forwarded-Host": "localhost"}
         assert status(service, PATHS[2], "127.0.0.1", **posing) == 403

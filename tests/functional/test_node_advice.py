@@ -116,7 +116,7 @@ def test_a_claim_of_somebody_else_is_told_besides(service: Service) -> None:
 
 
 def test_who_was_faster(service: Service) -> None:
-    """The one whose claim is refused is told who has the machine; or that nobody has, but it is not available."""
+    """The message of a refused claim says who has the machine; or that it has no consumer, but is not available."""
     uuid = service.add_node("n1")
     child: dict[str, Any] = {"name": "c", "parent_provider_uuid": uuid}
 

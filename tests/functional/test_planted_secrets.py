@@ -63,7 +63,7 @@ DOCUMENT = {
     "kernel_append_params": f"console=ttyS0 password={SECRET}",
     "deeper": [{"private_key": SECRET}],
 }
-#: What is sent as the body of every route that takes one: fields of many, all of which may hold a secret.
+#: The body for every route that takes one: fields of many, all of which may hold a secret.
 BODIES: tuple[Any, ...] = (
     {
         **dict.fromkeys(("driver_info", "instance_info", "properties", "extra", "inventory"), DOCUMENT),

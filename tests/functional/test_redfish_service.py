@@ -1,4 +1,4 @@
-"""The Redfish service of our own, as a client of somebody else (sushy) sees it."""
+"""Our own Redfish service, as an independent client (sushy) sees it."""
 
 import time
 from collections.abc import Iterator

@@ -133,7 +133,7 @@ def tenants(database_url: str) -> Iterator[tuple[Service, Tenant, Tenant]]:
         yield service, anna, bert
 
 
-#: What is sent with a request that changes something; ``{name}`` is an id of the other tenant's.
+#: The body of a request that changes something; ``{name}`` is an id of the other tenant's.
 BODIES: dict[tuple[str, str], list[Any]] = {
     ("POST", "/v2.1/flavors"): [{"flavor": {"name": "x", "ram": 1, "vcpus": 1, "disk": 1}}],
     ("PUT", "/v2.1/flavors/<flavor_id>"): [{"flavor": {"description": "mine"}}],
@@ -177,7 +177,7 @@ BODIES: dict[tuple[str, str], list[Any]] = {
     ("POST", "/v1/requests"): [{"flavor": "{flavor_id}"}, {"flavor": "own", "image": "{ident}"}],
 }  # fmt: skip
 
-#: Queries that name what is the other's, or ask for everything.
+#: Queries that name resources of the other tenant, or ask for everything.
 QUERIES = {
     "/v2.1/servers": (
         "all_tenants=1", "all_tenants=0&project_id={project_id}", "tenant_id={project_id}", "user_id={user}",

@@ -140,7 +140,7 @@ def _add_child(service: Service) -> None:
 
 
 def _hold_child(service: Service) -> None:
-    """A consumer holds a part of what is below n1."""
+    """A consumer holds a part of the resources below n1."""
     service.claim(NAMES["consumer"], NAMES["child"], "CUSTOM_FPGA")
 
 
@@ -176,7 +176,7 @@ def _claims_wait(service: Service) -> None:
 
 
 def _claims_wait_beside(service: Service) -> None:
-    """Two claims wait, of which n1 fits one, and it is free: nobody has handed it over."""
+    """Two claims wait, of which n1 fits one, and it is free: it was not handed over."""
     _beside(service, _claims_wait)
 
 
@@ -199,7 +199,7 @@ def _enter(session: Session, asked: NewClaim, settings: Settings) -> None:
 
 
 def _lapse(service: Service) -> None:
-    """The time of all that wait is over, and nobody has said so yet."""
+    """The time of all that wait is over, and they are not ended yet."""
     service.database.write(lambda session: session.execute(update(WaitingRequest).values(deadline=1)) and None)
 
 
@@ -217,7 +217,7 @@ def _maintain(service: Service) -> None:
 
 
 def _plan(service: Service) -> None:
-    """A hold of the node n1 was to begin an hour ago, and to end in another; nobody has looked since."""
+    """A hold of the node n1 was to begin an hour ago, and to end in another; no sweep has run since."""
     start = service.database.read(holds.now) + HOUR
     body = {"type": "window", "starts_at": _text(start), "ends_at": _text(start + 2 * HOUR)}
     service.http.post_json(f"/scheduling/v1/nodes/{NAMES['node']}/holds", body)

@@ -62,7 +62,7 @@ def _after(response: Response, fault: Fault | None, ended: threading.Event) -> R
 
 
 def _drop() -> Response:
-    """Close the connection; what is sent then reaches nobody."""
+    """Close the connection; later data reaches no client."""
     connection: socket.socket | None = request.environ.get("werkzeug.socket")
     if connection is not None:
         connection.shutdown(socket.SHUT_RDWR)

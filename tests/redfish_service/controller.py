@@ -17,7 +17,7 @@ RESET_TYPES = (*_ON, *_OFF, "Nmi", "PushPowerButton")
 
 
 class Controller:
-    """A test changes its attributes while it serves. Whoever looks holds ``lock``.
+    """A test changes its attributes while it serves. Every reader holds ``lock``.
 
     ``journal`` has a line for each request, ``POST /redfish/v1/…``, with its body, but not that of a log-in; so has the
     file ``journal_file``, if there is one. ``power_seconds`` is how long a change of power takes; with ``power_sticks``
@@ -104,7 +104,7 @@ class Controller:
         self.go_on(boots=boots)
 
     def go_on(self, *, boots: bool = False) -> None:
-        """Let happen what is due by now."""
+        """Let all due events happen."""
         change = self._power_change
         if change is not None and time.monotonic() >= change[1]:
             boots = boots or (self.power_state == "Off" and change[0] == "On")

@@ -1,4 +1,4 @@
-"""Request bodies: what is JSON, how deep, and what no column can hold."""
+"""Request bodies: valid JSON, its depth, and texts that no column can hold."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Extra specs of flavors: what is refused, what is said then, and that the page about them says the same."""
+"""Extra specs of flavors: refusals, their messages, and that the page about them says the same."""
 
 import re
 from pathlib import Path

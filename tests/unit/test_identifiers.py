@@ -12,7 +12,7 @@ UUID = "aaaaaaaa-0000-4000-8000-00000000000f"
 
 
 def test_uuids() -> None:
-    """They become lower case with dashes; None for what is no UUID."""
+    """They become lower case with dashes; None for a text that is no UUID."""
     right = dict.fromkeys((UUID, UUID.upper(), UUID.replace("-", "")), UUID)
     wrong = dict.fromkeys(["", "x", "n1", UUID[:-1], UUID + "0", "{" + UUID + "}", "urn:uuid:" + UUID])
     assert {text: identifiers.canonical_uuid(text) for text in right | wrong} == right | wrong

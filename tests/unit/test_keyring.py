@@ -1,4 +1,4 @@
-"""The file of keys: what is refused, and that no message repeats a key."""
+"""The file of keys: refusals, and that no message repeats a key."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Checks of passwords: what they cost, what is remembered, and who must wait."""
+"""Checks of passwords: their cost, remembered results, and who must wait."""
 
 import threading
 from collections.abc import Iterator

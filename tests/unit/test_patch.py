@@ -1,4 +1,4 @@
-"""JSON PATCH: what is taken, what is refused, and that nothing of a patch that fails stays."""
+"""JSON PATCH: accepted and refused patches, and that a failed patch changes nothing."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""What is stored of secrets stays the same: releases read each other's values."""
+"""The stored form of secrets stays the same: releases read each other's values."""
 
 import base64
 import hmac

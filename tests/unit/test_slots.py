@@ -180,7 +180,7 @@ def test_outside_of_requests_anything_may_wait() -> None:
 
 
 def test_slots_are_neither_lost_nor_made() -> None:
-    """Whoever gives up at the moment at which its turn comes."""
+    """A request that gives up at the moment at which its turn comes."""
     shared = Slots(3, 0)
     working, most = [0], [0]
     guard = threading.Lock()

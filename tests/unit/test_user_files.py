@@ -248,7 +248,7 @@ def test_a_file_that_is_not_valid_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_file_keeps_its_owner_and_group(tmp_path: Path) -> None:
-    """And nobody else may read it."""
+    """And no other user may read it."""
     path = tmp_path / "htpasswd"
     path.write_text("")
     path.chmod(0o644)

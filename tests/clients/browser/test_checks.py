@@ -45,7 +45,7 @@ def url() -> Iterator[str]:
 
 
 def show(visit: Visit, body: str, page: str = GOOD) -> list[str]:
-    """Go to a page; returns what is wrong with it."""
+    """Go to a page; returns its errors."""
     Pages.page = page % body
     visit.open("/")
     return checks.structure(visit.page) + checks.contrast(visit.page) + checks.width(visit.page)

@@ -1,4 +1,4 @@
-"""Pages that stay open: they follow what happens, and disturb nobody who reads or types."""
+"""Pages that stay open: they follow changes, and disturb no one who reads or types."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -41,7 +41,7 @@ def addresses(visit: Visit, path: str) -> list[str]:
 
 
 def judge(visit: Visit) -> list[str]:
-    """Return what is wrong with the page that is shown, at a desk and on a phone, in light and in dark."""
+    """Return the errors of the page that is shown, at a desk and on a phone, in light and in dark."""
     page = visit.page
     found = checks.structure(page)
     for size in (DESK, PHONE):

@@ -105,7 +105,7 @@ def _is_absent(exchange: list[Any]) -> bool:
 
 
 class Site:
-    """The service and Nova, which ask nobody who they are."""
+    """The service and Nova, without authentication."""
 
     #: Of the service.
     settings: Values = SETTINGS

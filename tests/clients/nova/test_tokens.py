@@ -52,7 +52,7 @@ def remove(machine: Machine) -> None:
 
 @contextmanager
 def spare(site: Guarded) -> Iterator[Machine]:
-    """A machine that nobody owns, and that no server comes to be on."""
+    """A machine without an owner, which no server gets."""
     made = Machine(site)
     try:
         yield made
@@ -70,7 +70,7 @@ def stays_unseen(made: Machine, other: Machine) -> None:
 
 
 def test_elevated(site: Guarded) -> None:
-    """The role service is enough, for machines that nobody owns."""
+    """The role service is enough for machines without an owner."""
     site.use("service", elevated=True)
     with machine(site) as made:
         live(made)

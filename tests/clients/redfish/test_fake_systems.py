@@ -118,7 +118,7 @@ def test_ramdisk(here: Site, emulator: Emulator, images: ImageServer) -> None:
 
 
 def test_cleaning_needs_an_agent(here: Site, emulator: Emulator) -> None:
-    """Nobody waits for an agent that does not come: it is said at once what to do."""
+    """No request waits for an agent that does not come: the answer says at once what to do."""
     name = "cleaned"
     here.enrol(emulator, name, first=20, automated_clean=True)
     here.openstack(f"baremetal node manage {name} {WAIT}")

@@ -26,7 +26,7 @@ _FIELDS = (
 )
 
 
-#: What is in driver_internal_info and instance_info besides is the business of each service.
+#: Other members of driver_internal_info and instance_info are internal to each service.
 _HIDDEN = {
     # Ironic's
     *("agent_secret_token", "clean_step_index", "cleaning_disable_ramdisk", "declarative_cleaning"),
@@ -47,7 +47,7 @@ _ERASING = {
     *("agent_enable_nvme_secure_erase", "agent_erase_devices_iterations", "agent_erase_devices_zeroize"),
     *("agent_erase_skip_read_only", "disk_erasure_concurrency"),
 }
-#: What Ironic's agents are told besides: what is about the API, conductors and the database.
+#: Other members that Ironic's agents get: about the API, conductors and the database.
 _UNTOLD_OF_NODE = {
     *("allocation_id", "automated_clean", "chassis_id", "clean_step", "conductor_affinity", "console_enabled"),
     *("created_at", "deploy_step", "fault", "health", "id", "inspection_finished_at", "inspection_started_at"),
@@ -187,7 +187,7 @@ class World:
         path = self.emulator.path(self.system)
         self.emulator.request("POST", f"{path}/Actions/ComputerSystem.Reset", {"ResetType": "ForceOff"})
 
-    # -- what is seen --------------------------------------------------------------------------------------------------
+    # -- observations --------------------------------------------------------------------------------------------------
 
     def settle(self) -> dict[str, Any]:
         """Wait until nothing is being done to the node; returns it."""
@@ -267,7 +267,7 @@ def _last_heartbeat(node: dict[str, Any]) -> Any:
 
 
 def _comparable(value: Any) -> Any:
-    """A config drive is compared by what is in it."""
+    """A config drive is compared by its contents."""
     if not (isinstance(value, str) and value.startswith("H4sI")):
         return value
     disc = PyCdlib()

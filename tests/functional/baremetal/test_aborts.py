@@ -135,7 +135,7 @@ def test_a_hold_of_a_deployment_and_a_wait_are_aborted_at_once(service: Service,
 
 
 def test_a_machine_that_cannot_be_given_back(service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The node is active, as in Ironic, and says what is wrong with it."""
+    """The node is active, as in Ironic, and its error names the problem."""
 
     def tear_down(self: FakeDeploy, machine: Machine) -> Effect:
         raise InvalidValue(message="the controller refuses")

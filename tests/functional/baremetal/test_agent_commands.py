@@ -307,7 +307,7 @@ def test_an_abort(service: Service, agent: StubAgent, token: str, row: Rows) -> 
             )
 
 
-# -- what is lost ------------------------------------------------------------------------------------------------------
+# -- lost answers ------------------------------------------------------------------------------------------------------
 
 
 def test_an_answer_that_is_lost(service: Service, agent: StubAgent, token: str, row: Rows) -> None:
@@ -362,7 +362,7 @@ def _kill(body: dict[str, Any] | None, name: str) -> None:
 
 
 def test_a_conductor_is_killed_at_a_command(service: Service, agent: StubAgent, token: str, row: Rows) -> None:
-    """The node fails, and says what is not known."""
+    """The node fails, and its error names the unknown part."""
     for name in ["execute_deploy_step", "install_bootloader"]:
         for kill in [kill_before, kill_after]:
             with row(name, kill):

@@ -1,6 +1,6 @@
 """Secrets of agents (their tokens, passwords, and the contents of a config drive) appear nowhere else.
 
-Searched are logs, answers, the history of nodes, the metrics, and what is written down of a command.
+Logs, answers, the history of nodes, the metrics, and the records of commands are searched.
 """
 
 import io
@@ -40,7 +40,7 @@ class Parrot(StubAgent):
         self.refuses = ""
 
     def exchange(self, method: str, url: str, *, body: bytes | None = None, **options: Any) -> Answer:
-        """Add what is told this time to all errors."""
+        """Add the secrets of this test to all errors."""
         self.told.append(f"{method} {url} {(body or b'').decode()}")
         said = f"cannot do {self.told!r}"
         self.failures = dict.fromkeys(self.failures, said)

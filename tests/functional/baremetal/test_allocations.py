@@ -214,7 +214,7 @@ def test_a_node_at_which_a_conductor_works_is_waited_for(service: Service) -> No
     assert allocate(service)["node_uuid"] == node
 
 
-# -- what is refused ---------------------------------------------------------------------------------------------------
+# -- refusals ----------------------------------------------------------------------------------------------------------
 
 
 def test_bodies_that_are_refused(service: Service, row: Rows) -> None:

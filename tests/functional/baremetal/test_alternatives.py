@@ -1,4 +1,4 @@
-"""Other addresses of what is done to nodes and drivers, and things that the query string or the body names."""
+"""Other addresses of operations on nodes and drivers, and resources that the query string or the body names."""
 
 import random
 import re

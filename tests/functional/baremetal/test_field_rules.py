@@ -1,4 +1,4 @@
-"""Rules that depend on what a request sets: fields of nodes, owners of what is new, steps, owners of runbooks."""
+"""Rules that depend on what a request sets: fields of nodes, owners of new resources, steps, owners of runbooks."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,5 @@
-"""An image that cannot be written: the node says which step failed, why, and what is on the disk; its claim stays."""
+"""An image that cannot be written: the node names the failed step, the reason, and the state of the disk; its claim
+stays."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -83,7 +84,7 @@ CASES: list[tuple[Prepare, str, str, str]] = [
 
 @pytest.fixture
 def token(service: Service, agent: StubAgent) -> str:
-    """The token of the agent on n1, whose machine somebody has claimed, and deploys."""
+    """The token of the agent on n1, whose machine is claimed, and being deployed."""
     info = {"image_source": IMAGE, "image_checksum": "0" * 64}
     uuid = service.add_node("n1", deploy_interface="direct", resource_class="gold")
     service.baremetal("POST", "/ports", {"node_uuid": uuid, "address": MAC})

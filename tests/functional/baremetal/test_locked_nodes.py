@@ -1,4 +1,4 @@
-"""A node that a conductor works on is not drawn into other changes either: what is moved to it, calls, reports."""
+"""A node that a conductor works on takes no part in other changes either: moves to it, calls, reports."""
 
 from typing import Any
 

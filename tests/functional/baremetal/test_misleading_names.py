@@ -1,4 +1,4 @@
-"""Names that look like those of placement: what is meant is said."""
+"""Names that look like those of placement: the error names the right one."""
 
 from unittest.mock import Mock
 

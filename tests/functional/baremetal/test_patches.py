@@ -222,7 +222,7 @@ def watch(monkeypatch: pytest.MonkeyPatch, do: Callable[[], None]) -> list[int]:
         result = apply(*args)
         times.append(len(times))
         if len(times) == 1:
-            # Another connection in another thread, so that what is locked here would stop it.
+            # Another connection in another thread, so that a lock of this one would stop it.
             thread = threading.Thread(target=do)
             thread.start()
             thread.join(PATIENCE)

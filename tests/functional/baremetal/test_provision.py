@@ -1,4 +1,4 @@
-"""PUT /v1/nodes/{node}/states/provision: what is asked for, and what conductors make of it."""
+"""PUT /v1/nodes/{node}/states/provision: requests, and the work of conductors for them."""
 
 import threading
 from typing import Any

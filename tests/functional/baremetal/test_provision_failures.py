@@ -21,7 +21,7 @@ def uuid(service: Service) -> str:
 
 
 def test_a_step_that_fails(service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch, row: Rows) -> None:
-    """Nobody knows what the machine is like now: maintenance, with the fault, until somebody has looked."""
+    """The state of the machine is unknown now: maintenance, with the fault, until an operator has looked at it."""
     for error, said in [
         (InvalidValue(message="the disk is on fire"), "Step vendor.log_passthrough failed: the disk is on fire"),
         (ZeroDivisionError("x"), "Unexpected error: ZeroDivisionError('x')"),
@@ -112,7 +112,7 @@ def test_what_failed_is_in_the_history(
 
 
 def test_what_can_never_be_written_down_fails(service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is no race that somebody else would win once: the worker is needed for other nodes."""
+    """Another worker would not be luckier: the worker is needed for other nodes."""
 
     def clash(session: Session, node: Node, *findings: Any) -> None:
         session.add_all([NodeTrait(node_id=node.id, trait="CUSTOM_A"), NodeTrait(node_id=node.id, trait="CUSTOM_A")])

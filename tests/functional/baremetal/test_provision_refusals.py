@@ -1,4 +1,4 @@
-"""PUT /v1/nodes/{node}/states/provision: what is refused, by state, version, body, and the condition of the node."""
+"""PUT /v1/nodes/{node}/states/provision: refusals, by state, version, body, and the condition of the node."""
 
 import pytest
 
@@ -123,7 +123,7 @@ def test_nodes_that_are_not_fit_for_it(service: Service, uuid: str, row: Rows) -
 
 
 def test_traits_that_an_instance_needs(service: Service, uuid: str) -> None:
-    """They must be on the node before it is deployed or rebuilt; what is missing is named."""
+    """They must be on the node before it is deployed or rebuilt; missing ones are named."""
     put_into(service, uuid, "available", power_state="power off", instance_info={"traits": ["CUSTOM_B", "CUSTOM_A"]})
     service.baremetal("PUT", "/nodes/n1/traits", {"traits": ["CUSTOM_C", "CUSTOM_B"]})
     text = fault(ask(service, "active", status=400))

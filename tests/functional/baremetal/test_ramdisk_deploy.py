@@ -145,7 +145,7 @@ def test_an_image_that_cannot_be_had(service: Service, node: str, monkeypatch: p
 def test_a_conductor_dies_at_it_and_the_next_one_finishes(
     service: Service, node: str, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
-    """Whether it had prepared what is booted or not."""
+    """Whether or not it had prepared the boot."""
 
     class Died(BaseException):
         """Nothing of the conductor is left to write anything down."""

@@ -1,4 +1,4 @@
-"""Two nodes with one machine: a warning when the second one is enrolled, and in what is said about both."""
+"""Two nodes with one machine: a warning when the second one is enrolled, and in the explanations of both."""
 
 import json
 from typing import Any

@@ -24,7 +24,7 @@ SWEEP = next(task for task in PERIODIC_TASKS if task.name == "claims")
 
 @pytest.fixture(autouse=True)
 def is_consistent(service: Service) -> Iterator[None]:
-    """At the end, who waits is in the queue, and nobody else."""
+    """At the end, the queue has exactly the waiting allocations."""
     yield
     waiting = {each["uuid"] for each in service.baremetal("GET", f"{A}?state=allocating").json["allocations"]}
     assert set(service.database.read(lambda session: list(session.scalars(select(WaitingRequest.uuid))))) == waiting
@@ -315,7 +315,7 @@ def test_it_may_be_cancelled(service: Service) -> None:
 
 
 def test_one_that_gets_a_node_just_now_is_not_deleted_without_it(service: Service) -> None:
-    """Whoever takes its row out of the queue decides."""
+    """The transaction that takes its row out of the queue decides."""
     add_busy(service)
     waiting = ask(service)
     decided = "DELETE FROM pending_claims"

@@ -1,4 +1,4 @@
-"""/flavors: what is shown at each microversion, lists and their pages, and what is refused."""
+"""/flavors: fields at each microversion, lists and their pages, and refusals."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Rebuilds: which images fit, what happens to the machine, and that what is refused changes nothing."""
+"""Rebuilds: which images fit, the effect on the machine, and that a refused request changes nothing."""
 
 from typing import Any
 

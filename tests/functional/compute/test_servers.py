@@ -1,4 +1,4 @@
-"""/servers: what is asked for, what is answered, and what is refused."""
+"""/servers: requests, answers, and refusals."""
 
 import base64
 from typing import Any

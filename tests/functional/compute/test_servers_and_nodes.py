@@ -1,4 +1,4 @@
-"""One truth: a server follows its node, whoever changes it; and deleting servers."""
+"""One truth: a server follows every change of its node; and deleting servers."""
 
 from collections.abc import Iterator
 

@@ -99,7 +99,7 @@ def test_without_authentication_every_node_is_for_every_server(database_url: str
         assert node_of(service, create(service, add_image(service))) == node
 
 
-# -- what is shown ----------------------------------------------------------------------------------------------------
+# -- visibility -------------------------------------------------------------------------------------------------------
 
 
 def test_what_a_tenant_sees_of_a_server(service: Service, image: str) -> None:
@@ -139,7 +139,7 @@ def test_without_the_role_of_a_reader_extra_specs_are_not_shown(service: Service
     service.compute("GET", "/flavors/f/os-extra_specs", headers=nobody, status=403)
 
 
-# -- what is refused --------------------------------------------------------------------------------------------------
+# -- refusals ---------------------------------------------------------------------------------------------------------
 
 
 def test_quotas_of_other_projects(service: Service) -> None:
@@ -218,7 +218,7 @@ def test_rules_are_asked_about_the_project_of_the_server(database_url: str, rule
         add_flavor(service, "f")
         service.add_node("n1")
         uuid = create(service, add_image(service))["id"]
-        # The administrator sees it, and may not do what is for its project alone.
+        # The administrator sees it, and may not do actions that are for its project alone.
         service.compute("POST", f"/servers/{uuid}/action", {"os-stop": None}, headers=ADMIN, status=403)
         service.compute("GET", f"/servers/{uuid}", headers=ADMIN)
         service.compute("POST", f"/servers/{uuid}/action", {"os-stop": None}, headers=ANNA, status=202)

@@ -119,7 +119,7 @@ def test_a_listener_that_lost_its_connection_listens_again(database_url: str) ->
 
 @pytest.mark.ci
 def test_what_a_stop_does_not_wait_for_has_failed(database_url: str, row: Rows) -> None:
-    """The node is free at once; what is still going on in a thread writes nothing any more."""
+    """The node is free at once; a thread that still works writes nothing any more."""
     for what in ["power", "provisioning"]:
         with row(what):
             options: dict[str, dict[str, Any]] = {

@@ -286,7 +286,7 @@ def test_a_locked_node_is_refused_and_only_asked_where_that_does_no_harm(service
 def test_calls_of_a_process_that_was_killed_are_answered_when_its_conductor_starts_again(
     service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody knows whether the machine was told, so it is not told again."""
+    """It is unknown whether the machine got the call, so the call is not repeated."""
     recorder = replace(monkeypatch, "set_boot_device")
     call_id = write_down(service)
     killed = Answering(host(service), "a process that is killed")

@@ -180,7 +180,8 @@ def test_waiting_for_a_machine_is_no_hang(database_url: str, hanging: Hanging, m
 def test_a_conductor_that_lost_the_work_does_nothing_more(
     database_url: str, clock: Clock, monkeypatch: pytest.MonkeyPatch, loss: str
 ) -> None:
-    """While it waits for the machine, its heartbeats may not get through: somebody else is at work on the node then."""
+    """While it waits for the machine, its heartbeats may not get through: another conductor is at work on the node
+    then."""
     looks: list[None] = []
     ends: list[str] = []
     asked: list[None] = []

@@ -216,7 +216,7 @@ def test_a_restart_frees_what_was_left_under_its_name(service: Service) -> None:
 
 
 def test_what_a_dead_conductor_has_not_begun_is_done_by_the_next_owner(service: Service) -> None:
-    """Somebody asked for it after its last heartbeat. Should it come back, it finds nothing to do."""
+    """It was requested after its last heartbeat. Should it come back, it finds nothing to do."""
     power, deploy = service.add_node("n1", power=False), service.add_node("n2")
     c1 = survivor(service)
     dead = service.conductors.pop("c2")

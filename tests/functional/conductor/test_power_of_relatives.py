@@ -366,7 +366,7 @@ def test_what_is_done_along_with_other_work_is_not_begun_twice(
 
 @pytest.mark.ci
 def test_a_family_that_is_switched_at_once_ends_somehow(database_url: str) -> None:
-    """Children on, and their parent off, by all the workers: nobody waits for ever, nothing stays locked."""
+    """Children on, and their parent off, by all the workers: no worker waits for ever, nothing stays locked."""
     with Service(database_url, fake={"power_delay": 0.02}) as service:
         service.add_conductor("c1")
         service.add_conductor("c2")

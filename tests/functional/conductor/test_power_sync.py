@@ -138,7 +138,7 @@ def test_nodes_that_are_locked_or_in_maintenance_or_enrolled_are_left_alone(
 def test_a_node_whose_power_nobody_knew_takes_the_state_of_the_machine(
     service: Service, uuid: str, machine: Real, row: Rows
 ) -> None:
-    """Nobody wanted it there, so the machine is not switched."""
+    """No request has set this state, so the machine is not switched."""
     for known in [None, "error"]:
         with row(known):
             service.set_columns(uuid, power_state=known, provision_state="available")

@@ -1,4 +1,4 @@
-"""A provider that somebody changed directly becomes again what its node says, and that is reported."""
+"""A provider that was changed directly is restored from its node, and that is reported."""
 
 from typing import Any
 

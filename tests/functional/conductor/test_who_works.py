@@ -56,7 +56,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch, *node_ids: int) -> None:
 def test_work_that_two_processes_of_one_name_find_is_done_by_one(
     service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both have read that nobody has begun it, before either says that it does."""
+    """Both have read that the work is not begun, before either begins it."""
     reserve(service, uuid, "c1")
     taken: list[job.Job] = []
     meanwhile(service, monkeypatch, lambda: taken.extend(take(service, "process 2")))

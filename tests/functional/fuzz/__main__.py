@@ -159,7 +159,7 @@ def _batch(queue: "Queue[tuple[str, Attack] | None]", kinds: Kinds, words: Words
 
 
 def _look(wire: Wire, world: World, database: Database, tally: Tally) -> None:
-    """After a batch: is everything sound? Then make what is missing."""
+    """After a batch: check that everything is sound, then make missing things again."""
     for problem in checks.damage(database):
         tally.complain("db check", problem)
     nodes = random.sample(world.nodes, min(20, len(world.nodes)))

@@ -1,4 +1,4 @@
-"""A little of everything, so that what is made up finds something; and the names of it all."""
+"""A little of everything, so that invented requests find something; and the names of it all."""
 
 from typing import Any
 from uuid import UUID

@@ -17,7 +17,7 @@ def _quoted(text: str) -> str:
 
 
 class PlacementAttacks(Attacks):
-    """Trees, filters, groups, claims, inventories; what the node decides, and what is free."""
+    """Trees, filters, groups, claims, inventories: those that nodes determine, and others."""
 
     def deep_tree(self, draw: st.DrawFn) -> Attack:
         provider, parent = draw(self.provider), draw(self.provider)

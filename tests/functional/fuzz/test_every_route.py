@@ -29,7 +29,7 @@ EXAMPLES = {is_file: int(os.environ.get("FUZZ_EXAMPLES", few)) for is_file, few 
 
 #: What every route may be answered with: a microversion that has not got it, a method or a path that is none then.
 ALWAYS = {400, 404, 405, 406}
-#: Where what is made up by chance is hardly ever what somebody could mean.
+#: Routes for which random input is hardly ever meaningful.
 SELDOM_RIGHT = {
     "allocation_candidates",
     "events",

@@ -1,4 +1,4 @@
-"""Images in the domain: what is stored, who may see and change it, and that nothing is left of what failed."""
+"""Images in the domain: the stored records, who may see and change them, and that a failed change leaves nothing."""
 
 from collections.abc import Callable
 from functools import partial

@@ -236,7 +236,8 @@ def test_of_several_amounts_that_cannot_be_the_first_is_complained_of(service: S
 
 
 def test_who_holds_too_much_may_keep_it_or_give_some_back(service: Service) -> None:
-    """An inventory may be made smaller than what is used of it. Then nobody gets more of it, and all may hold less."""
+    """An inventory may be made smaller than its used amount. Then no consumer gets more of it, and all may hold
+    less."""
     path = f"/resource_providers/{OTHER}"
     service.placement("POST", "/resource_providers", {"name": "a", "uuid": OTHER})
     service.placement("POST", f"{path}/inventories", {"resource_class": "VCPU", "total": 8}, status=201)

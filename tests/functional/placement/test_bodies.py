@@ -96,7 +96,7 @@ def test_a_newline_at_the_end_is_part_of_a_name(service: Service, provider: str)
 
 
 def test_the_uuid_of_an_aggregate_has_many_forms_but_an_end(service: Service, provider: str) -> None:
-    """Prefixes and dashes may be repeated; what is longer than the database keeps is no UUID."""
+    """Prefixes and dashes may be repeated; a text that is longer than the database keeps is no UUID."""
     path = f"{PROVIDERS}/{provider}/aggregates"
     forms = [f"urn:uuid:{{{CONSUMER}}}", CONSUMER.upper(), CONSUMER.replace("-", "")]
     assert service.placement("PUT", path, forms, version="1.18").json == {"aggregates": forms}

@@ -1,4 +1,4 @@
-"""Where Placement is odd: what is done here instead, or just the same. Wrong amounts and lost candidates are in
+"""Oddities of Placement: a different behaviour here, or the same. Wrong amounts and lost candidates are in
 ``test_candidates_trees``, answers without a token in ``test_answers``."""
 
 from typing import Any
@@ -114,7 +114,7 @@ def test_groups_without_resources_honour_every_condition(service: Service) -> No
 
 
 def test_unknown_names_are_noticed_in_every_group(service: Service, provider: str, subtests: pytest.Subtests) -> None:
-    """Even if the group before is one that nobody serves, where Placement stops."""
+    """Even if no provider serves the group before it, where Placement stops."""
     for condition, message in [
         ("resources2=CUSTOM_NONE:1", "No such resource class CUSTOM_NONE"),
         ("resources2=VCPU:1&required2=CUSTOM_NONE", "No such trait(s): CUSTOM_NONE."),
@@ -126,7 +126,7 @@ def test_unknown_names_are_noticed_in_every_group(service: Service, provider: st
 
 
 def test_amounts_beyond_the_range_of_the_database(service: Service, provider: str, subtests: pytest.Subtests) -> None:
-    """Nobody has so much; no error of the server, as in Placement."""
+    """No provider has so much; no error of the server, as in Placement."""
     with unchanged(service):
         for amount in [2**31 - 1, 2**31, 2**63, 10**30]:
             with subtests.test(amount=amount):

@@ -26,7 +26,7 @@ def shape(provider: str, generation: int, **inventories: Any) -> dict[str, Any]:
     return {uuid_of(provider): {"resource_provider_generation": generation, "inventories": inventories}}
 
 
-#: The request (method, path, body, version, headers), its status, and what is said.
+#: The request (method, path, body, version, headers), its status, and the message.
 REQUESTS: list[tuple[str, str, Any, str, dict[str, str], int, str]] = [
     # Microversion, content type or Accept, policy.
     ("POST", "/resource_classes", BAD, "1.1", TEXT | USER, 404, ""),

@@ -147,7 +147,7 @@ ASKED = {
 
 
 def test_what_every_request_asks(secured: Any) -> None:
-    """Before it looks at anything else, so whoever may not do it learns nothing."""
+    """Before it looks at anything else, so a caller who may not do it learns nothing."""
     service = secured()
     asked = {}
     for route in ROUTES:

@@ -1,4 +1,5 @@
-"""Writing providers, inventories, aggregates, traits and classes: generations, moves, and what nobody else tests."""
+"""Writing providers, inventories, aggregates, traits and classes: generations, moves, and cases that no other module
+tests."""
 
 import uuid as uuid_module
 from collections import Counter
@@ -84,7 +85,7 @@ def test_names_and_uuids_are_unique(service: Service) -> None:
 
 
 def test_names_that_differ_in_blanks_at_the_end(service: Service) -> None:
-    """To MariaDB and MySQL they are the same name, and so they are to who asks there. Nobody loses a race."""
+    """To MariaDB and MySQL they are the same name, and so they are to clients there. No request loses a race."""
     service.placement("POST", "/resource_providers", {"name": "a", "uuid": UUID})
     same = "mariadb" in service.database_url
     response = service.placement("POST", "/resource_providers", {"name": "a  "}, status=409 if same else 200)

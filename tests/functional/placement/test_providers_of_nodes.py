@@ -125,7 +125,7 @@ def test_what_is_there_already_is_accepted_at_any_generation(service: Service, n
 
 
 def test_what_is_reserved_stays_as_the_node_has_it(service: Service, node: str) -> None:
-    """Nova may be told to reserve what is in use otherwise than we do."""
+    """Nova may be configured to reserve machines in use differently."""
     now = generation_of(service, node)
     answer = put(service, node, {"CUSTOM_GOLD": UNIT | {"reserved": 1}}, status=200).json
     assert answer == {"inventories": {"CUSTOM_GOLD": UNIT}, "resource_provider_generation": now}

@@ -63,7 +63,7 @@ def at_once(action: Callable[[int], Any]) -> Counter[int]:
 
 
 def test_consumers_of_a_new_project_and_user_come_into_being_at_once(busy: Service, provider: str) -> None:
-    """Nobody fails because somebody else just made the same project and user; no allocation is lost."""
+    """No request fails because another one just made the same project and user; no allocation is lost."""
 
     def claim(number: int) -> Any:
         return busy.placement("PUT", f"/allocations/{uuid_of(number)}", body(provider), status="*")
@@ -85,7 +85,7 @@ def test_a_new_consumer_is_made_by_one_of_many(busy: Service, provider: str) -> 
 
 
 def test_no_update_of_a_consumer_is_lost(busy: Service, provider: str) -> None:
-    """Of writers who have seen the same generation one wins; whoever writes without generations adds one each."""
+    """Of writers that have seen the same generation one wins; each write without a generation adds one."""
     path = f"/allocations/{uuid_of(0)}"
     busy.placement("PUT", path, body(provider), status=204)
 
@@ -145,7 +145,7 @@ def test_a_custom_name_comes_into_being_once(busy: Service, subtests: pytest.Sub
 
 
 def test_a_class_is_renamed_while_it_is_claimed(busy: Service) -> None:
-    """Nobody gets an answer that is an error of the server, and what is claimed keeps its inventory."""
+    """No answer is an error of the server, and claimed amounts keep their inventory."""
     busy.placement("PUT", "/resource_classes/CUSTOM_0", status=201)
     providers = [make(busy, f"n{number}", total=4) for number in range(2)]
     for uuid in providers:

@@ -1,4 +1,4 @@
-"""Controllers that are silent, slow, huge, deep, malformed, or somebody else's."""
+"""Controllers that are silent, slow, huge, deep, malformed, or foreign."""
 
 import gzip
 import socket

@@ -132,7 +132,7 @@ def test_a_controller_that_makes_no_sense_for_a_while(service: Service, node: st
 
 
 def test_an_answer_that_is_lost(service: Service, node: str, controller: Controller) -> None:
-    """The controller began the update, and nobody heard it: the new task shows that, and none is begun again."""
+    """The controller began the update, and its answer was lost: the new task shows that, and none is begun again."""
     controller.faults = [Fault(path="SimpleUpdate", method="POST", loses=True, times=1)]
     assert clean(service, update(flash("bios")))["last_error"] is None
     assert requests(controller) == ["update", "reboot"]

@@ -22,7 +22,7 @@ def capacity(service: Service, query: str = "", status: int = 200, **headers: st
 
 
 def row(free: int = 0, allocated: int = 0, unavailable: dict[str, int] | None = None, **keys: Any) -> dict[str, Any]:
-    """A row of the answer; what is in maintenance is so by the flag."""
+    """A row of the answer; nodes in maintenance are so by the flag."""
     unavailable = unavailable or {}
     total = free + allocated + sum(unavailable.values())
     legacy = unavailable.get(MAINTENANCE)
@@ -109,7 +109,7 @@ def alerts(service: Service) -> None:
 
 
 def test_machines_on_their_way(service: Service) -> None:
-    """Where a machine is that was never available says more than that nobody has looked at its power yet."""
+    """The state of a machine that was never available says more than its unknown power."""
     service.add_conductor("c1")
     body = {"driver": "fake-hardware", "resource_class": "gold", "name": "new"}
     service.baremetal("POST", "/nodes", body, status=201)
@@ -134,7 +134,7 @@ HELD: dict[str, dict[str, Any]] = {
 }
 
 
-#: What is changed behind the back of the node: columns of its inventory, and of its provider.
+#: Changes behind the back of the node: columns of its inventory, and of its provider.
 CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "claimed": ({"used": 1}, {}),
     "changed": ({"reserved": 1, "capacity": 0}, {}),

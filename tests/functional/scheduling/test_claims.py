@@ -401,7 +401,7 @@ def test_a_request_waits_until_the_claim_is_decided(patient: Service) -> None:
     first, waiting = _waiting(patient)
     with meanwhile(patient, lambda: patient.placement("DELETE", f"/allocations/{first}")):
         assert show(patient, waiting, "?wait=3600")["state"] == "claimed"
-    # What is decided is answered at once.
+    # A request about a decided claim is answered at once.
     assert show(patient, waiting, "?wait=3600")["state"] == "claimed"
 
 
@@ -517,7 +517,7 @@ def test_claims_of_others_do_not_exist(secured: Service) -> None:
     secured.http.delete(f"{CLAIMS}/{own}", headers=ADMIN, status=204)
 
 
-# -- what is refused ---------------------------------------------------------------------------------------------------
+# -- refusals ----------------------------------------------------------------------------------------------------------
 
 DEEP: Any = 1
 for _ in range(60):

@@ -206,7 +206,7 @@ def test_a_server_that_the_providers_of_a_tree_serve(service: Service) -> None:
     assert (parts["resources_B"]["provider"], parts["resources"]["provider"]) == (gpu, node)
     assert [each["id"] for each in parts["resources_A"]["failing"]] == ["trait_A:CUSTOM_FAST"]
     assert relaxations(found) == [(["class_A:CUSTOM_GPU"], 1), (["class_B:CUSTOM_GPU", "trait_A:CUSTOM_FAST"], 1)]
-    # What is proposed is what the flavor without it gets.
+    # The proposal has the same result as the flavor without it.
     for drop, would_fit in relaxations(found):
         changed = {key: value for key, value in specs.items() if not is_dropped(key, drop)}
         request = {"flavor": {**GOLD, "extra_specs": changed}}
@@ -408,7 +408,7 @@ def test_statements_do_not_grow_with_the_trees(service: Service) -> None:
         with service.statements() as statements:
             assert explain(service, query)["verdict"] == "impossible"
         numbers.append(len(statements))
-    # What is remembered for some seconds may have to be read again.
+    # Values that are remembered for some seconds may need to be read again.
     assert numbers[1] <= numbers[0] + 1 <= 20
 
 

@@ -34,7 +34,7 @@ def test_explanations(service: Service) -> None:
         with pytest.raises(explanation.TooManyExplanations), explanation.one_of_few("a"):
             pass
         service.http.get(ASKED, headers=ANNA, status=503)
-        # Those of others are explained, and what is impossible is refused.
+        # Requests of others are explained, and impossible ones are refused.
         service.http.get(ASKED, headers=BERT)
         assert "no machine would fit" in claim(service, BERT, IMPOSSIBLE, 409)["error"]["message"]
         assert "it is unknown" in claim(service, ANNA, IMPOSSIBLE, 503)["error"]["message"]

@@ -1,4 +1,4 @@
-"""A machine that nobody has is not deployed from the start of a planned hold on, although its flag is not set yet."""
+"""From the start of a planned hold a machine without a consumer is not deployed, although its flag is not set yet."""
 
 import pytest
 

@@ -107,7 +107,7 @@ def test_its_tree(service: Service) -> None:
     assert (served["resources2"]["served"], served["resources2"]["provider"]) == (True, other)
     assert [each["id"] for each in served["resources1"]["failing"]] == ["class1:CUSTOM_GPU", "trait1:CUSTOM_BIG"]
     assert drops(found) == [["class1:CUSTOM_GPU"]]
-    # What is below a machine may be all that is asked for.
+    # A request may ask only for resources below a machine.
     assert explain(service, "n1", "resources=CUSTOM_GPU:1")["verdict"] == "fits"
     found = explain(service, "n1", "resources1=CUSTOM_GPU:1&resources2=CUSTOM_GPU:1&group_policy=isolate")
     assert found["verdict"] == "combination"

@@ -99,7 +99,7 @@ def test_capabilities(service: Service) -> None:
 
 
 def test_why_there_are_none(service: Service) -> None:
-    """Names that nobody has are no error; and the base classes must be switched off."""
+    """Names that no machine has are no error; and the base classes must be switched off."""
     service.add_node("n1")
     found = dry_run(service, flavor=with_specs(trait__CUSTOM_UNHEARD_OF="required")).json
     assert found["candidates"] == []

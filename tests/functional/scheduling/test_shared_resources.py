@@ -1,4 +1,4 @@
-"""A resource that machines share: what is given back of it goes to those who wait for it, in the same transaction."""
+"""A resource that machines share: an amount that is given back goes to waiting requests, in the same transaction."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ QUERY = "resources=CUSTOM_GOLD:1,DISK_GB:10"
 
 
 class Rack:
-    """Machines with one store, all of which somebody has."""
+    """Machines with one store, all of which is claimed."""
 
     def __init__(self, service: Service) -> None:
         self.service = service

@@ -26,7 +26,7 @@ def asking(more: str, project: str | None = None) -> TreeRequest:
 
 
 def elsewhere(project: str | None = None) -> TreeRequest:
-    """A request for what is in an aggregate that no machine is in."""
+    """A request for resources in an aggregate that no machine is in."""
     return asking(f"member_of={uuid.uuid4()}", project)
 
 

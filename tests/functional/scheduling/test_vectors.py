@@ -5,7 +5,7 @@ from typing import Any
 from tests.conformance.compute.vectors import load
 from tests.service import Service
 
-#: What is asked for by extra specs that the API refuses, or by a flavor that asks for nothing.
+#: Requests by extra specs that the API refuses, or by a flavor that asks for nothing.
 REFUSED = {
     "amount-float",
     "amount-hex",

@@ -21,7 +21,8 @@ pytestmark = pytest.mark.shows_secrets
 
 
 def test_a_process_without_the_key(serve: Callable[..., Service], key_file: Path, tmp_path: Path) -> None:
-    """It shows the row masked, and does the rest for other rows. What needs the secrets says what is missing."""
+    """It shows the row masked, and does the rest for other rows. An operation that needs the secrets says which key is
+    missing."""
     serve(key_file).add_node("n1", power=False, driver_info=DOCUMENT)
     other = tmp_path / "other"
     write_keys(other, new_key())

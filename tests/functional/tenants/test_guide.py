@@ -1,4 +1,4 @@
-"""The guide for tenants, followed: its settings and its users, and what each of them can do with what is another's."""
+"""The guide for tenants, followed: its settings and its users, and the rights of each to resources of others."""
 
 import re
 from collections.abc import Iterator
@@ -83,7 +83,7 @@ def test_a_tenant_sees_and_changes_nothing_of_the_other(cloud: Cloud, subtests: 
 
 
 def tries(server: str, node: str, other: str) -> Iterator[tuple[str, str, Any, set[int]]]:
-    """Requests for what is another project's, and how each may be answered."""
+    """Requests for resources of another project, and how each may be answered."""
     held = f"/placement/allocations/{server}"
     yield from (
         ("GET", f"/compute/v2.1/servers/{server}", None, {404}),
@@ -126,7 +126,7 @@ def test_a_tenant_has_what_is_its_own(cloud: Cloud, subtests: pytest.Subtests) -
 
 
 def test_a_node_without_an_owner(cloud: Cloud) -> None:
-    """Nobody of a project sees it, but servers of every project may get it, and their project leases it meanwhile."""
+    """No user of a project sees it, but servers of every project may get it, and their project leases it meanwhile."""
     with cloud.by("operator") as service:
         node = service.add_node("of-nobody")
         flavor = service.compute("GET", "/flavors").json["flavors"][0]["id"]

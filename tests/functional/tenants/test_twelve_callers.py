@@ -174,7 +174,7 @@ def _ask(place: Place, caller: str, api: str, request: Request) -> None:
 
 
 def test_each_caller_may_do_what_is_its_own(place: Place) -> None:
-    """So what is refused above is refused for the reason that it is another's."""
+    """So requests above are refused because the resource belongs to another project."""
     seen = {
         "root": 2 + 3, "nova": 0, f"{RED}-reader": 0, f"{BLUE}-reader": 3 + 2, "owner": 1, "lessee": 1,
     }  # fmt: skip

@@ -22,7 +22,7 @@ class Document(HTMLParser):
         #: Controls of the search box, which every page has.
         self.of_search: list[int] = []
         self.texts: list[tuple[str, str]] = []
-        #: What is said of each term of lists of terms.
+        #: The text for each term of lists of terms.
         self.terms: dict[str, str] = {}
         self.tables: dict[str, list[list[str]]] = {}
         self._caption = self._term = ""

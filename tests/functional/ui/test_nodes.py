@@ -1,4 +1,4 @@
-"""The list of nodes: filters, pages, and what is refused."""
+"""The list of nodes: filters, pages, and refusals."""
 
 from urllib.parse import parse_qs, quote, urlsplit
 

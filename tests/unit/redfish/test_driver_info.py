@@ -1,4 +1,4 @@
-"""``driver_info`` of Redfish machines: what is understood, and what is said about the rest."""
+"""``driver_info`` of Redfish machines: accepted values, and the messages about others."""
 
 import subprocess
 import sys
