@@ -24,3 +24,9 @@ def choose(*, few: bool) -> None:
 def examples(usual: int) -> int:
     """Return how many examples to try in this run: a fifth of ``usual`` in the first tier, half in ``.ci/run``."""
     return max(_FEWEST, round(usual * _times))
+
+
+def parts(most: int) -> range:
+    """Return the numbers of the parts of a long property, each with all its examples, which several processes may try:
+    ``most`` in ``.ci/extended``, one otherwise."""
+    return range(most if _times > 1 else 1)

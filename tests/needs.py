@@ -13,7 +13,12 @@ _PLACEMENT = (
     "tests/database",
     "tests/races",
 )
-_WAITING = ("tests/functional/scheduling", "tests/functional/compute", "tests/races")
+_WAITING = (
+    "tests/functional/scheduling",
+    "tests/functional/compute",
+    "tests/races",
+    "tests/database/test_doors_properties.py",
+)
 _COMMANDS = (*_UNIT, "tests/clients", "tests/functional/test_demo.py", "tests/functional/test_db_command.py")
 _ALL = ("tests",)
 
@@ -81,7 +86,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
         "tests/functional/ui",
     ),
     "baremetal_sched/server/": (*_UNIT, "tests/clients", "tests/functional/test_listener.py"),
-    "baremetal_sched/ui/": (*_UNIT, "tests/functional/ui"),
+    "baremetal_sched/ui/": (*_UNIT, "tests/functional/ui", "tests/database/test_doors_properties.py"),
     "baremetal_sched/web/": _ALL,
     "baremetal_sched/wsgi.py": (*_UNIT, "tests/clients"),
     "baremetal_sched/gunicorn_config.py": (*_UNIT, "tests/clients"),

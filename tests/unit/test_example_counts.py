@@ -26,5 +26,7 @@ def test_more_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXAMPLES_TIMES", "8")
     examples.choose(few=False)
     assert (examples.examples(250), settings.default.max_examples) == (2000, 800)
+    assert list(examples.parts(3)) == [0, 1, 2]
     monkeypatch.delenv("EXAMPLES_TIMES")
     examples.choose(few=False)
+    assert list(examples.parts(3)) == [0]
