@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.benchmarks import bench, servers
-from tests.benchmarks.placement import cases, original, seeding
-from tests.benchmarks.placement.worlds import Fleet, Numa, Sharing, World
+from tests.benchmarks.placement import cases, original, seeding, single_cases
+from tests.benchmarks.placement.worlds import Fleet, Numa, Sharing, Uneven, World, Zones
 from tests.benchmarks.servers import Client, Server
 from tests.benchmarks.stores import Store
 
@@ -20,16 +20,19 @@ HEADERS = {"OpenStack-API-Version": "placement 1.36", "X-Auth-Token": "admin"}
 def arguments() -> argparse.Namespace:
     parser = bench.parser("placement", __doc__, sizes="1000,10000,50000")
     parser.add_argument("--trees", type=int, default=1000, help="trees, and hosts with shared disks; 0 for none")
+    parser.add_argument("--zoned", type=int, default=20_000, help="nodes in zones; 0 for none")
     parser.add_argument("--million", action="store_true", help=f"growth: us alone with {MILLION:,} nodes")
     chosen = parser.parse_args()
     if chosen.quick:
-        chosen.sizes, chosen.trees = [200], 20
+        chosen.sizes, chosen.trees, chosen.zoned = [200], 20, 200
     return chosen
 
 
 class PlacementBench(bench.Bench):
     name = "placement"
     original = original.REQUIREMENT
+    #: Processes of each side.
+    workers = 1
 
     def run(self) -> None:
         for size in self.options.sizes:
@@ -38,6 +41,10 @@ class PlacementBench(bench.Bench):
         if self.options.trees:
             self.measure_all(f"{self.options.trees:,} trees", Numa(self.options.trees), cases.of_numa())
             self.measure_all(f"{self.options.trees:,} hosts", Sharing(self.options.trees), cases.of_sharing())
+            self.measure_all(f"{self.options.trees:,} odd trees", Uneven(self.options.trees), cases.of_uneven())
+        if self.options.zoned:
+            zones, self.workers = Zones(self.options.zoned), 2
+            self.measure_all(f"{self.options.zoned:,} nodes in zones", zones, single_cases.of_zones(zones))
         if self.options.million:
             self._growth(5 * self.options.sizes[0] if self.options.quick else MILLION)
 
@@ -64,14 +71,14 @@ class PlacementBench(bench.Bench):
         seeding.seed_ours(store, world)
 
     def serve_ours(self, store: Store) -> Server:
-        return servers.ours(store, self.folder, "/placement", HEADERS)
+        return replace(servers.ours(store, self.folder, "/placement", HEADERS), workers=self.workers)
 
     def seed_original(self, world: World, python: Path) -> None:
         original.make_schema(self.theirs, self.folder, python)
         seeding.seed_original(self.theirs, world)
 
     def serve_original(self, python: Path) -> Server:
-        return original.server(self.theirs, self.folder, python, HEADERS)
+        return replace(original.server(self.theirs, self.folder, python, HEADERS), workers=self.workers)
 
 
 if __name__ == "__main__":

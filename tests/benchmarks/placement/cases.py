@@ -62,6 +62,13 @@ def of_numa() -> Iterator[Case]:
     )
 
 
+def of_uneven() -> Iterator[Case]:
+    """The cases over trees of uneven shape."""
+    groups = "resources_CELL=VCPU:2,MEMORY_MB:2048&resources_CARD=CUSTOM_CARD:1&same_subtree=_CELL,_CARD"
+    path = f"/allocation_candidates?{groups}&group_policy=none"
+    yield Case(["odd trees, limit=1000"], get(lambda _: f"{path}&limit=1000"), [5.5], _candidates(path))
+
+
 def of_sharing() -> Iterator[Case]:
     """The cases over hosts with shared disks."""
     path = "/allocation_candidates?resources=VCPU:4,MEMORY_MB:4096,DISK_GB:100"

@@ -4,6 +4,8 @@ A world is described once and written into both databases. It is the same at eve
 """
 
 from collections.abc import Iterator
+from itertools import combinations, count, groupby
+from operator import itemgetter
 from random import Random
 from typing import Protocol
 
@@ -75,6 +77,69 @@ class Fleet:
 
     def aggregates(self) -> Iterator[AggregateRow]:
         return iter(())
+
+
+class Zones(Fleet):
+    """Nodes in eight zones, which are aggregates; nine of ten are claimed by one project."""
+
+    zones = 8
+
+    def __init__(self, nodes: int) -> None:
+        super().__init__(nodes, 0.9)
+
+    def aggregates(self) -> Iterator[AggregateRow]:
+        return ((row_id, 1 + row_id % self.zones) for row_id in range(1, self.nodes + 1))
+
+    def never_together(self) -> list[str]:
+        """Return five traits that no node has together."""
+        together = [{trait for _, trait in rows} for _, rows in groupby(self.provider_traits(), itemgetter(0))]
+        chosen = combinations(self.traits, 5)
+        return list(next(traits for traits in chosen if not any(each.issuperset(traits) for each in together)))
+
+
+class Uneven:
+    """Trees of uneven shape: below each root one to five cells, below each cell up to three cards, and below some cards
+    a partition. A third of the cells and a quarter of the cards are taken."""
+
+    classes = ["CUSTOM_CARD", "CUSTOM_PARTITION"]
+    traits: list[str] = []
+
+    def __init__(self, trees: int) -> None:
+        self.trees = trees
+
+    def providers(self) -> Iterator[ProviderRow]:
+        random = Random("providers")
+        for row_id, parent, root, _, _ in self._places():
+            yield row_id, random_uuid(random), f"host-{row_id}", parent, root
+
+    def inventories(self) -> Iterator[InventoryRow]:
+        for row_id, _, _, kind, is_taken in self._places():
+            if kind == "cell":
+                yield row_id, "VCPU", 16, 16 if is_taken else 4
+                yield row_id, "MEMORY_MB", 65536, 0
+            elif kind != "root":
+                yield row_id, kind, 2, int(is_taken)
+
+    def provider_traits(self) -> Iterator[TraitRow]:
+        return iter(())
+
+    def aggregates(self) -> Iterator[AggregateRow]:
+        return iter(())
+
+    def _places(self) -> Iterator[tuple[int, int | None, int, str, bool]]:
+        """Yield id, parent, root, kind (or class) and whether it is taken."""
+        random, ids = Random("shapes"), count(1)
+        for _ in range(self.trees):
+            root = next(ids)
+            yield root, None, root, "root", False
+            for _ in range(random.randint(1, 5)):
+                cell = next(ids)
+                yield cell, root, root, "cell", random.random() < 1 / 3
+                for _ in range(random.randint(0, 3)):
+                    card = next(ids)
+                    yield card, cell, root, "CUSTOM_CARD", random.random() < 1 / 4
+                    if random.random() < 1 / 3:
+                        yield next(ids), card, root, "CUSTOM_PARTITION", False
 
 
 class Numa:
