@@ -4,8 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from flask import Request
+from werkzeug.test import EnvironBuilder
 
+from baremetal_sched.baremetal.api.edge import BaremetalApi
 from baremetal_sched.baremetal.nodes.node_fields import FIELDS
+from baremetal_sched.web.caller import Caller
 from tests.functional.baremetal.test_access import MANAGERS, MEMBERS, as_project
 from tests.restored import Rows
 from tests.service import Service, fault
@@ -151,22 +155,12 @@ def test_ports_are_created_on_ones_own_nodes(secured: Service) -> None:
 
 
 def test_services_of_the_services_project_may_more_if_the_settings_say_so(database_url: str) -> None:
-    from baremetal_sched.web.caller import Caller
-
     caller = Caller("nova", "services", ("service",), project_name="service")
     for elevated in (False, True):
-        with (
-            Service(
-                database_url, DEFAULT={"rbac_service_role_elevated_access": elevated}, api={"auth_strategy": "noauth2"}
-            ) as service,
-            service.app.test_request_context(),
-        ):
-            from flask import request
-
-            from baremetal_sched.baremetal.api.edge import BaremetalApi
-
+        options = {"DEFAULT": {"rbac_service_role_elevated_access": elevated}, "api": {"auth_strategy": "noauth2"}}
+        with Service(database_url, **options) as service:
             api = BaremetalApi(service.app.settings)
-            call = api.new_call(request._get_current_object(), "req-1")  # type: ignore[attr-defined]
+            call = api.new_call(Request(EnvironBuilder().get_environ()), "req-1")
             call.policy, call.caller = api.policy, caller
             assert call.allows("baremetal:node:list_all") is elevated
             assert call.allows("baremetal:node:update:owner") is elevated

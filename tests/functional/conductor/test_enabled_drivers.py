@@ -47,9 +47,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: rack-drivers\nVersion: 1.0\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    registry._found.cache_clear()
+    registry._entry_points.cache_clear()
     yield folder / "entry_points.txt"
-    registry._found.cache_clear()
+    registry._entry_points.cache_clear()
 
 
 def test_interfaces_that_are_not_named_are_not_enabled(service: Service) -> None:
