@@ -72,6 +72,11 @@ _CONSUMERS = (
     .order_by(CONSUMERS.c.id)
     .with_for_update()
 )
+_CONSUMER = (
+    select(CONSUMERS.c.id, CONSUMERS.c.generation, CONSUMERS.c.request_kind)
+    .where(CONSUMERS.c.uuid == bindparam("uuid"))
+    .with_for_update()
+)
 _HOLDINGS = select(
     ALLOCATIONS.c.consumer_id,
     ALLOCATIONS.c.provider_id,
@@ -82,17 +87,12 @@ _HOLDINGS = select(
     type_coerce(PROVIDERS.c.indivisible, Integer).label("indivisible"),
 ).join_from(ALLOCATIONS, PROVIDERS, PROVIDERS.c.id == ALLOCATIONS.c.provider_id)
 _HELD = _HOLDINGS.where(ALLOCATIONS.c.consumer_id.in_(bindparam("consumers", expanding=True)))
-_HELD_BY_ONE = (
-    _HOLDINGS.add_columns(
-        first_waiting(PROVIDERS.c.root_id).label("first_waiting"), CONSUMERS.c.generation, CONSUMERS.c.request_kind
-    )
-    .join(CONSUMERS, CONSUMERS.c.id == ALLOCATIONS.c.consumer_id)
-    .where(CONSUMERS.c.uuid == bindparam("uuid"))
-)
+_HELD_BY_ONE = _HOLDINGS.add_columns(
+    first_waiting(PROVIDERS.c.root_id).label("first_waiting"),
+).where(ALLOCATIONS.c.consumer_id == bindparam("consumer"))
 _FREE = delete(ALLOCATIONS).where(ALLOCATIONS.c.consumer_id.in_(bindparam("consumers", expanding=True)))
 _FREE_ONE = delete(ALLOCATIONS).where(ALLOCATIONS.c.consumer_id == bindparam("consumer"))
 _FORGET = delete(CONSUMERS).where(CONSUMERS.c.id == bindparam("consumer"))
-_FORGET_SAME = _FORGET.where(CONSUMERS.c.generation == bindparam("generation"))
 _BUMP = (
     update(PROVIDERS)
     .where(PROVIDERS.c.id == bindparam("provider"), ~PROVIDERS.c.indivisible)
@@ -321,17 +321,16 @@ def release_given(writer: Writer, consumer_uuid: str, kind: str) -> None:
 
 
 def _release(connection: Connection, consumer_uuid: str, is_own: Callable[[Any], bool]) -> None:
-    """Nothing is locked before it is read: the statements say whether it is still the same. Raises StaleDataError."""
-    holdings = compiled.run(connection, _HELD_BY_ONE, {"uuid": consumer_uuid}).all()
-    if not holdings or not is_own(holdings[0]):
-        raise NoAllocations(consumer=consumer_uuid)
+    found = compiled.run(connection, _CONSUMER, {"uuid": consumer_uuid}).first()
+    consumer = found.id if found is not None and is_own(found) else None
     trees = Trees()
-    ((consumer, held),) = _held((row[:6] for row in holdings), trees).items()
+    holdings = [] if consumer is None else compiled.run(connection, _HELD_BY_ONE, {"consumer": consumer}).all()
+    held = _held((row[:-1] for row in holdings), trees).get(consumer) if consumer is not None else None
+    if not held:
+        raise NoAllocations(consumer=consumer_uuid)
     notes_of(connection).unwanted.update(row.provider_id for row in holdings if row.first_waiting is None)
     trees.confirm(connection)
     stock.move(connection, {key: -amount for key, amount in held.items()})
-    freed = rows_changed(compiled.change(connection, _FREE_ONE, {"consumer": consumer}))
-    given = {"consumer": consumer, "generation": holdings[0].generation}
-    if freed != len(held) or not rows_changed(compiled.change(connection, _FORGET_SAME, given)):
-        raise StaleDataError("the allocations were changed meanwhile")
+    compiled.change(connection, _FREE_ONE, {"consumer": consumer})
+    compiled.change(connection, _FORGET, {"consumer": consumer})
     trees.settle(connection)

@@ -79,18 +79,6 @@ def test_a_consumer_that_was_changed_meanwhile_is_read_again(service: Service, p
     assert service.placement("GET", path).json["allocations"][provider]["resources"] == {"VCPU": 1}
 
 
-def test_a_release_gives_back_what_there_is(service: Service, provider: str, subtests: pytest.Subtests) -> None:
-    path = f"/allocations/{uuid_of(0)}"
-    changes = ["DELETE FROM allocations", "UPDATE consumers SET generation = generation + 1"]
-    for change in changes:
-        with subtests.test(change=change):
-            service.placement("PUT", path, body(provider), status=204)
-            with just_before(service.database, "UPDATE inventories SET used", change):
-                lost(service, "DELETE", path)
-            assert service.placement("GET", path).json["allocations"][provider]["resources"] == {"VCPU": 1}
-            service.placement("DELETE", path, status=204)
-
-
 def test_a_provider_that_was_changed_meanwhile_is_read_again(
     service: Service, provider: str, subtests: pytest.Subtests
 ) -> None:

@@ -34,6 +34,7 @@ def test_what_a_change_needs() -> None:
     assert config.option.tier == "ci"
     assert config.args == [
         "tests/clients/test_readme.py",
+        "tests/database/test_doors_properties.py",
         "tests/functional/ui",
         "tests/unit",
         "tests/unit/test_rules.py",

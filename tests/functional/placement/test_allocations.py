@@ -61,7 +61,7 @@ def test_a_claim_and_a_release_take_few_statements(service: Service, node: str) 
     assert len(statements) == (3 if service.database.engine.dialect.name in ("mysql", "mariadb") else 4)
     with service.statements() as statements:
         service.placement("DELETE", f"/allocations/{CONSUMER}", status=204)
-    assert len(statements) == 5  # the last one looks for claims that wait for the node
+    assert len(statements) == 6  # the last one looks for claims that wait for the node
     assert "FROM resource_providers" in statements[-1]
     with service.statements() as statements:
         service.placement("GET", f"/allocations/{CONSUMER}")
