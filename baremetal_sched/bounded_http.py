@@ -132,7 +132,9 @@ def exchange(
             if read_timeout is not None:
                 deadline = time.monotonic() + read_timeout
                 connection.prepare(addresses, deadline, most or 0)
-            connection.request(method, target, body, {**(headers or {}), "Connection": "close"}, preload_content=False)
+            named = {**(headers or {}), "Connection": "close"}
+            # A compressed body would grow beyond its limit while it is read.
+            connection.request(method, target, body, named, preload_content=False, decode_content=False)
             with closing(connection.getresponse()) as response:
                 content = b"" if most is None else response.read(most + 1)
                 if most is not None and len(content) > most:

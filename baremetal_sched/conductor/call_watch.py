@@ -65,7 +65,7 @@ class CallWatch:
                 with closing(_connect(self._host)) as connection:
                     self._watch(connection, stop)
             except Exception as error:  # each database driver has its own exceptions
-                self._outage.failed("watch", f"It cannot look for work: {str(error).splitlines()[0]}")
+                self._outage.failed("watch", f"It cannot look for work: {(str(error) or repr(error)).splitlines()[0]}")
                 stop.wait(self._outage.pause)
 
     def _watch(self, connection: Any, stop: threading.Event) -> None:

@@ -1,5 +1,6 @@
 """A GET with a deadline for all of it, of hosts that may be called only."""
 
+import gzip
 import socket
 import threading
 import time
@@ -246,6 +247,15 @@ def test_a_body_has_a_limit(listen: Callable[[Serve], int]) -> None:
     port = listen(answer("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabcd"))
     with pytest.raises(CallFailed, match="larger than 3 bytes"):
         exchange(f"http://127.0.0.1:{port}/", most=3)
+
+
+def test_a_body_that_is_compressed_is_not_expanded(listen: Callable[[Serve], int]) -> None:
+    """Compressed answers were not asked for, and would grow beyond the limit while they are read."""
+    body = gzip.compress(b" " * 1000)
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    port = listen(lambda connection, request: connection.sendall(head + body))
+    found = bounded_http.exchange("GET", f"http://127.0.0.1:{port}/", deadline=time.monotonic() + PATIENCE, most=100)
+    assert found.body == body
 
 
 def test_it_is_known_whether_a_request_was_sent(listen: Callable[[Serve], int]) -> None:

@@ -130,6 +130,20 @@ def test_a_lost_connection_is_replaced(service: Service, node: str, monkeypatch:
         assert watched.work.wait(PATIENCE)
 
 
+def test_a_failure_without_a_text_is_survived(service: Service, node: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect, failures = call_watch._connect, [TimeoutError()]
+
+    def fail_once(host: ConductorHost) -> object:
+        if failures:
+            raise failures.pop()
+        return connect(host)
+
+    monkeypatch.setattr(call_watch, "_connect", fail_once)
+    with watching(service) as watched:
+        request_power(service)
+        assert watched.work.wait(PATIENCE)
+
+
 def test_a_request_wakes_the_conductor_of_its_service(
     service: Service, node: str, pipe: WakePipe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
