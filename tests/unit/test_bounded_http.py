@@ -4,6 +4,7 @@ import gzip
 import socket
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from typing import Any
@@ -249,13 +250,17 @@ def test_a_body_has_a_limit(listen: Callable[[Serve], int]) -> None:
         exchange(f"http://127.0.0.1:{port}/", most=3)
 
 
-def test_a_body_that_is_compressed_is_not_expanded(listen: Callable[[Serve], int]) -> None:
-    """Compressed answers were not asked for, and would grow beyond the limit while they are read."""
-    body = gzip.compress(b" " * 1000)
+def test_a_compressed_body_is_expanded_up_to_the_limit(listen: Callable[[Serve], int]) -> None:
+    body = gzip.compress(b" " * 200_000_000)
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     port = listen(lambda connection, request: connection.sendall(head + body))
-    found = bounded_http.exchange("GET", f"http://127.0.0.1:{port}/", deadline=time.monotonic() + PATIENCE, most=100)
-    assert found.body == body
+    tracemalloc.start()
+    try:
+        with pytest.raises(CallFailed, match="larger than 2000000 bytes"):
+            exchange(f"http://127.0.0.1:{port}/", most=2_000_000)
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_it_is_known_whether_a_request_was_sent(listen: Callable[[Serve], int]) -> None:
