@@ -1,8 +1,12 @@
 """A request for a page, as the views of pages see it."""
 
-from typing import cast
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, cast
+from urllib.parse import parse_qsl
 
 from flask import Request
+from werkzeug.datastructures import MultiDict
 from werkzeug.utils import cached_property
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
@@ -12,11 +16,20 @@ from baremetal_sched.compute.api.edge import ComputeApi
 from baremetal_sched.image.api.call import ImageCall
 from baremetal_sched.image.api.edge import ImageApi
 from baremetal_sched.settings import Settings
+from baremetal_sched.web import body
+from baremetal_sched.web.http_errors import BadRequest
 from baremetal_sched.web.policy import Target
 
 
 class UiCall(BaremetalCall):
-    """A request of the bare metal API's newest microversion: pages show what that API shows to the same caller."""
+    """A request of the bare metal API's newest microversion: pages show what that API shows to the same caller.
+
+    ``csrf_token``: the value that each form of this caller sends back in its field ``csrf_token``. ``credentials``: the
+    entries of a WSGI environment that authenticate a request to an API as this caller.
+    """
+
+    csrf_token: str = ""
+    credentials: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(
         self, http: Request, request_id: str, settings: Settings, compute: ComputeApi, image: ImageApi
@@ -34,6 +47,18 @@ class UiCall(BaremetalCall):
     def image(self) -> ImageCall:
         """The same request as one to the image API, whose rules decide who sees images."""
         return cast(ImageCall, self._image.request_of(self))
+
+    @cached_property
+    def form(self) -> MultiDict[str, str]:
+        """The fields of the submitted form. Raises BadRequest if they are not UTF-8 or hold a NUL, BodyTooLarge."""
+        try:
+            pairs = parse_qsl(self.raw_body.decode("ascii"), keep_blank_values=True, errors="strict")
+        except ValueError:
+            raise BadRequest(message="The form is not valid UTF-8.") from None
+        for pair in pairs:
+            for text in pair:
+                body.check_text(text)
+        return MultiDict(pairs)
 
     @cached_property
     def target(self) -> Target:

@@ -49,8 +49,8 @@ def page(call: Call, template: str, status: int = 200, **values: Any) -> Respons
     """Return the page that ``template`` makes of ``values``.
 
     Templates know ``url(…)`` (see ``url_of``), ``pages``: label and address of each page of the navigation, ``path``:
-    that of this one, and ``user``: the name of the user, or None. A page that has not changed since the one that the
-    client has is answered with 304.
+    that of this one, ``user``: the name of the user, or None, and ``csrf_token`` for forms. A page that has not changed
+    since the one that the client has is answered with 304.
     """
     url = url_of(call.mount)
     compiled = _environment().get_template(template)
@@ -61,6 +61,7 @@ def page(call: Call, template: str, status: int = 200, **values: Any) -> Respons
         path=call.mount + call.http.path,
         user=call.known_caller if isinstance(call, UiCall) else None,
         asked=values.get("asked", ""),
+        csrf_token=call.csrf_token if isinstance(call, UiCall) else "",
         release=__version__,
         as_of=_AS_OF,
         is_answer=status == 200,
