@@ -17,6 +17,16 @@ class HoldExists(ConflictError):
     )
 
 
+class HoldsRefused(ConflictError):
+    """``reasons`` says of each node why it cannot be held."""
+
+    template = "No node was held. {reasons}"
+
+
+class HoldNotChangeable(ConflictError):
+    template = "Maintenance entry {uuid} (type {type}) cannot be changed: {reason}."
+
+
 class HoldsKept(ForbiddenError):
     """``reasons`` names each entry that the caller may not release."""
 

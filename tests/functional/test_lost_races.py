@@ -53,6 +53,16 @@ def test_a_claim_takes_nothing_for_which_a_hold_began_meanwhile(service: Service
     assert service.placement("GET", f"/resource_providers/{provider}/usages").json["usages"] == {"VCPU": 0}
 
 
+def test_a_hold_that_ended_meanwhile_is_not_changed(service: Service) -> None:
+    service.add_node("n1")
+    path = "/scheduling/v1/nodes/n1/holds"
+    hold = service.http.post_json(path, {"type": "window", "ends_at": "2050-01-01T00:00:00Z"}).json
+    with just_before(service.database, "UPDATE holds SET", "UPDATE holds SET ends_at = 5") as seen:
+        service.http.patch_json(f"{path}/{hold['uuid']}", {"reason": "late"}, status=503)
+    assert len(seen) == 2
+    assert service.http.get(f"{path}/{hold['uuid']}").json == hold
+
+
 def test_the_holder_of_a_tree_takes_nothing_that_was_taken_meanwhile(service: Service) -> None:
     child = {"name": "child", "parent_provider_uuid": service.add_node("n1")}
     uuid = service.placement("POST", "/resource_providers", child).json["uuid"]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.holds.rules import BUILT_IN
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db import paging
 from baremetal_sched.db.models import Hold, Node
@@ -23,12 +24,15 @@ _SHOWN = select(Hold, Node.uuid, Node.name, Node.owner, Node.lessee).join(Node, 
 
 @dataclass(frozen=True)
 class HoldFilters:
-    """The filters of a list of holds: ``since`` and ``until`` leave holds that overlap the time between them."""
+    """The filters of a list of holds: ``since`` and ``until`` leave holds that overlap the time between
+    them; ``own`` leaves holds that callers of ``project`` asserted, or only others."""
 
     type: str | None = None
     active: bool | None = None
     since: float | None = None
     until: float | None = None
+    own: bool | None = None
+    project: str = ""
     on_nodes: Sequence[ColumnElement[bool]] = field(default=())
 
     def conditions(self) -> list[ColumnElement[bool]]:
@@ -38,6 +42,9 @@ class HoldFilters:
             found.append(Hold.type == self.type)
         if self.active is not None:
             found.append(Hold.begun_at.is_not(None) if self.active else Hold.begun_at.is_(None))
+        if self.own is not None:
+            is_own = and_(Hold.asserted_by_project == self.project, Hold.type.not_in(BUILT_IN))
+            found.append(is_own if self.own else ~is_own)
         if self.since is not None:
             found.append(or_(Hold.ends_at.is_(None), Hold.ends_at > self.since))
         if self.until is not None:

@@ -155,54 +155,54 @@ def assert_fault(session: Session, node: Node, kind: str, reason: str, conductor
 
 
 def assert_hold(session: Session, node: Node, new: NewHold, actor: Actor, settings: Settings) -> Hold:
-    """Assert a hold of ``node``, and return it. Raises like ``assert_holds``."""
-    return assert_holds(session, [(node, actor)], new, settings)[0]
+    """Assert a hold of ``node``, and return it. Raises like ``attempts`` and ``carry_out``."""
+    (attempt,) = found = attempts(session, [(node, actor)], new)
+    carry_out(session, found, settings)
+    return attempt.hold
 
 
-def assert_holds(
-    session: Session, asserters: Sequence[tuple[Node, Actor]], new: NewHold, settings: Settings
-) -> list[Hold]:
-    """Assert the same hold of all these nodes (their rows locked), each for its actor. It begins now, when it is
-    planned to start, or when the node rests (``drain``).
+@dataclass(frozen=True)
+class Attempt:
+    """A hold that is to be asserted of ``node``, which has ``others``. ``refusal``: why it cannot be; None: it can."""
 
-    Raises InvalidValue for times that cannot be, HoldExists if a node has one of that type, scope and project at that
-    time, NodeLocked for a lockout that is to begin while a conductor works on the node, HoldsNotServed while a release
-    that knows no holds may serve the database.
+    node: Node
+    hold: Hold
+    others: Sequence[Hold]
+    refusal: HoldExists | NodeLocked | None
+
+
+def attempts(session: Session, asserters: Sequence[tuple[Node, Actor]], new: NewHold) -> list[Attempt]:
+    """Return for each node (its row locked) its hold, which is not in the session, and whether it can be asserted.
+
+    Raises InvalidValue for times that cannot be, and HoldsNotServed while a release that knows no holds may serve the
+    database.
     """
     require_served(session)
     known = _of_nodes(session, [node for node, _ in asserters])
     moment = now(session)
     _check_times(new, moment)
-    asserted = [_checked(node, actor, new, known[node.id], moment) for node, actor in asserters]
-    starts = new.starts_at is None or new.starts_at <= moment
-    for (node, _), hold in zip(asserters, asserted, strict=True):
+    return [_attempt(node, actor, new, known[node.id], moment) for node, actor in asserters]
+
+
+def carry_out(session: Session, found: Sequence[Attempt], settings: Settings) -> None:
+    """Assert all of these holds. They begin now, when they are planned to start, or when the node rests (``drain``).
+
+    Raises HoldExists if a node has one of that type, scope and project at that time, and NodeLocked for a lockout that
+    is to begin while a conductor works on the node.
+    """
+    for refusal in (each.refusal for each in found if each.refusal is not None):
+        raise refusal
+    for each in found:
+        node, hold = each.node, each.hold
         session.add(hold)
         _note(session, node, hold, "asserted")
-        if starts and (not new.drain or guards.rests(session, node)):
-            hold.begun_at = moment
-        settle(node, [*known[node.id], hold], settings)
-    return asserted
+        starts = rules.start_of(hold) <= hold.asserted_at
+        if starts and (not hold.drain or guards.rests(session, node)):
+            hold.begun_at = hold.asserted_at
+        settle(node, [*each.others, hold], settings)
 
 
-def refusals(session: Session, asserters: Sequence[tuple[Node, Actor]], new: NewHold) -> list[str | None]:
-    """Return of each node why ``new`` cannot be asserted of it; None: it can. Raises InvalidValue, HoldsNotServed."""
-    require_served(session)
-    known = _of_nodes(session, [node for node, _ in asserters])
-    moment = now(session)
-    _check_times(new, moment)
-    reasons: list[str | None] = []
-    for node, actor in asserters:
-        try:
-            _checked(node, actor, new, known[node.id], moment)
-        except (HoldExists, NodeLocked) as error:
-            reasons.append(str(error))
-        else:
-            reasons.append(None)
-    return reasons
-
-
-def _checked(node: Node, actor: Actor, new: NewHold, holds: Sequence[Hold], moment: float) -> Hold:
-    """Return the hold, which is not in the session. Raises HoldExists, NodeLocked."""
+def _attempt(node: Node, actor: Actor, new: NewHold, others: Sequence[Hold], moment: float) -> Attempt:
     hold = _new(
         node,
         actor,
@@ -216,13 +216,19 @@ def _checked(node: Node, actor: Actor, new: NewHold, holds: Sequence[Hold], mome
         drain=new.drain,
         drain_deadline=new.drain_deadline,
     )
-    for other in holds:
+    refusal: HoldExists | NodeLocked | None = overlap_with(node, hold, others)
+    is_at_work = new.type == LOCKOUT and not new.drain and node.reservation is not None
+    if refusal is None and is_at_work and rules.start_of(hold) <= moment:
+        refusal = NodeLocked(node=node.uuid, host=node.reservation)
+    return Attempt(node, hold, others, refusal)
+
+
+def overlap_with(node: Node, hold: Hold, others: Sequence[Hold]) -> HoldExists | None:
+    """Return the error that ``others`` of the node have a hold of the same type, scope and project at that time."""
+    for other in others:
         if rules.same_source(hold, other) and rules.overlap(hold, other):
-            raise HoldExists(node=node.uuid, uuid=other.uuid, type=other.type, scope=other.scope)
-    starts = new.starts_at is None or new.starts_at <= moment
-    if starts and new.type == LOCKOUT and not new.drain and node.reservation is not None:
-        raise NodeLocked(node=node.uuid, host=node.reservation)
-    return hold
+            return HoldExists(node=node.uuid, uuid=other.uuid, type=other.type, scope=other.scope)
+    return None
 
 
 def _check_times(new: NewHold, moment: float) -> None:

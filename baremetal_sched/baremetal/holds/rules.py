@@ -34,9 +34,9 @@ def outranks(scope: str, other: str) -> bool:
 
 @dataclass(frozen=True)
 class Actor:
-    """A caller who asserts or releases holds of a node: its relation to the node, its user and project.
+    """A caller who asserts, changes or releases holds of a node: its relation to the node, its user and project.
 
-    ``refuses`` returns whether policy keeps it from releasing a hold.
+    ``refuses`` returns whether policy keeps it from changing or releasing a hold.
     """
 
     scope: str
@@ -58,13 +58,13 @@ def scope_of(project: str | None, owner: str | None, lessee: str | None, *, has_
     return OWNER if project == owner else LESSEE if project == lessee else None
 
 
-def refusal(actor: Actor, hold: Hold) -> str | None:
-    """Return why ``actor`` must not release ``hold``; None if it may.
+def refusal(actor: Actor, hold: Hold, verb: str = "release") -> str | None:
+    """Return why ``actor`` must not release ``hold``, or do with it what ``verb`` says; None if it may.
 
     The policy comes first. Then ``actor`` needs a scope above the hold's, or the same scope and the same project; in
     the system's scope any project will do. The built-in types need only the policy.
     """
-    named = f"Cannot release maintenance entry {hold.uuid} (type {hold.type}, scope {hold.scope}"
+    named = f"Cannot {verb} maintenance entry {hold.uuid} (type {hold.type}, scope {hold.scope}"
     if actor.refuses(hold):
         return f"{named}): not permitted by policy"
     if hold.type in BUILT_IN or actor.scope == SYSTEM or outranks(actor.scope, hold.scope):

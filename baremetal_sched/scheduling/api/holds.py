@@ -8,9 +8,9 @@ from flask import Response
 from sqlalchemy import literal
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.api.policies.holds import ADD, GET, GET_NODE, REMOVE
+from baremetal_sched.baremetal.api.policies.holds import ADD, GET, GET_NODE, REMOVE, UPDATE
 from baremetal_sched.baremetal.api.resources.hold_actors import actor_of, entry_of, nodes_by, scope_of, target_of
-from baremetal_sched.baremetal.holds import guards, hold_list, holds, rules
+from baremetal_sched.baremetal.holds import changing, guards, hold_list, holds, rules
 from baremetal_sched.baremetal.holds.hold_list import HoldFilters, HoldRow
 from baremetal_sched.baremetal.holds.holds import NewHold
 from baremetal_sched.baremetal.holds.rules import Actor
@@ -21,9 +21,9 @@ from baremetal_sched.db.paging import Page
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue, NotAllowed
 from baremetal_sched.errors.baremetal import NodeNotFound
-from baremetal_sched.errors.holds import HoldNotFound
+from baremetal_sched.errors.holds import HoldNotFound, HoldsRefused
 from baremetal_sched.scheduling.capacity import COLUMNS
-from baremetal_sched.scheduling.schemas.holds import ACTIVE, DRAINING, NEW_HOLD, NEW_HOLDS, PLANNED
+from baremetal_sched.scheduling.schemas.holds import ACTIVE, CHANGES, DRAINING, NEW_HOLD, NEW_HOLDS, PLANNED
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.query import Query
 from baremetal_sched.web.responses import empty_response, json_response
@@ -69,10 +69,14 @@ def show_node_hold(call: Call, session: Session, node: str, hold: str) -> Respon
     """GET /v1/nodes/{node}/holds/{hold}"""
     call.refuse_query()
     found = _visible(call, session, node)
-    uuid = _uuid_of(hold, found)
-    documents = documents_of(call, session, [each for each in guards.rows_of(session, found) if each[0].uuid == uuid])
+    return _shown(call, session, found, _uuid_of(hold, found))
+
+
+def _shown(call: Call, session: Session, node: Node, uuid: str) -> Response:
+    """Return the document of a hold. Raises HoldNotFound if the caller may not see it."""
+    documents = documents_of(call, session, [each for each in guards.rows_of(session, node) if each[0].uuid == uuid])
     if not documents:
-        raise HoldNotFound(hold=hold, node=found.uuid)
+        raise HoldNotFound(hold=uuid, node=node.uuid)
     return json_response(documents[0])
 
 
@@ -86,6 +90,23 @@ def create_node_hold(call: Call, session: Session, node: str) -> Response:
     hold = holds.assert_hold(session, found, new, _asserter(call, found, new), call.settings)
     document = _document(call, hold, found.uuid, found.name, is_masked=False, now=holds.now(session))
     return json_response(document, 201, {"Location": document["links"][0]["href"]})
+
+
+def update_node_hold(call: Call, session: Session, node: str, hold: str) -> Response:
+    """PATCH /v1/nodes/{node}/holds/{hold}"""
+    call.refuse_query()
+    found = _changeable(call, session, node, UPDATE)
+    body = call.json
+    CHANGES.check(body)
+    changes = dict(body)
+    if "ends_at" in changes:
+        changes["ends_at"] = seconds_of("ends_at", changes["ends_at"])
+    if "extra" in changes:
+        changes["extra"] = changes["extra"] or {}
+    uuid = _uuid_of(hold, found)
+    actor = actor_of(call, found.owner, found.lessee, UPDATE)
+    changing.change(session, found, holds.find(session, found, uuid), changes, actor, call.settings)
+    return _shown(call, session, found, uuid)
 
 
 def delete_node_holds(call: Call, session: Session, node: str) -> Response:
@@ -169,15 +190,48 @@ def create_holds(call: Call, session: Session) -> Response:
     NEW_HOLDS.check(body)
     new, chosen = _new_hold(body), dict(body["filter"])
     nodes = hold_list.select_nodes(session, chosen.pop("nodes", ()), _conditions(chosen.items()), _addable(call))
-    asserters = [(node, _asserter(call, node, new)) for node in nodes]
-    if body.get("dry_run", False):
-        refusals = zip(nodes, holds.refusals(session, asserters, new), strict=True)
-        refused = [{"uuid": node.uuid, "name": node.name, "refusal": refusal} for node, refusal in refusals]
-        return json_response({"maintenance": [], "nodes": refused})
-    asserted, now = holds.assert_holds(session, asserters, new, call.settings), holds.now(session)
-    pairs = zip(nodes, asserted, strict=True)
-    documents = [_document(call, each, node.uuid, node.name, is_masked=False, now=now) for node, each in pairs]
-    return json_response({"maintenance": documents}, 201)
+    skips, tries = body.get("skip_refused", False), body.get("dry_run", False)
+    asserters, refusals = _asserters(call, nodes, new, skips)
+    found = holds.attempts(session, asserters, new)
+    refusals |= {each.node.id: str(each.refusal) for each in found if each.refusal is not None}
+    made = {} if tries else {each.node.id: each for each in found if not (skips and each.refusal)}
+    if skips and not (tries or made):
+        raise HoldsRefused(reasons=" ".join(f"{node.name or node.uuid}: {refusals[node.id]}" for node in nodes))
+    holds.carry_out(session, list(made.values()), call.settings)
+    now = holds.now(session)
+    documents = [
+        _document(call, each.hold, each.node.uuid, each.node.name, is_masked=False, now=now) for each in made.values()
+    ]
+    answer: dict[str, Any] = {"maintenance": documents}
+    if skips or tries:
+        answer["nodes"] = [
+            {
+                "uuid": node.uuid,
+                "name": node.name,
+                "hold": made[node.id].hold.uuid if node.id in made else None,
+                "refusal": refusals.get(node.id),
+            }
+            for node in nodes
+        ]
+    return json_response(answer, 200 if tries else 201)
+
+
+def _asserters(
+    call: Call, nodes: Iterable[Node], new: NewHold, skips: bool
+) -> tuple[list[tuple[Node, Actor]], dict[int, str]]:
+    """Return the nodes that the caller may hold, as their asserter; and if it ``skips`` the others, why it may not hold
+    them, by id. Raises NotAllowed, of the first node that is not skipped, or if it may hold none."""
+    asserters, refusals = [], {}
+    for node in nodes:
+        try:
+            asserters.append((node, _asserter(call, node, new)))
+        except NotAllowed as error:
+            refusals[node.id] = str(error)
+            if not skips:
+                raise
+    if not asserters:
+        raise NotAllowed(policy=ADD)
+    return asserters, refusals
 
 
 def _addable(call: Call) -> Visibility:
@@ -196,7 +250,7 @@ def _literal(name: str, value: str) -> Any:
     return literal(value.lower() if name == "conductor_group" else value, COLUMNS[name].type)
 
 
-PARAMETERS = ("limit", "marker", "type", "active", "since", "until", *COLUMNS)
+PARAMETERS = ("limit", "marker", "type", "active", "own", "since", "until", *COLUMNS)
 
 
 def list_holds(call: Call, session: Session) -> Response:
@@ -208,6 +262,8 @@ def list_holds(call: Call, session: Session) -> Response:
         query.flag("active"),
         seconds_of("since", query.text("since")),
         seconds_of("until", query.text("until")),
+        query.flag("own"),
+        call.caller.project_id or "",
         _conditions(equal),
     )
     page = Page(query.limit(), query.text("marker"))

@@ -32,7 +32,7 @@ from baremetal_sched.scheduling.schemas.explanations import (
     NUMBER_WANTED,
     of_one_machine,
 )
-from baremetal_sched.scheduling.schemas.holds import HOLD, HOLDS, MADE_HOLDS, NEW_HOLD, NEW_HOLDS, NODE_HOLDS
+from baremetal_sched.scheduling.schemas.holds import CHANGES, HOLD, HOLDS, MADE_HOLDS, NEW_HOLD, NEW_HOLDS, NODE_HOLDS
 from baremetal_sched.scheduling.schemas.requests import DRY_RUN, REQUEST
 from baremetal_sched.web.responses import JSON
 
@@ -150,6 +150,7 @@ _HOLDS_QUERY = {
     "marker": said("Holds after the one with this UUID.", TEXT),
     "type": said("Holds of this type.", TEXT),
     "active": said("Only holds that have begun, or only others.", {"type": "boolean"}),
+    "own": said("Only holds that callers of the caller's project asserted, or only others.", {"type": "boolean"}),
     "since": said("Holds that end after this time, with a time zone.", {**TEXT, "format": "date-time"}),
     "until": said("Holds that start before this time, with a time zone.", {**TEXT, "format": "date-time"}),
     **{name: said(f"Holds of nodes with this {name.replace('_', ' ')}.", TEXT) for name in COLUMNS},
@@ -206,6 +207,9 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         "delete_node_holds", "Release all holds of a node", None, done={204: "Done."}
     ),
     ("GET", "/v1/nodes/<node>/holds/<hold>"): Operation("show_node_hold", "Show a hold of a node", "Hold"),
+    ("PATCH", "/v1/nodes/<node>/holds/<hold>"): Operation(
+        "update_node_hold", "Change a hold of a node", "Hold", body=CHANGES.schema, conflicts=True
+    ),
     ("DELETE", "/v1/nodes/<node>/holds/<hold>"): Operation(
         "delete_node_hold", "Release a hold of a node", None, done={204: "Done."}
     ),
@@ -215,7 +219,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         "Assert a hold of each node that a filter selects",
         "MadeHolds",
         body=NEW_HOLDS.schema,
-        done={200: "A dry run.", 201: "They are asserted."},
+        done={200: "A dry run.", 201: "They are asserted, with skip_refused at least one of them."},
         conflicts=True,
     ),
     ("GET", "/v1/claims"): Operation("list_claims", "List claims", "Claims", _CLAIMS_QUERY),

@@ -1,6 +1,6 @@
 """The scheduling API on one screen."""
 
-from baremetal_sched.baremetal.api.policies.holds import ADD, GET, REMOVE
+from baremetal_sched.baremetal.api.policies.holds import ADD, GET, REMOVE, UPDATE
 from baremetal_sched.errors.compute import FlavorNotFound
 from baremetal_sched.errors.image import ImageNotFound
 from baremetal_sched.scheduling.api import (
@@ -87,6 +87,15 @@ ROUTES: tuple[Route, ...] = (
         checks_policy=True,
     ),
     Route("GET", "/v1/nodes/<node>/holds/<hold>", holds.show_node_hold, policy=GET, checks_policy=True),
+    Route(
+        "PATCH",
+        "/v1/nodes/<node>/holds/<hold>",
+        holds.update_node_hold,
+        transaction="write",
+        policy=UPDATE,
+        checks_policy=True,
+        takes=(JSON,),
+    ),
     Route(
         "DELETE",
         "/v1/nodes/<node>/holds/<hold>",

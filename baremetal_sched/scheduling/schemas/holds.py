@@ -6,7 +6,17 @@ from baremetal_sched.baremetal.holds.hold_list import MOST_NODES
 from baremetal_sched.baremetal.holds.rules import BUILT_IN, SCOPES, TYPES
 from baremetal_sched.compute.schemas.form import Form, closed
 from baremetal_sched.scheduling.capacity import COLUMNS
-from baremetal_sched.scheduling.schemas.answers import FLAG, TEXT, TEXT_OR_NULL, UUID, array, component, fields, said
+from baremetal_sched.scheduling.schemas.answers import (
+    FLAG,
+    TEXT,
+    TEXT_OR_NULL,
+    UUID,
+    UUID_OR_NULL,
+    array,
+    component,
+    fields,
+    said,
+)
 
 #: The states of a hold, as clients see them.
 PLANNED, DRAINING, ACTIVE = "planned", "draining", "active"
@@ -39,12 +49,25 @@ _FILTER: dict[str, Any] = {
 }
 
 NEW_HOLD = Form(closed(_HOLD, "type"))
+CHANGES = Form(
+    {
+        **closed(
+            {
+                "ends_at": said("When it ends, with a time zone; null: when it is released.", _TIME),
+                "reason": _HOLD["reason"],
+                "extra": said("Replaces the whole object; null: by an empty one.", _HOLD["extra"]),
+            }
+        ),
+        "minProperties": 1,
+    }
+)
 NEW_HOLDS = Form(
     closed(
         {
             **_HOLD,
             "filter": said("The nodes: all conditions must be met.", _FILTER),
             "dry_run": said("Show which nodes would be refused, and change nothing.", FLAG),
+            "skip_refused": said("Hold the other nodes if some are refused. By default none is held then.", FLAG),
         },
         "type",
         "filter",
@@ -92,13 +115,14 @@ MADE_HOLDS = fields(
     {
         "maintenance": said("The new holds; none of a dry run.", array(component("Hold"))),
         "nodes": said(
-            "Of a dry run: the nodes.",
+            "Of a dry run, and with skip_refused: the nodes.",
             array(
                 fields(
                     {
                         "uuid": UUID,
                         "name": TEXT_OR_NULL,
-                        "refusal": said("Why it would be refused; null if it would not.", TEXT_OR_NULL),
+                        "hold": said("UUID of its new hold; null if it has none.", UUID_OR_NULL),
+                        "refusal": said("Why it is refused, or would be; null if not.", TEXT_OR_NULL),
                     }
                 )
             ),

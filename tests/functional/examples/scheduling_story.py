@@ -67,6 +67,8 @@ def _tell_holds(teller: Storyteller) -> None:
     teller.ask("GET", path, node="rack1-07")
     teller.ask("GET", "/v1/holds", query="since=2050-01-01T00:00:00Z&conductor_group=rack1&limit=2")
     teller.ask("GET", f"{path}/{{hold}}", node="rack1-07", hold=hold)
+    longer = {"ends_at": "2050-01-03T12:00:00Z", "reason": "Fan 3 and fan 4"}
+    teller.ask("PATCH", f"{path}/{{hold}}", longer, node="rack1-07", hold=hold)
     teller.ask("DELETE", f"{path}/{{hold}}", node="rack1-07", hold=hold)
     teller.ask("DELETE", path, node="rack1-07")
 

@@ -286,6 +286,20 @@ def test_lists_by_node_type_and_time(service: Service) -> None:
         ask(service, "GET", f"/holds?{wrong}", status=400)
 
 
+def test_own_holds_are_those_of_the_callers_project(service: Service) -> None:
+    """What the service asserts is nobody's, also if the caller has no project."""
+    service.baremetal("PUT", "/nodes/n1/maintenance", {"reason": "fan"}, status=202)
+    hold(service, "window")
+    hold(service, by=OWNER)
+
+    def types(query: str, by: Any) -> list[str]:
+        return [each["type"] for each in ask(service, "GET", f"/holds?{query}", by=by, status=200).json["maintenance"]]
+
+    assert (types("own=true", SYSTEM), types("own=false", SYSTEM)) == (["window"], ["legacy", "operator_hold"])
+    assert (types("own=true", OWNER), types("own=false", OWNER)) == (["operator_hold"], ["legacy", "window"])
+    ask(service, "GET", "/holds?own=mine", status=400)
+
+
 def test_all_of_a_filter_or_none(service: Service) -> None:
     service.add_node("n2")
     service.add_node("n3", resource_class="silver")
@@ -304,6 +318,44 @@ def test_all_of_a_filter_or_none(service: Service) -> None:
     assert [
         each["node_name"] for each in ask(service, "GET", "/holds?type=lockout", status=200).json["maintenance"]
     ] == ["n1"]
+
+
+def test_all_of_a_filter_except_those_that_refuse(service: Service) -> None:
+    for name in ("n2", "n3"):
+        service.add_node(name, owner="others" if name == "n3" else "owners")
+    first = hold(service)
+    wanted = {"type": "operator_hold", "filter": {"resource_class": "gold"}, "skip_refused": True}
+    tried = ask(service, "POST", "/holds", {**wanted, "dry_run": True}, status=200).json
+    assert tried["maintenance"] == []
+    assert [each["hold"] for each in tried["nodes"]] == [None] * 3
+    assert len(listed(service)) == 1
+    made = ask(service, "POST", "/holds", wanted, status=201).json
+    assert [each["node_name"] for each in made["maintenance"]] == ["n2", "n3"]
+    assert [each["hold"] for each in made["nodes"]] == [None, *(each["uuid"] for each in made["maintenance"])]
+    assert [first["uuid"] in (each["refusal"] or "") for each in made["nodes"]] == [True, False, False]
+    assert [service.node(name)["maintenance"] for name in ("n1", "n2", "n3")] == [True] * 3
+    with unchanged(service):
+        text = message(ask(service, "POST", "/holds", wanted, status=409))
+    assert [f"{name}: Node {service.node(name)['uuid']}" in text for name in ("n1", "n2", "n3")] == [True] * 3
+    ask(service, "POST", "/holds", {**wanted, "ends_at": "2020-01-01T00:00:00Z"}, status=400)
+
+
+def test_nodes_that_the_policy_refuses_are_skipped(database_url: str, tmp_path: Path) -> None:
+    rules = tmp_path / "policy.yaml"
+    rules.write_text('"baremetal:node:maintenance:add": "role:admin or project_id:%(node.owner)s"\n')
+    options = {"api": {"auth_strategy": "noauth2"}, "oslo_policy": {"policy_file": str(rules)}}
+    with Service(database_url, **options) as service:
+        service.add_conductor("c1")
+        service.add_node("n1", owner="owners")
+        service.add_node("n2", owner="others", lessee="owners")
+        wanted = {"type": "operator_hold", "filter": {"resource_class": "gold"}}
+        with unchanged(service):
+            ask(service, "POST", "/holds", wanted, by=OWNER, status=403)
+            leased = {**wanted, "skip_refused": True, "filter": {"nodes": ["n2"]}}
+            ask(service, "POST", "/holds", leased, by=OWNER, status=403)
+        made = ask(service, "POST", "/holds", {**wanted, "skip_refused": True}, by=OWNER, status=201).json
+        assert [each["node_name"] for each in made["maintenance"]] == ["n1"]
+        assert ["maintenance:add" in (each["refusal"] or "") for each in made["nodes"]] == [False, True]
 
 
 def test_a_lockout_waits_for_the_conductor(service: Service) -> None:

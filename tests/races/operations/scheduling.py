@@ -24,5 +24,19 @@ OPERATIONS = (
         body={"type": "operator_hold", "filter": {"resource_class": "gold"}},
     ),
     Operation("release holds", api="scheduling", method="DELETE", path="/v1/nodes/{node}/holds", is_hot=True),
+    *(
+        Operation(
+            f"{name} hold",
+            api="scheduling",
+            method="PATCH",
+            path="/v1/nodes/{node}/holds/{hold}",
+            body=body,
+            is_hot=True,
+        )
+        for name, body in (
+            ("extend", {"ends_at": None, "reason": "longer"}),
+            ("shorten", {"ends_at": "2049-01-01T00:00:00Z"}),
+        )
+    ),
     Operation("release hold", api="scheduling", method="DELETE", path="/v1/nodes/{node}/holds/{hold}", is_hot=True),
 )

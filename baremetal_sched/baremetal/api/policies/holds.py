@@ -10,12 +10,15 @@ from baremetal_sched.baremetal.api.policies.checks import ADMIN, SYSTEM_AUTHORIT
 GET = "baremetal:node:maintenance:get"
 ADD = "baremetal:node:maintenance:add"
 REMOVE = "baremetal:node:maintenance:remove"
+UPDATE = "baremetal:node:maintenance:update"
 #: Whether a caller sees a node in the bare metal API: what it does not see it does not change.
 GET_NODE = "baremetal:node:get"
 AS_SYSTEM = "baremetal:node:maintenance:as_system"
 
 _SCOPES = ["system", "project"]
 _OWNER, _LESSEE = "project_id:%(node.owner)s", "project_id:%(node.lessee)s"
+_RELEASERS = f"{SYSTEM_AUTHORITY} or (role:member and {_OWNER}) or (role:manager and {_LESSEE})"
+_FLOOR = "if its scope is below that of the caller, or is the same and the hold is of the caller's project"
 
 HOLDS = (
     policy.RuleDefault(
@@ -33,9 +36,14 @@ HOLDS = (
     ),
     rule(
         REMOVE.removeprefix("baremetal:"),
-        f"{SYSTEM_AUTHORITY} or (role:member and {_OWNER}) or (role:manager and {_LESSEE})",
-        "Release a hold of a node that the caller may see, if its scope is below that of the caller, or is the same "
-        "and the hold is of the caller's project",
+        _RELEASERS,
+        f"Release a hold of a node that the caller may see, {_FLOOR}",
+        was=ADMIN,
+    ),
+    rule(
+        UPDATE.removeprefix("baremetal:"),
+        _RELEASERS,
+        f"Change the end, the reason or the extra of a hold of a node that the caller may see, {_FLOOR}",
         was=ADMIN,
     ),
     rule(

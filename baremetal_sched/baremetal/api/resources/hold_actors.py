@@ -45,14 +45,15 @@ def scope_of(call: Call, owner: str | None, lessee: str | None) -> str | None:
     return rules.scope_of(call.caller.project_id, owner, lessee, has_system_authority=has_authority)
 
 
-def actor_of(call: Call, owner: str | None, lessee: str | None) -> Actor:
-    """Return the caller as one who releases holds of a node with this owner and lessee, or sets its flag.
+def actor_of(call: Call, owner: str | None, lessee: str | None, rule: str = REMOVE) -> Actor:
+    """Return the caller as one who releases holds of a node with this owner and lessee, or sets its flag, or does with
+    holds what ``rule`` is about.
 
     Who is nothing to the node, and may do so all the same by the operator's rules, acts as the lowest does.
     """
 
     def refuses(hold: Hold) -> bool:
-        return not call.allows(REMOVE, target_of(call, owner, lessee, **entry_of(hold)))
+        return not call.allows(rule, target_of(call, owner, lessee, **entry_of(hold)))
 
     scope = scope_of(call, owner, lessee) or rules.LESSEE
     return Actor(scope, call.caller.user_id or "", call.caller.project_id or "", refuses)
