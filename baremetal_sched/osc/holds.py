@@ -1,4 +1,4 @@
-"""openstack baremetal node hold add, list, remove; openstack scheduling hold list"""
+"""openstack baremetal node hold add, list, set, remove"""
 
 import argparse
 from collections.abc import Iterable
@@ -9,13 +9,15 @@ from urllib.parse import quote
 from osc_lib.cli import parseractions
 from osc_lib.command import command
 
-from baremetal_sched.osc.client import client_of
-from baremetal_sched.osc.find import positive
+from baremetal_sched.osc.client import UsageError, client_of
 from baremetal_sched.osc.tables import TextColumn, TimeColumn, add_long, chosen, plain
 
-_TYPES = ("hardware_failure", "operator_hold", "lockout", "window")
-_ALL_TYPES = ("legacy", "fault", *_TYPES)
-_TITLES = ("Hold", "Node", "Type", "Scope", "State", "Starts At", "Ends At", "Asserted By", "Project", "Reason")
+Document = dict[str, Any]
+#: Titles and rows.
+Table = tuple[Any, Iterable[Any]]
+
+TYPES = ("hardware_failure", "operator_hold", "lockout", "window")
+TITLES = ("Hold", "Node", "Type", "Scope", "State", "Starts At", "Ends At", "Asserted By", "Project", "Reason")
 _TABLE = ("Hold", "Type", "State", "Ends At")
 
 
@@ -28,16 +30,68 @@ def moment(text: str) -> str:
     return (found if found.tzinfo else found.astimezone()).isoformat()
 
 
-def _path(node: str, *hold: str) -> str:
+def path_of(node: str, *hold: str) -> str:
+    """Return the path of the holds of a node, or of one hold."""
     return "/".join(("/nodes", quote(plain(node), safe=""), "holds", *(quote(plain(each), safe="") for each in hold)))
 
 
-def _row(hold: dict[str, Any]) -> tuple[Any, ...]:
+def row_of(hold: Document) -> tuple[Any, ...]:
+    """Return the cells of a hold, under ``TITLES``."""
     starts, ends = (TimeColumn(hold[name]) for name in ("starts_at", "ends_at"))
     node = hold["node_name"] or hold["node_uuid"]
     facts = (hold["uuid"], TextColumn(node), hold["type"], hold["scope"], hold["state"], starts, ends)
     texts = (hold["asserted_by"], hold["asserted_by_project"], hold["reason"])
     return (*facts, *(TextColumn(text) for text in texts))
+
+
+def add_new_hold(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a new hold."""
+    parser.add_argument("--type", required=True, choices=TYPES, help="Why it is not to be used.")
+    parser.add_argument("--reason", metavar="<text>", help="Why, for people.")
+    parser.add_argument(
+        "--extra", action=parseractions.KeyValueAction, metavar="<key=value>", help="Anything else; repeatable."
+    )
+    parser.add_argument("--starts-at", type=moment, metavar="<time>", help="The planned start; by default now.")
+    parser.add_argument("--ends-at", type=moment, metavar="<time>", help="The planned end; by default none.")
+    parser.add_argument("--drain", action="store_true", help="Begin when the node rests: it has no consumer.")
+    parser.add_argument("--drain-deadline", type=moment, metavar="<time>", help="When to begin at the latest.")
+
+
+def new_hold(parsed_args: argparse.Namespace) -> Document:
+    """Return the body of the request for a new hold."""
+    names = ("type", "reason", "extra", "starts_at", "ends_at", "drain_deadline")
+    body = {name: value for name in names if (value := getattr(parsed_args, name)) is not None}
+    return {**body, "drain": True} if parsed_args.drain else body
+
+
+def add_changes(parser: argparse.ArgumentParser) -> None:
+    """Add the options that change a hold."""
+    parser.add_argument("--reason", metavar="<text>", help="Why, for people.")
+    parser.add_argument(
+        "--extra",
+        action=parseractions.KeyValueAction,
+        metavar="<key=value>",
+        help="Anything else; repeatable. Replaces all that was there.",
+    )
+    end = parser.add_mutually_exclusive_group()
+    end.add_argument("--ends-at", type=moment, metavar="<time>", help="The new end.")
+    end.add_argument("--until-released", action="store_true", help="No planned end.")
+
+
+def changes(parsed_args: argparse.Namespace) -> Document:
+    """Return the body of the request for a change. Raises UsageError if nothing is to be changed."""
+    body = {name: value for name in ("reason", "extra", "ends_at") if (value := getattr(parsed_args, name)) is not None}
+    if parsed_args.until_released:
+        body["ends_at"] = None
+    if not body:
+        raise UsageError("Say what to change: --ends-at, --until-released, --reason or --extra.")
+    return body
+
+
+def shown(hold: Document) -> Table:
+    """Return the names and values of the fields of one hold."""
+    members = {name: value for name, value in hold.items() if name != "links"}
+    return tuple(members), tuple(TextColumn(each) if isinstance(each, str) else each for each in members.values())
 
 
 class AddHold(command.ShowOne):
@@ -47,26 +101,14 @@ class AddHold(command.ShowOne):
         """Return the parser of the command's options."""
         parser = super().get_parser(prog_name)
         parser.add_argument("node", metavar="<node>", help="UUID or name of the node.")
-        parser.add_argument("--type", required=True, choices=_TYPES, help="Why it is not to be used.")
-        parser.add_argument("--reason", metavar="<text>", help="Why, for people.")
-        parser.add_argument(
-            "--extra", action=parseractions.KeyValueAction, metavar="<key=value>", help="Anything else; repeatable."
-        )
-        parser.add_argument("--starts-at", type=moment, metavar="<time>", help="The planned start; by default now.")
-        parser.add_argument("--ends-at", type=moment, metavar="<time>", help="The planned end; by default none.")
-        parser.add_argument("--drain", action="store_true", help="Begin when the node rests: it has no consumer.")
-        parser.add_argument("--drain-deadline", type=moment, metavar="<time>", help="When to begin at the latest.")
+        add_new_hold(parser)
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the names and values of the hold's fields."""
-        names = ("type", "reason", "extra", "starts_at", "ends_at", "drain_deadline")
-        body = {name: value for name in names if (value := getattr(parsed_args, name)) is not None}
-        if parsed_args.drain:
-            body["drain"] = True
-        hold = client_of(self.app).request("scheduling", "POST", _path(parsed_args.node), body)
-        members = {name: value for name, value in hold.items() if name != "links"}
-        return tuple(members), tuple(TextColumn(each) if isinstance(each, str) else each for each in members.values())
+        return shown(
+            client_of(self.app).request("scheduling", "POST", path_of(parsed_args.node), new_hold(parsed_args))
+        )
 
 
 class ListNodeHolds(command.Lister):
@@ -79,10 +121,27 @@ class ListNodeHolds(command.Lister):
         add_long(parser)
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return titles and rows."""
-        found = client_of(self.app).get("scheduling", _path(parsed_args.node))["maintenance"]
-        return chosen(parsed_args, _TITLES, map(_row, found), _TABLE)
+        found = client_of(self.app).get("scheduling", path_of(parsed_args.node))["maintenance"]
+        return chosen(parsed_args, TITLES, map(row_of, found), _TABLE)
+
+
+class SetHold(command.ShowOne):
+    """Change the end, the reason or the extra of a hold of a node, which stays held all the time"""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("node", metavar="<node>", help="UUID or name of the node.")
+        parser.add_argument("hold", metavar="<hold>", help="UUID of the hold.")
+        add_changes(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Return the names and values of the hold's fields."""
+        path = path_of(parsed_args.node, parsed_args.hold)
+        return shown(client_of(self.app).request("scheduling", "PATCH", path, changes(parsed_args)))
 
 
 class RemoveHold(command.Command):
@@ -101,32 +160,6 @@ class RemoveHold(command.Command):
         """Release them."""
         client = client_of(self.app)
         if parsed_args.all:
-            client.request("scheduling", "DELETE", _path(parsed_args.node))
+            client.request("scheduling", "DELETE", path_of(parsed_args.node))
         for hold in parsed_args.holds:
-            client.request("scheduling", "DELETE", _path(parsed_args.node, hold))
-
-
-class ListHolds(command.Lister):
-    """List holds: why machines must not be used, who asserted that, from when to when"""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument("--type", choices=_ALL_TYPES, help="Only holds of this type.")
-        parser.add_argument("--since", type=moment, metavar="<time>", help="Only holds that end after it.")
-        parser.add_argument("--until", type=moment, metavar="<time>", help="Only holds that start before it.")
-        begun = parser.add_mutually_exclusive_group()
-        begun.add_argument("--active", action="store_const", const="true", help="Only holds that have begun.")
-        begun.add_argument("--planned", dest="active", action="store_const", const="false", help="Only all others.")
-        parser.add_argument("--class", dest="resource_class", metavar="<class>", help="Only nodes of this class.")
-        parser.add_argument("--group", dest="conductor_group", metavar="<group>", help="Only nodes of this group.")
-        parser.add_argument("--limit", type=positive, metavar="<number>", help="At most this many; the default is all.")
-        add_long(parser)
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
-        """Return titles and rows."""
-        names = ("type", "since", "until", "active", "resource_class", "conductor_group")
-        parameters = [(name, value) for name in names if (value := getattr(parsed_args, name)) is not None]
-        found = client_of(self.app).pages("/holds", "maintenance", parameters, parsed_args.limit)
-        return chosen(parsed_args, _TITLES, map(_row, found), ("Hold", "Node", *_TABLE[1:]))
+            client.request("scheduling", "DELETE", path_of(parsed_args.node, hold))

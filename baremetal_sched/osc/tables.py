@@ -24,12 +24,12 @@ def lines(texts: Iterable[str]) -> str:
     return "\n".join(texts)
 
 
-def wrapped(text: str) -> str:
-    """Return the lines of a cell, none too wide for a table of 100 columns."""
+def wrapped(text: str, width: int = _WIDTH) -> str:
+    """Return the lines of a cell, by default none too wide for a table of 100 columns."""
     return lines(
         part
         for line in text.split("\n")
-        for part in textwrap.wrap(line, _WIDTH, break_long_words=False, break_on_hyphens=False) or [""]
+        for part in textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
     )
 
 
@@ -52,6 +52,13 @@ class SentenceColumn(TextColumn):
 
     def human_readable(self) -> str:
         return wrapped(super().human_readable())
+
+
+class ResultColumn(TextColumn):
+    """What became of something whose UUID and node are in the same row."""
+
+    def human_readable(self) -> str:
+        return wrapped(super().human_readable(), _WIDTH // 2)
 
 
 class CountsColumn(FormattableColumn[Mapping[str, int]]):

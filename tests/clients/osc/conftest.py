@@ -28,6 +28,7 @@ USERS = {
     # In placement the system as a whole has no administrators.
     "operator": "{roles: [admin], project_id: operators}",
     "anna": "{roles: [reader], project_id: blue}",
+    "ben": "{roles: [member, reader], project_id: blue}",
 }
 
 #: Machines by name: class, traits, owner.
@@ -91,7 +92,11 @@ def site(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sit
     (folder / "htpasswd").write_text("".join(f"{user}:{hashed}\n" for user in USERS))
     (folder / "htpasswd").chmod(0o600)
     (folder / "roles.yaml").write_text("".join(f"{user}: {roles}\n" for user, roles in USERS.items()))
+    # Members of a node's owner assert holds, too.
+    rule = "role:admin or (role:member and project_id:%(node.owner)s)"
+    (folder / "policy.yaml").write_text(f'"baremetal:node:maintenance:add": "{rule}"\n')
     settings = {
+        "oslo_policy": {"policy_file": folder / "policy.yaml"},
         "api": {"auth_strategy": "http_basic"},
         "DEFAULT": {
             "http_basic_auth_user_file": folder / "htpasswd",

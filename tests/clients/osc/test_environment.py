@@ -19,6 +19,7 @@ OURS = {
     "baremetal node hold add",
     "baremetal node hold list",
     "baremetal node hold remove",
+    "baremetal node hold set",
     "scheduling capacity",
     "scheduling claim",
     "scheduling claim cancel",
@@ -27,7 +28,10 @@ OURS = {
     "scheduling explain",
     "scheduling explain node",
     "scheduling group list",
+    "scheduling hold add",
     "scheduling hold list",
+    "scheduling hold remove",
+    "scheduling hold set",
 }
 
 #: Prints the names of all commands with the package that has each, and the version of the client.

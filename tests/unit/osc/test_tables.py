@@ -6,7 +6,7 @@ from typing import Any
 from baremetal_sched.osc import claims, explain, holds
 from baremetal_sched.osc.claim import _in_options
 from baremetal_sched.osc.client import RequestFailed
-from baremetal_sched.osc.tables import TimeColumn, chosen
+from baremetal_sched.osc.tables import ResultColumn, TimeColumn, chosen
 
 UUID = "aaaaaaaa-0000-4000-8000-000000000001"
 TIME = "2050-01-01T21:00:00.123456+00:00"
@@ -43,15 +43,18 @@ def run(formatter: str = "table", *, long: bool = False) -> Any:
 
 def width(titles: Any, rows: Any) -> int:
     """How wide cliff's table is: a border and two blanks for each column."""
-    cells = [[len(getattr(cell, "human_readable", lambda cell=cell: str(cell))()) for cell in row] for row in rows]
+    texts = [[getattr(cell, "human_readable", lambda cell=cell: str(cell))() for cell in row] for row in rows]
+    cells = [[max(map(len, text.split("\n"))) for text in row] for row in texts]
     widths = [max(len(title), *column) for title, column in zip(titles, zip(*cells, strict=True), strict=True)]
     return sum(each + 3 for each in widths) + 1
 
 
 def test_tables_fit_into_100_columns_and_long_ones_have_all() -> None:
     of_holds = ("Hold", "Node", *holds._TABLE[1:])
+    result = ResultColumn("refused: " + "a long story " * 20)
     for titles, row, table in (
-        (holds._TITLES, holds._row(HOLD), of_holds),
+        (holds.TITLES, holds.row_of(HOLD), of_holds),
+        ((*holds.TITLES, "Result"), (*holds.row_of(HOLD), result), ("Hold", "Node", "Result")),
         (claims._TITLES, claims._row(CLAIM), claims._TABLE),
     ):
         assert width(*chosen(run(), titles, [row], table)) <= 100

@@ -1,0 +1,208 @@
+"""openstack scheduling hold add, list, set, remove: holds of many machines"""
+
+import argparse
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+
+from osc_lib.command import command
+from osc_lib.exceptions import CommandError
+
+from baremetal_sched.osc.client import Client, RequestFailed, UsageError, client_of
+from baremetal_sched.osc.find import positive
+from baremetal_sched.osc.holds import (
+    TITLES,
+    TYPES,
+    Document,
+    Table,
+    add_changes,
+    add_new_hold,
+    changes,
+    moment,
+    new_hold,
+    path_of,
+    row_of,
+)
+from baremetal_sched.osc.tables import ResultColumn, TextColumn, add_long, chosen
+
+_ALL_TYPES = ("legacy", "fault", *TYPES)
+#: The options that select nodes, and what they select by.
+_FILTERS = {
+    "--group": "conductor_group",
+    "--class": "resource_class",
+    "--driver": "driver",
+    "--owner": "owner",
+    "--lessee": "lessee",
+    "--shard": "shard",
+}
+
+
+def _add_filters(parser: argparse.ArgumentParser) -> None:
+    for option, name in _FILTERS.items():
+        about = f"Only nodes with this {name.replace('_', ' ')}."
+        parser.add_argument(option, dest=name, metavar=f"<{option.removeprefix('--')}>", help=about)
+
+
+def _filters(parsed_args: argparse.Namespace) -> list[tuple[str, str]]:
+    return [(name, value) for name in _FILTERS.values() if (value := getattr(parsed_args, name)) is not None]
+
+
+class ListHolds(command.Lister):
+    """List holds: why machines must not be used, who asserted that, from when to when"""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("--type", choices=_ALL_TYPES, help="Only holds of this type.")
+        parser.add_argument("--since", type=moment, metavar="<time>", help="Only holds that end after it.")
+        parser.add_argument("--until", type=moment, metavar="<time>", help="Only holds that start before it.")
+        begun = parser.add_mutually_exclusive_group()
+        begun.add_argument("--active", action="store_const", const="true", help="Only holds that have begun.")
+        begun.add_argument("--planned", dest="active", action="store_const", const="false", help="Only all others.")
+        parser.add_argument("--own", action="store_const", const="true", help="Only holds of your project.")
+        _add_filters(parser)
+        parser.add_argument("--limit", type=positive, metavar="<number>", help="At most this many; the default is all.")
+        add_long(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Return titles and rows."""
+        names = ("type", "since", "until", "active", "own")
+        parameters = [(name, value) for name in names if (value := getattr(parsed_args, name)) is not None]
+        client = client_of(self.app)
+        found = client.pages("/holds", "maintenance", [*parameters, *_filters(parsed_args)], parsed_args.limit)
+        return chosen(parsed_args, TITLES, map(row_of, found), ("Hold", "Node", "Type", "State", "Ends At"))
+
+
+class AddHolds(command.Lister):
+    """Assert the same hold of many nodes: of all that the options select, or of none"""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--node", action="append", dest="nodes", metavar="<node>", help="UUID or name of a node; repeatable."
+        )
+        _add_filters(parser)
+        add_new_hold(parser)
+        parser.add_argument("--skip-refused", action="store_true", help="Hold the other nodes if some are refused.")
+        parser.add_argument("--dry-run", action="store_true", help="Only say which nodes would be held.")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Return titles and rows."""
+        selected = {**dict(_filters(parsed_args)), **({"nodes": parsed_args.nodes} if parsed_args.nodes else {})}
+        if not selected:
+            raise UsageError(f"Say which nodes: --node, {', '.join(_FILTERS)}.")
+        flags = {name: True for name in ("skip_refused", "dry_run") if getattr(parsed_args, name)}
+        body = {**new_hold(parsed_args), **flags, "filter": selected}
+        answer = client_of(self.app).request("scheduling", "POST", "/holds", body)
+        nodes = answer.get("nodes") or [
+            {"uuid": each["node_uuid"], "name": each["node_name"], "hold": each["uuid"], "refusal": None}
+            for each in answer["maintenance"]
+        ]
+        if flags.keys() == {"dry_run"} and any(each["refusal"] for each in nodes):
+            self.log.warning("Nothing would be held, because some nodes are refused: --skip-refused leaves them out.")
+        held = "would be held" if parsed_args.dry_run else "held"
+        rows = []
+        for each in nodes:
+            result = f"refused: {each['refusal']}" if each["refusal"] else held
+            rows.append((TextColumn(each["name"] or each["uuid"]), each["hold"], ResultColumn(result)))
+        return ("Node", "Hold", "Result"), rows
+
+
+class _OwnHolds(command.Lister):
+    """Do the same with many holds: with those that are named, or with those of a type on the nodes that options select.
+
+    The latter are only those of the caller's project. Others are listed. The exit status is 1 if one was refused.
+    """
+
+    method = done = ""
+    refused = False
+
+    @abstractmethod
+    def body(self, parsed_args: argparse.Namespace) -> Document | None:
+        """Return the body of the request for each hold. Raises UsageError."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("holds", nargs="*", metavar="<hold>", help="UUID of a hold.")
+        parser.add_argument("--type", choices=TYPES, help="Only holds of this type: needed unless holds are named.")
+        _add_filters(parser)
+        parser.add_argument("--dry-run", action="store_true", help=f"Only say which would be {self.done}.")
+        add_long(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Return titles and rows."""
+        filters = _filters(parsed_args)
+        if bool(parsed_args.holds) == bool(parsed_args.type or filters) or (filters and not parsed_args.type):
+            raise UsageError("Name holds, or give --type with the options that select nodes.")
+        body, client = self.body(parsed_args), client_of(self.app)
+        selection = [("type", parsed_args.type), *filters]
+        found = _named(client, parsed_args.holds) if parsed_args.holds else _selected(client, selection)
+        rows = []
+        for hold, is_chosen in found:
+            result = self._act(client, hold, body, parsed_args.dry_run) if is_chosen else "kept: not of your project"
+            rows.append((*row_of(hold), ResultColumn(result)))
+        return chosen(parsed_args, (*TITLES, "Result"), rows, ("Hold", "Node", "Result"))
+
+    def _act(self, client: Client, hold: Document, body: Document | None, dry_run: bool) -> str:
+        if dry_run:
+            return f"would be {self.done}"
+        try:
+            client.request("scheduling", self.method, path_of(hold["node_uuid"], hold["uuid"]), body)
+        except RequestFailed as error:
+            if error.status not in (403, 404, 409):
+                raise
+            self.refused = True
+            return f"refused: {error}"
+        return self.done
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run the command, and return its exit status."""
+        status: int = super().run(parsed_args)
+        return status or int(self.refused)
+
+
+def _named(client: Client, uuids: Iterable[str]) -> Iterator[tuple[Document, bool]]:
+    """Yield the holds with these UUIDs. Raises CommandError if there is none with one of them."""
+    found = {hold["uuid"]: hold for hold in client.pages("/holds", "maintenance", (), None)}
+    unknown = [uuid for uuid in uuids if uuid not in found]
+    if unknown:
+        raise CommandError(f"There is no hold {unknown[0]} that you may see.")
+    yield from ((found[uuid], True) for uuid in uuids)
+
+
+def _selected(client: Client, parameters: list[tuple[str, str]]) -> list[tuple[Document, bool]]:
+    """Return the holds that fit, and whether each is of the caller's project."""
+    return [
+        (hold, own == "true")
+        for own in ("true", "false")
+        for hold in client.pages("/holds", "maintenance", [*parameters, ("own", own)], None)
+    ]
+
+
+class SetHolds(_OwnHolds):
+    """Change the end, the reason or the extra of holds: of those that are named, or of your project's on many nodes"""
+
+    method, done = "PATCH", "changed"
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser = super().get_parser(prog_name)
+        add_changes(parser)
+        return parser
+
+    def body(self, parsed_args: argparse.Namespace) -> Document | None:
+        """Return the changes. Raises UsageError if there are none."""
+        return changes(parsed_args)
+
+
+class RemoveHolds(_OwnHolds):
+    """Release holds: those that are named, or your project's on many nodes; those of others stay, and are listed"""
+
+    method, done = "DELETE", "released"
+
+    def body(self, parsed_args: argparse.Namespace) -> None:
+        """Return no body."""
