@@ -84,7 +84,7 @@ def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = Non
             api.drivers, api.database = drivers, database
         if isinstance(api, SchedulingApi):
             api.decisions, api.database = decisions, database
-    pages = UiApi(settings, strategy)
+    pages = UiApi(settings, strategy, database)
     served = [api.name for api in (*apis, pages) if api is not pages or pages.is_served]
     measured = metrics.together(partial(figures, settings=settings), CapacityMetrics(settings).figures)
     root = RootApi(settings, strategy, database, measured, served)

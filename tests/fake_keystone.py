@@ -1,4 +1,5 @@
-"""As much of Keystone as keystonemiddleware needs to check tokens, in a thread. It knows the tokens that it is told of.
+"""As much of Keystone as keystonemiddleware needs to check tokens, and people to log in, in a thread. It knows the
+tokens and the people that it is told of.
 
 Its address is in the settings that ``FakeKeystone.settings`` returns. It can be told to be in trouble.
 """
@@ -26,7 +27,25 @@ class FakeKeystone:
         self.url = ""
         self.asked: list[str] = []
         self.trouble: Callable[[], Response] | None = None
+        self.revoked: list[str] = []
         self._tokens: dict[str, dict[str, Any]] = {}
+        self._passwords: dict[str, str] = {}
+        self._credentials: dict[str, tuple[str, str, str, dict[str, Any]]] = {}
+        #: Roles by user, and by project; None is the system.
+        self._roles: dict[str, dict[str | None, tuple[str, ...]]] = {}
+
+    def add_user(self, user: str, password: str, roles: dict[str | None, tuple[str, ...]]) -> None:
+        """Let a user of the domain Default log in, with roles by project; None is the system."""
+        self._passwords[user], self._roles[user] = password, roles
+
+    def add_credential(self, ident: str, secret: str, user: str, project: str, **more: Any) -> None:
+        """An application credential of a user for a project, with further members such as ``access_rules``."""
+        self._credentials[ident] = (secret, user, project, {"id": ident, "restricted": True, **more})
+
+    def disable(self, user: str) -> None:
+        """Refuse the user, whose tokens are not valid any more."""
+        del self._passwords[user]
+        self._tokens = {name: said for name, said in self._tokens.items() if said["user"]["name"] != user}
 
     def issue(
         self,
@@ -73,6 +92,14 @@ class FakeKeystone:
                 links = [{"rel": "self", "href": f"{self.url}/v3/"}]
                 version = {"id": "v3.14", "status": "stable", "links": links}
                 return _reply({"version": version} if request.path != "/" else {"versions": {"values": [version]}}, 200)
+            case "POST", "/v3/auth/tokens" if (person := _person_in(request.get_json())) is not None:
+                return self._log_in(*person)
+            case "GET", "/v3/auth/projects" | "/v3/auth/system" as path:
+                return self._scopes(request.headers["X-Auth-Token"], path.rsplit("/")[-1])
+            case "DELETE", "/v3/auth/tokens":
+                self.revoked.append(request.headers["X-Subject-Token"])
+                self._tokens.pop(self.revoked[-1], None)
+                return _reply({}, 200)
             case "POST", "/v3/auth/tokens":
                 endpoint = {"interface": "internal", "region": "R", "region_id": "R", "url": f"{self.url}/v3"}
                 catalogue = [{"type": "identity", "name": "keystone", "id": "i", "endpoints": [endpoint]}]
@@ -80,6 +107,39 @@ class FakeKeystone:
             case "GET", "/v3/auth/tokens":
                 return self._validation(request)
         return _reply({"error": {"code": 404}}, 404)
+
+    def _log_in(self, method: str, given: dict[str, Any], scope: Any) -> Response:
+        """Issue a token, if the person is who it says, and has a role in the scope."""
+        more: dict[str, Any] = {}
+        match method:
+            case "password" if given["user"]["domain"] == {"name": "Default"}:
+                user = given["user"]["name"]
+                is_right = self._passwords.get(user) == given["user"]["password"]
+            case "application_credential" if given["id"] in self._credentials:
+                secret, user, project, more["application_credential"] = self._credentials[given["id"]]
+                is_right, scope = secret == given["secret"], {"project": {"id": f"{project}-id"}}
+            case "token" if given["id"] in self._tokens:
+                user, is_right = self._tokens[given["id"]]["user"]["name"], True
+            case _:
+                user, is_right = "", False
+        target: dict[str, Any] = {}
+        if is_right and isinstance(scope, dict):
+            project = None if "system" in scope else scope["project"]["id"].removesuffix("-id")
+            roles = self._roles[user].get(project)
+            is_right = roles is not None
+            target = {"system": True} if project is None else {"project": project}
+        if not is_right:
+            return _reply({"error": {"code": 401, "message": "The request requires authentication."}}, 401)
+        token = self.issue(user, *(roles if target else ()), **target, **more)
+        return _reply({"token": self._tokens[token]}, 201, token)
+
+    def _scopes(self, token: str, what: str) -> Response:
+        if token not in self._tokens:
+            return _reply({"error": {"code": 401}}, 401)
+        roles = self._roles[self._tokens[token]["user"]["name"]]
+        names = [name for name in roles if name is not None]
+        projects = [{"id": f"{name}-id", "name": name, "domain_id": "default", "enabled": True} for name in names]
+        return _reply({what: projects if what == "projects" else [{"all": True}] if None in roles else []}, 200)
 
     def _validation(self, request: Request) -> Response:
         asked = request.headers["X-Subject-Token"]
@@ -125,6 +185,15 @@ def failing(status: int) -> Response:
 class _Quiet(WSGIRequestHandler):
     def log(self, type: str, message: str, *args: Any) -> None:
         """Requests are counted, not logged."""
+
+
+def _person_in(body: Any) -> tuple[str, dict[str, Any], Any] | None:
+    """The method of a log-in, what it says, and the scope; None if it is the service itself."""
+    identity = body["auth"]["identity"]
+    (method,) = identity["methods"]
+    if method == "password" and identity["password"]["user"].get("name") == "sched":
+        return None
+    return method, identity[method], body["auth"].get("scope")
 
 
 def _is_over(said: dict[str, Any]) -> bool:

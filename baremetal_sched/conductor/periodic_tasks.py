@@ -19,7 +19,8 @@ from baremetal_sched.conductor import answering, orphaned_reservations, power_sy
 from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import epoch
-from baremetal_sched.db.models import DriverCall, Hold, Node, NodeHistory, WaitingRequest
+from baremetal_sched.db.models import DriverCall, Hold, Node, NodeHistory, PageSession, WaitingRequest
+from baremetal_sched.db.models.page_sessions import IS_OVER
 from baremetal_sched.db.sealing import readable
 from baremetal_sched.db.sql_functions import constant
 from baremetal_sched.db.types import Query
@@ -184,6 +185,12 @@ def sweep_holds(host: ConductorHost) -> None:
             host.database.write(partial(due.acknowledge, node_id=node.id))
 
 
+def forget_sessions(host: ConductorHost) -> None:
+    """Delete sessions of the pages that are over."""
+    # DELETE FROM page_sessions WHERE (it is over)
+    host.database.change(lambda connection: connection.execute(delete(PageSession).where(IS_OVER)))
+
+
 def _own(host: ConductorHost, found: Sequence[DueNode]) -> list[DueNode]:
     membership = host.membership() if found else Membership({}, 0)
     owners = ((node, membership.owner(node.uuid, node.conductor_group, node.driver)) for node in found)
@@ -232,6 +239,7 @@ PERIODIC_TASKS = (
     PeriodicTask("servers", _CHECK, servers.follow_up_all),
     PeriodicTask("holds", "sweep_holds_interval", sweep_holds, group="scheduling", concerns=select(Hold.id).limit(1)),
     PeriodicTask("claims", "sweep_interval", sweep_claims, group="scheduling", concerns=_IN_QUEUE),
+    PeriodicTask("sessions", _CHECK, forget_sessions, concerns=select(PageSession.id).limit(1)),
     PeriodicTask("conductors", "conductor_cleanup_interval", forget_conductors, trusts_heartbeats=True),
     PeriodicTask("history", "node_history_cleanup_interval", trim_history),
 )

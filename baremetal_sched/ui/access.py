@@ -8,15 +8,16 @@ from baremetal_sched.web.forwarding import was_passed_on, without_port
 from baremetal_sched.web.http_errors import HttpError, RefusedRequest
 from baremetal_sched.web.listener import arrived_on_loopback, is_loopback
 
-_KEYSTONE = (
-    "These pages are not available: callers are authenticated by tokens of Keystone ([api] auth_strategy = keystone), "
-    "which a browser does not have. Use the openstack command, or the API below /scheduling."
-)
 _SWITCHED_OFF = "These pages are not available: they are switched off ([ui] enabled = false)."
 _LOOPBACK_ONLY = (
     "Callers are not authenticated ([api] auth_strategy = none), so pages are shown to browsers on the machine of the "
     "service only, at an address such as http://127.0.0.1:6385/ui/. Set [api] auth_strategy = http_basic to see them "
     "from elsewhere."
+)
+_IN_CLEAR = (
+    "This request came over plain HTTP, where others can read a password and the cookie of a session, so nobody can "
+    "log in. Use https. If a proxy has the certificate, let it set X-Forwarded-Proto, and set [oslo_middleware] "
+    "enable_proxy_headers_parsing = true."
 )
 
 
@@ -28,9 +29,7 @@ class PagesOff(HttpError):
 
 def why_off(settings: Settings) -> str | None:
     """Return why no pages are served with these settings; None if they are."""
-    if not settings.ui.enabled:
-        return _SWITCHED_OFF
-    return _KEYSTONE if settings.api.auth_strategy == "keystone" else None
+    return None if settings.ui.enabled else _SWITCHED_OFF
 
 
 def check(settings: Settings, environ: WSGIEnvironment) -> None:
@@ -44,6 +43,15 @@ def check(settings: Settings, environ: WSGIEnvironment) -> None:
         raise PagesOff(message=reason)
     if not auth_settings.is_open(settings):
         return
-    host = without_port(environ.get("HTTP_HOST") or "localhost")
-    if was_passed_on(environ) or not (arrived_on_loopback(environ) and is_loopback(host)):
+    if not _is_on_loopback(environ):
         raise RefusedRequest(403, _LOOPBACK_ONLY)
+
+
+def why_no_passwords(environ: WSGIEnvironment) -> str | None:
+    """Return why this client may not send a password; None if nobody can read it on its way."""
+    return None if environ["wsgi.url_scheme"] == "https" or _is_on_loopback(environ) else _IN_CLEAR
+
+
+def _is_on_loopback(environ: WSGIEnvironment) -> bool:
+    host = without_port(environ.get("HTTP_HOST") or "localhost")
+    return not was_passed_on(environ) and arrived_on_loopback(environ) and is_loopback(host)

@@ -16,6 +16,8 @@ from baremetal_sched.compute.api.edge import ComputeApi
 from baremetal_sched.image.api.call import ImageCall
 from baremetal_sched.image.api.edge import ImageApi
 from baremetal_sched.settings import Settings
+from baremetal_sched.ui.log_ins import PageAccess
+from baremetal_sched.ui.sessions import SessionRow
 from baremetal_sched.web import body
 from baremetal_sched.web.http_errors import BadRequest
 from baremetal_sched.web.policy import Target
@@ -30,13 +32,23 @@ class UiCall(BaremetalCall):
 
     csrf_token: str = ""
     credentials: Mapping[str, Any] = MappingProxyType({})
+    #: The session of the request, as soon as it is known to have one.
+    row: SessionRow | None = None
 
     def __init__(
-        self, http: Request, request_id: str, settings: Settings, compute: ComputeApi, image: ImageApi
+        self,
+        http: Request,
+        request_id: str,
+        settings: Settings,
+        compute: ComputeApi,
+        image: ImageApi,
+        page_access: PageAccess,
     ) -> None:
         super().__init__(http, request_id, settings)
         self.version = newest(settings)
-        self._compute, self._image = compute, image
+        self._compute, self._image, self.page_access = compute, image, page_access
+        #: Values of cookies that the answer sets, by name; empty ones are deleted.
+        self.new_cookies: dict[str, str] = {}
 
     @cached_property
     def compute(self) -> ComputeCall:
@@ -71,3 +83,9 @@ class UiCall(BaremetalCall):
     def known_caller(self) -> str | None:
         """Return the name of the user, or None without authentication."""
         return self.caller.user_name or self.caller.user_id
+
+    @property
+    def known_scope(self) -> str | None:
+        """Return the project of the user, or "the system"; None without either."""
+        scope = self.caller.project_name or self.caller.project_id
+        return scope or ("the system" if self.caller.system_scope else None)

@@ -49,19 +49,22 @@ def page(call: Call, template: str, status: int = 200, **values: Any) -> Respons
     """Return the page that ``template`` makes of ``values``.
 
     Templates know ``url(…)`` (see ``url_of``), ``pages``: label and address of each page of the navigation, ``path``:
-    that of this one, ``user``: the name of the user, or None, and ``csrf_token`` for forms. A page that has not changed
-    since the one that the client has is answered with 304.
+    that of this one, ``user`` and ``scope``: the name of the user and of the project, or None, ``has_session``, and
+    ``csrf_token`` for forms. A page that has not changed since the one that the client has is answered with 304.
     """
     url = url_of(call.mount)
+    own = call if isinstance(call, UiCall) else None
     compiled = _environment().get_template(template)
     text: str = compiled.render(
         values,
         url=url,
         pages=[(label, call.mount + path) for path, label in NAVIGATION],
         path=call.mount + call.http.path,
-        user=call.known_caller if isinstance(call, UiCall) else None,
+        user=own and own.known_caller,
+        scope=own and own.known_scope,
+        has_session=own is not None and own.row is not None,
         asked=values.get("asked", ""),
-        csrf_token=call.csrf_token if isinstance(call, UiCall) else "",
+        csrf_token=own.csrf_token if own else "",
         release=__version__,
         as_of=_AS_OF,
         is_answer=status == 200,

@@ -18,6 +18,7 @@ from baremetal_sched.ui import (
     nodes,
     search,
     servers,
+    session_pages,
     waiting,
 )
 from baremetal_sched.ui.find import view as find
@@ -70,7 +71,23 @@ PAGES = (
     PageRoute("/images", catalog.show_images, "get_images", checks_policy=True),
 )
 
+LOGIN = "/login"
+
+#: Whoever asks for these need not be anybody; what needs a session looks for it. They call Keystone, so they begin
+#: transactions themselves.
+SESSION_ROUTES = (
+    *(Route(method, LOGIN, session_pages.show_login, transaction=None, public=True) for method in ("GET", "HEAD")),
+    Route("POST", LOGIN, session_pages.log_in, transaction=None, public=True, refuses_query=True),
+    *(
+        Route(method, "/session", session_pages.show_session, transaction=None, public=True)
+        for method in ("GET", "HEAD")
+    ),
+    Route("POST", "/session", session_pages.choose_scope, transaction=None, public=True, refuses_query=True),
+    Route("POST", "/logout", session_pages.log_out, transaction=None, public=True, refuses_query=True),
+)
+
 ROUTES = (
     *routes_of(PAGES),
+    *SESSION_ROUTES,
     *(Route(method, "/static/<name>", assets.show_asset, transaction=None, public=True) for method in ("GET", "HEAD")),
 )

@@ -15,7 +15,7 @@ from werkzeug.http import parse_accept_header
 from baremetal_sched.settings import Settings
 from baremetal_sched.web.authentication import Strategy, make
 from baremetal_sched.web.call import Call
-from baremetal_sched.web.caller import Caller
+from baremetal_sched.web.caller import CALLER, Caller
 from baremetal_sched.web.http_errors import (
     MethodNotAllowed,
     NotAcceptable,
@@ -82,7 +82,8 @@ class Api(ABC):
         """Authenticate the caller; ``public``: the route may be used by anyone. OPTIONS has no credentials, as browsers
         send it. Raises NotAuthenticated, AuthenticationUnavailable."""
         is_open = public or call.http.method == "OPTIONS"
-        call.caller = self.strategy.anyone if is_open else self._scoped(self.strategy.authenticate(call.http))
+        known: Caller | None = call.http.environ.get(CALLER)
+        call.caller = self.strategy.anyone if is_open else self._scoped(known or self.strategy.authenticate(call.http))
 
     def _scoped(self, caller: Caller) -> Caller:
         """Return the caller in the scope that this API has for the administrator of the system.

@@ -4,6 +4,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+#: The caller of a request that the service makes to itself, by this key of its WSGI environment, which no header sets.
+CALLER = "baremetal_sched.caller"
+
 
 @dataclass(frozen=True)
 class Caller:

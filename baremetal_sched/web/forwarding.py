@@ -118,6 +118,11 @@ def refusing_cross_site(wsgi: WSGIApplication, allowed: Collection[str]) -> WSGI
     return checked
 
 
+def is_from_here(environ: WSGIEnvironment) -> bool:
+    """Return whether a page of this very site sent the request, or no page at all."""
+    return _may_write(environ, frozenset())
+
+
 def _may_write(environ: WSGIEnvironment, allowed: frozenset[str]) -> bool:
     origin: str | None = environ.get("HTTP_ORIGIN")
     site: str | None = environ.get("HTTP_SEC_FETCH_SITE")

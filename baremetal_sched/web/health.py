@@ -19,7 +19,7 @@ from baremetal_sched.web.call import Call
 from baremetal_sched.web.caller import Caller
 from baremetal_sched.web.http_errors import message_of
 from baremetal_sched.web.metrics import Figures
-from baremetal_sched.web.responses import json_response
+from baremetal_sched.web.responses import json_response, prefers_html
 from baremetal_sched.web.route import Route
 
 log = structlog.get_logger(__name__)
@@ -77,7 +77,9 @@ class RootApi(Api):
         return json_response({"error": {"status": status, "message": message_of(error)}}, status)
 
     def _index(self, call: Call, session: None) -> Response:
-        """List the APIs and their paths."""
+        """List the APIs and their paths; browsers are led to the pages."""
+        if "ui" in self._apis and prefers_html(call.http.headers.get("Accept", "")):
+            return Response(status=303, headers={"Location": f"{call.mount}/ui/", "Vary": "Accept"})
         apis = {name: {"href": f"{call.base_url}/{name}"} for name in (*self._apis, "healthcheck", "metrics")}
         return json_response({"name": "baremetal-sched", "version": __version__, "links": apis})
 

@@ -1,13 +1,17 @@
 """Responses with JSON or without a body."""
 
+from functools import lru_cache
 from typing import Any
 
 import orjson
 from flask import Response
+from werkzeug.datastructures import MIMEAccept
+from werkzeug.http import parse_accept_header
 
 #: The media type of nearly all bodies.
 JSON = "application/json"
 
+_HTML = "text/html"
 _OPTIONS = orjson.OPT_NON_STR_KEYS
 _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
 
@@ -39,3 +43,9 @@ def empty_response(status: int = 204, headers: dict[str, str] | None = None) -> 
     response = Response(b"", status, headers)
     del response.headers["Content-Type"]
     return response
+
+
+@lru_cache(maxsize=200)
+def prefers_html(accept: str) -> bool:
+    """Return whether a client with this Accept header would rather have a page than JSON, as browsers do."""
+    return parse_accept_header(accept, MIMEAccept).best_match([JSON, _HTML]) == _HTML

@@ -7,6 +7,7 @@ from baremetal_sched.db.models.flavors import Flavor, FlavorProject, Keypair
 from baremetal_sched.db.models.holds import Hold
 from baremetal_sched.db.models.images import Image, ImageMember, ImageProperty, ImageTag
 from baremetal_sched.db.models.nodes import Chassis, Node, NodeAllocation, NodeHistory, NodeTrait, NodeWork
+from baremetal_sched.db.models.page_sessions import PageSession
 from baremetal_sched.db.models.placement import (
     Aggregate,
     Allocation,
@@ -53,6 +54,7 @@ __all__ = [
     "NodeInventory",
     "NodeTrait",
     "NodeWork",
+    "PageSession",
     "Port",
     "Portgroup",
     "ProviderAggregate",

@@ -28,7 +28,8 @@
     asking = true;
     try {
       const answer = await fetch(location.href, {
-        headers: { "If-None-Match": tag }, cache: "no-store", redirect: "error", signal: AbortSignal.timeout(DEADLINE),
+        headers: { "If-None-Match": tag, "X-Refresh": "1" }, cache: "no-store", redirect: "error",
+        signal: AbortSignal.timeout(DEADLINE),
       });
       if (answer.status === 200) {
         const text = await answer.text();
@@ -36,15 +37,15 @@
         show(new DOMParser().parseFromString(text, "text/html"));
         tag = answer.headers.get("ETag");
       } else if (answer.status !== 304) {
-        throw new Error(`the service answers ${answer.status}`);
+        const over = answer.status === 401;
+        throw new Error(over ? "the session has ended: load the page again" : `the service answers ${answer.status}`);
       }
       at(new Date(Date.parse(answer.headers.get("Date")) || Date.now()));
       wait = EVERY;
       trouble.textContent = "";
     } catch (error) {
       wait = Math.min(2 * wait, RAREST);
-      const why = error.message.startsWith("the service") || error.message.startsWith("a text")
-        ? error.message : "the service does not answer";
+      const why = /^(the service|the session|a text)/.test(error.message) ? error.message : "the service does not answer";
       trouble.textContent = `Not refreshed: ${why}.`;
     } finally {
       asking = false;

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from hashlib import sha256
 from typing import TypeVar
 
 import structlog
@@ -55,16 +56,33 @@ class HttpBasic(Strategy):
         if header is None:
             raise NotAuthenticated
         name, password = credentials(header)
+        self.check(name, password, http.remote_addr or "")
+        return self.known(name)[0]
+
+    def check(self, name: str, password: bytes, address: str) -> None:
+        """Check a password, for a client at ``address``.
+
+        Raises WrongPassword, TooManyFailedLogins, AuthenticationUnavailable.
+        """
         users = _contents(self._users)
-        address = http.remote_addr or ""
         if not self._checks.is_right(users, name, password, address):
             # Unknown names are not logged: a user may have entered a password there.
             log.warning("a log-in failed", address=address, user=name if name in users.hashes else None)
             raise WrongPassword
-        if self._roles is None:
-            return Caller(user_id=name, user_name=name, unrestricted=True)
-        given = _contents(self._roles).get(name, _NO_ROLES)
-        return Caller(name, given.project_id, given.roles, given.system_scope, user_name=name)
+
+    def known(self, name: str) -> tuple[Caller, str]:
+        """Return the user as a caller, and a digest of all that the files say about the user.
+
+        Raises WrongPassword for an unknown user, and AuthenticationUnavailable.
+        """
+        hashed = _contents(self._users).hashes.get(name)
+        if hashed is None:
+            raise WrongPassword
+        given = None if self._roles is None else _contents(self._roles).get(name, _NO_ROLES)
+        digest = sha256(hashed + repr(given).encode()).hexdigest()
+        if given is None:
+            return Caller(user_id=name, user_name=name, unrestricted=True), digest
+        return Caller(name, given.project_id, given.roles, given.system_scope, user_name=name), digest
 
 
 def _contents(file: WatchedFile[T]) -> T:

@@ -1,10 +1,10 @@
 """Keystone as keystonemiddleware uses it to validate tokens, with a time limit."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextvars import copy_context
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 from keystoneauth1.exceptions import ClientException, ConnectionError, DiscoveryFailure
@@ -15,6 +15,7 @@ from baremetal_sched.errors import AuthenticationUnavailable
 log = structlog.get_logger(__name__)
 
 Said = Mapping[str, Any]
+T = TypeVar("T")
 
 
 class BoundedIdentity:
@@ -47,22 +48,19 @@ class BoundedIdentity:
         self._server.invalidate()
 
     def _ask(self, token: str, options: dict[str, Any]) -> Said:
-        answer: Future[Said] = Future()
-        work = (self._answer, answer, token, options)
-        threading.Thread(target=copy_context().run, args=work, name="keystone", daemon=True).start()
         try:
-            return answer.result(self._seconds)
+            return within(self._seconds, lambda: self._answer(token, options))
         except TimeoutError:
             self._is_suspect = True
             log.error("Keystone did not answer in time", seconds=self._seconds)
             raise AuthenticationUnavailable(reason="Keystone does not answer") from None
 
-    def _answer(self, answer: "Future[Said]", token: str, options: dict[str, Any]) -> None:
+    def _answer(self, token: str, options: dict[str, Any]) -> Said:
         try:
             said = _worth_remembering(self._server.verify_token(token, **options))
-        except InvalidToken as error:
+        except InvalidToken:
             self._is_suspect = False
-            answer.set_exception(error)
+            raise
         except Exception as error:
             is_silent = isinstance(error, ConnectionError | DiscoveryFailure)
             self._is_suspect = is_silent
@@ -70,10 +68,26 @@ class BoundedIdentity:
                 self.invalidate()
             log.error("Keystone cannot be asked about a token", reason=f"{type(error).__name__}: {error}")
             reason = "Keystone cannot be reached" if is_silent else "Keystone has an error"
-            answer.set_exception(AuthenticationUnavailable(reason=reason))
-        else:
-            self._is_suspect = False
-            answer.set_result(said)
+            raise AuthenticationUnavailable(reason=reason) from None
+        self._is_suspect = False
+        return said
+
+
+def within(seconds: float, work: Callable[[], T]) -> T:
+    """Return the result of ``work``, which is done in a thread of its own, or raise its error.
+
+    Raises TimeoutError after so many seconds; the thread is abandoned then.
+    """
+    answer: Future[T] = Future()
+
+    def do() -> None:
+        try:
+            answer.set_result(work())
+        except BaseException as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=copy_context().run, args=(do,), name="keystone", daemon=True).start()
+    return answer.result(seconds)
 
 
 def _worth_remembering(said: Said) -> Said:

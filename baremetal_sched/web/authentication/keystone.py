@@ -21,6 +21,7 @@ from baremetal_sched import keystone_settings
 from baremetal_sched.errors import NotAuthenticated
 from baremetal_sched.settings import Settings
 from baremetal_sched.web.authentication.identity import BoundedIdentity
+from baremetal_sched.web.authentication.keystone_client import KeystoneClient
 from baremetal_sched.web.authentication.strategy import Strategy
 from baremetal_sched.web.caller import Caller
 
@@ -69,7 +70,7 @@ class Keystone(Strategy):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        url = keystone_settings.auth_url(settings)
+        self._url = url = keystone_settings.auth_url(settings)
         self.challenge = f'Keystone uri="{url}"' if url else "Keystone"
         self._checks = _Checks(settings)
         self._service_roles = frozenset(settings.keystone_authtoken.service_token_roles)
@@ -83,6 +84,11 @@ class Keystone(Strategy):
             self._log_missing_role(request)
             raise NotAuthenticated
         return _caller(request.token_auth.user, request.token_auth.service)
+
+    def as_client(self) -> KeystoneClient:
+        """Return what asks this Keystone for tokens."""
+        url: str = getattr(self._checks._auth, "auth_url", None) or self._url or ""
+        return KeystoneClient(self._checks._session, url, self.settings.api.authentication_timeout)
 
     def _log_missing_role(self, request: "_TokenRequest") -> None:
         """Log that a service has none of the roles that its token needs: its operator sees only 401."""

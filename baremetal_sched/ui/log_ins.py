@@ -1,0 +1,253 @@
+"""How people log in to the pages: with the file of users, or with Keystone."""
+
+import json
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from flask import Request
+from sqlalchemy import ColumnElement
+from werkzeug.datastructures import MultiDict
+
+from baremetal_sched import auth_settings
+from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.keyring import CannotDecrypt, keyring_of
+from baremetal_sched.db.sealing import opened, sealed_text
+from baremetal_sched.db.transaction import Database
+from baremetal_sched.errors import NotAuthenticated
+from baremetal_sched.settings import Settings
+from baremetal_sched.ui.sessions import SessionRow
+from baremetal_sched.web import slots
+from baremetal_sched.web.authentication import Strategy
+from baremetal_sched.web.caller import CALLER, Caller
+
+if TYPE_CHECKING:  # what not every strategy needs
+    from baremetal_sched.web.authentication.http_basic import HttpBasic
+    from baremetal_sched.web.authentication.keystone import Keystone
+    from baremetal_sched.web.authentication.keystone_client import TokenScope
+
+#: Seconds that a session with the file of users may last.
+_DAY_SECONDS = 86_400.0
+
+_NO_PLACE = "Nobody can log in here: the settings do not say where Keystone is ([keystone_authtoken] auth_url)."
+_NO_ROLE = "You have no role in any project, nor in the system. Ask an administrator of Keystone for one."
+_NO_PAGES = "The access rules of this application credential do not allow these pages."
+
+
+class NotLoggedIn(NotAuthenticated):
+    """These credentials are refused; the message is for the person."""
+
+    template = "{message}"
+
+
+@dataclass(frozen=True)
+class Person:
+    """Who is logged in: the caller, and the entries of a WSGI environment that say so to an API. ``tokens``: those of
+    Keystone, the one of the log-in first, and the one in use last; none with the file of users."""
+
+    caller: Caller
+    credentials: Mapping[str, Any]
+    tokens: tuple[str, ...] = ()
+
+    @property
+    def has_no_scope(self) -> bool:
+        """Return whether the person must choose a project or the system first."""
+        return self.caller.project_id is None and not self.caller.system_scope and bool(self.tokens)
+
+
+@dataclass(frozen=True)
+class NewSession:
+    """A person who has just logged in, and the columns of the session."""
+
+    person: Person
+    expires_at: float | ColumnElement[float]
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+class LogIns(ABC):
+    """One way to log in. ``refusal``: why nobody can at present, with ``remedy``, a command; None: everybody can."""
+
+    refusal: str | None = None
+    remedy: str | None = None
+    #: Whether this is Keystone, whose users have domains and projects.
+    has_projects: bool = False
+
+    @abstractmethod
+    def log_in(self, form: MultiDict[str, str], http: Request) -> NewSession:
+        """Return the person whose credentials are in the form.
+
+        Raises NotLoggedIn, TooManyFailedLogins, AuthenticationUnavailable.
+        """
+
+    @abstractmethod
+    def person(self, row: SessionRow, http: Request) -> Person:
+        """Return the person of a session for this request. Raises NotAuthenticated if the session is not valid any
+        more, AuthenticationUnavailable."""
+
+    def revoke(self, stored: Iterable[str]) -> None:  # noqa: B027 - not every way has tokens
+        """Revoke the tokens of sessions that have ended, as far as that is possible now."""
+
+
+class FileLogIns(LogIns):
+    """The users of ``[api] auth_strategy = http_basic``."""
+
+    def __init__(self, strategy: Strategy) -> None:
+        self._users = cast("HttpBasic", strategy)
+
+    def log_in(self, form: MultiDict[str, str], http: Request) -> NewSession:
+        name = form.get("user", "")
+        try:
+            self._users.check(name, form.get("password", "").encode(), http.remote_addr or "")
+            caller, entry = self._users.known(name)
+        except NotAuthenticated:
+            raise NotLoggedIn(message="The name or the password is wrong.") from None
+        return NewSession(self._person(caller), epoch() + _DAY_SECONDS, {"entry": entry, "is_fixed": True})
+
+    def person(self, row: SessionRow, http: Request) -> Person:
+        caller, entry = self._users.known(row.person)
+        if entry != row.entry:
+            raise NotAuthenticated
+        return self._person(caller)
+
+    @staticmethod
+    def _person(caller: Caller) -> Person:
+        return Person(caller, {CALLER: caller})
+
+
+class KeystoneLogIns(LogIns):
+    """The users of a Keystone, with a password or an application credential. Failed log-ins of one address, and with
+    one name, are limited like those with the file of users."""
+
+    has_projects = True
+    #: Replaced by tests.
+    pause: Callable[[float], None] = staticmethod(time.sleep)
+
+    def __init__(self, strategy: Strategy, settings: Settings) -> None:
+        from baremetal_sched.web.authentication.password_checks import LoginLimits  # imports bcrypt
+
+        self._strategy = strategy
+        self._client = cast("Keystone", strategy).as_client()
+        self._keyring = keyring_of(settings.database.secrets_key_file)
+        self._limits = {"address": LoginLimits(), "name": LoginLimits()}
+        if not self._keyring.path:
+            self.refusal = (
+                "Nobody can log in here: the service stores tokens encrypted only, and has no key for that. Make one, "
+                "name its file in [database] secrets_key_file, and start the service again."
+            )
+            self.remedy = "(umask 077; baremetal-sched secrets generate-key > /etc/baremetal-sched/secrets.keys)"
+        elif not self._client.url:
+            self.refusal = _NO_PLACE
+
+    def log_in(self, form: MultiDict[str, str], http: Request) -> NewSession:
+        # Application credentials have ids, which are not those of users.
+        name = form.get("application_credential_id") or form.get("user", "")
+        counted = {"address": http.remote_addr or "", "name": name.casefold()[:255]}
+        for kind, counts in self._limits.items():
+            counts.count(counted[kind])
+        began = time.monotonic()
+        with slots.waiting():
+            try:
+                new = self._new_session(form, http)
+            except NotAuthenticated as error:
+                # Keystone is slower for users that exist: it hashes their passwords. Whole seconds do not tell.
+                taken = time.monotonic() - began
+                self.pause(math.ceil(taken) - taken)
+                raise NotLoggedIn(message=str(error)) from None
+        for kind, counts in self._limits.items():
+            counts.give_back(counted[kind])
+        return new
+
+    def _new_session(self, form: MultiDict[str, str], http: Request) -> NewSession:
+        ident = form.get("application_credential_id", "")
+        if ident:
+            secret = form.get("application_credential_secret", "")
+            issued = [self._client.by_application_credential(ident, secret)]
+        else:
+            user, domain = form.get("user", ""), form.get("domain") or "Default"
+            issued = [self._client.by_password(user, domain, form.get("password", ""))]
+            scopes = self._client.scopes(issued[0].value)
+            if not scopes:
+                raise NotLoggedIn(message=_NO_ROLE)
+            if len(scopes) == 1:
+                issued.append(self._client.in_scope(issued[0].value, scopes[0].id or None))
+        tokens = [each.value for each in issued]
+        try:
+            # As for a page: the rules of an application credential may allow none.
+            person = self._person(tokens, http, PATH_INFO="/", REQUEST_METHOD="GET")
+        except NotAuthenticated:
+            raise NotLoggedIn(message=_NO_PAGES) from None
+        return NewSession(person, issued[-1].expires_at, {"tokens": self._sealed(tokens), "is_fixed": bool(ident)})
+
+    def person(self, row: SessionRow, http: Request) -> Person:
+        return self._person(self._opened(row.tokens), http)
+
+    def _person(self, tokens: Sequence[str], http: Request, **more: str) -> Person:
+        """Validate the token in use as the APIs do. Raises NotAuthenticated, AuthenticationUnavailable."""
+        credentials = {"HTTP_X_AUTH_TOKEN": tokens[-1]}
+        environ = {**http.environ, **more, **credentials}
+        environ.pop("HTTP_X_SERVICE_TOKEN", None)
+        return Person(self._strategy.authenticate(Request(environ)), credentials, tuple(tokens))
+
+    def revoke(self, stored: Iterable[str]) -> None:
+        found: list[str] = []
+        for each in stored:
+            with suppress(NotAuthenticated):
+                found += self._opened(each)
+        with slots.waiting():
+            self._client.revoke(found)
+
+    def scopes(self, person: Person) -> "list[TokenScope]":
+        """Return the scopes that the person can choose. Raises NotAuthenticated, AuthenticationUnavailable."""
+        with slots.waiting():
+            return self._client.scopes(person.tokens[0])
+
+    def change_scope(self, person: Person, project_id: str | None) -> tuple[str, float]:
+        """Return the tokens, sealed, of the person in another project, or in the system (None), and when they expire.
+
+        Raises NotAuthenticated if Keystone refuses, AuthenticationUnavailable.
+        """
+        with slots.waiting():
+            issued = self._client.in_scope(person.tokens[0], project_id)
+        return self._sealed([person.tokens[0], issued.value]), issued.expires_at
+
+    def _sealed(self, tokens: Sequence[str]) -> str:
+        return sealed_text(json.dumps(tokens), self._keyring)
+
+    def _opened(self, stored: str | None) -> list[str]:
+        """Return the tokens of a session. Raises NotAuthenticated if it has none, or their key is missing."""
+        if stored is None:
+            raise NotAuthenticated
+        try:
+            tokens: list[str] = json.loads(opened(stored, self._keyring))
+        except CannotDecrypt:
+            raise NotAuthenticated from None
+        return tokens
+
+
+@dataclass(frozen=True)
+class PageAccess:
+    """How pages know who asks for them. ``log_ins``: how people log in; None: they do not. ``database``: where their
+    sessions are. ``is_open``: everybody may do everything."""
+
+    log_ins: LogIns | None
+    database: Database
+    is_open: bool
+
+
+def make(settings: Settings, strategy: Strategy, database: Database) -> PageAccess:
+    """Return how people log in with these settings."""
+    return PageAccess(_log_ins(settings, strategy), database, auth_settings.is_open(settings))
+
+
+def _log_ins(settings: Settings, strategy: Strategy) -> LogIns | None:
+    match settings.api.auth_strategy:
+        case "http_basic":
+            return FileLogIns(strategy)
+        case "keystone":
+            return KeystoneLogIns(strategy, settings)
+        case _:
+            return None

@@ -1,0 +1,133 @@
+"""/login, /logout, /session: where people log in and out, and choose the project for which they act."""
+
+from datetime import UTC, datetime
+from functools import partial
+
+from flask import Response
+
+from baremetal_sched.errors import NotAuthenticated
+from baremetal_sched.ui import access, guard, sessions
+from baremetal_sched.ui.call import UiCall
+from baremetal_sched.ui.guard import SESSION, page_below, redirect
+from baremetal_sched.ui.log_ins import KeystoneLogIns, LogIns, NotLoggedIn, Person
+from baremetal_sched.ui.rendering import page
+from baremetal_sched.web.caller import Caller
+from baremetal_sched.web.http_errors import PathNotFound, RefusedRequest
+
+_NO_CHANGE = "Keystone gives you no token for this project. Choose another one, or log in again."
+
+
+def show_login(call: UiCall, session: None) -> Response:
+    """GET /login: the form, or back to the page ``next`` for who is logged in. Raises PathNotFound if nobody logs in
+    here."""
+    call.refuse_unknown(("next",))
+    log_ins, after = _log_ins(call), page_below(call, dict(call.query).get("next", ""))
+    if guard.admit(call) is not None:
+        return redirect(after)
+    return _login_page(call, log_ins, after)
+
+
+def log_in(call: UiCall, session: None) -> Response:
+    """POST /login: begin a session, and go back to the page ``next``.
+
+    Raises RefusedRequest where nobody can log in, PathNotFound, TooManyFailedLogins, AuthenticationUnavailable.
+    """
+    log_ins, after = _log_ins(call), page_below(call, call.form.get("next", ""))
+    refusal = log_ins.refusal or access.why_no_passwords(call.http.environ)
+    if refusal is not None:
+        raise RefusedRequest(403, refusal)
+    try:
+        new = log_ins.log_in(call.form, call.http)
+    except NotLoggedIn as error:
+        return _login_page(call, log_ins, after, 401, str(error))
+    call.caller = new.person.caller
+    cookie, old = sessions.new_value(), call.http.cookies.get(SESSION)
+    person = new.person.caller.user_id or ""
+    call.page_access.database.change(
+        partial(
+            sessions.begin,
+            cookie=cookie,
+            person=person,
+            expires_at=new.expires_at,
+            replaced=old,
+            values=new.values,
+        ),
+        deadline=call.deadline,
+    )
+    call.new_cookies[SESSION] = cookie
+    return redirect(after)
+
+
+def show_session(call: UiCall, session: None) -> Response:
+    """GET /session: who is logged in, until when; the projects to choose from. Raises NotAuthenticated,
+    AuthenticationUnavailable."""
+    call.refuse_unknown(("next",))
+    after = page_below(call, dict(call.query).get("next", ""))
+    return _session_page(call, _person(call), after)
+
+
+def choose_scope(call: UiCall, session: None) -> Response:
+    """POST /session: act for another project, or for the system, and go back to the page ``next``.
+
+    Raises NotAuthenticated, PathNotFound if the session has one scope, AuthenticationUnavailable.
+    """
+    person, after = _person(call), page_below(call, call.form.get("next", ""))
+    log_ins, row = call.page_access.log_ins, call.row
+    if not isinstance(log_ins, KeystoneLogIns) or row is None or row.is_fixed:
+        raise PathNotFound
+    try:
+        tokens, expires_at = log_ins.change_scope(person, call.form.get("project") or None)
+    except NotAuthenticated:
+        return _session_page(call, person, after, 403, _NO_CHANGE)
+    cookie = sessions.new_value()
+    renew = partial(sessions.renew, row=row, cookie=cookie, tokens=tokens, expires_at=expires_at)
+    if not call.page_access.database.change(renew, deadline=call.deadline):
+        raise NotAuthenticated
+    call.new_cookies[SESSION] = cookie
+    return redirect(after)
+
+
+def log_out(call: UiCall, session: None) -> Response:
+    """POST /logout: end the session, or all sessions of the person, whether Keystone answers or not."""
+    row = call.row
+    if row is None or call.page_access.log_ins is None:
+        raise NotAuthenticated
+    call.caller = Caller(row.person)
+    stored = [row.tokens] if row.tokens else []
+    if call.form.get("everywhere"):
+        stored = call.page_access.database.change(partial(sessions.end_all, person=row.person), deadline=call.deadline)
+    else:
+        call.page_access.database.change(partial(sessions.end, session_id=row.id), deadline=call.deadline)
+    call.page_access.log_ins.revoke(stored)
+    call.new_cookies[SESSION] = ""
+    return redirect(f"{call.mount}/login")
+
+
+def _log_ins(call: UiCall) -> LogIns:
+    if call.page_access.log_ins is None:
+        raise PathNotFound
+    return call.page_access.log_ins
+
+
+def _person(call: UiCall) -> Person:
+    person = guard.admit(call)
+    if person is None:
+        raise NotAuthenticated
+    return person
+
+
+def _login_page(call: UiCall, log_ins: LogIns, after: str, status: int = 200, message: str | None = None) -> Response:
+    guard.begin_form(call)
+    refusal = log_ins.refusal or access.why_no_passwords(call.http.environ)
+    given = call.form if status != 200 else {}
+    return page(call, "login.html", status, after=after, message=message, refusal=refusal, log_ins=log_ins, given=given)
+
+
+def _session_page(call: UiCall, person: Person, after: str, status: int = 200, message: str | None = None) -> Response:
+    log_ins, row = call.page_access.log_ins, call.row
+    if row is None:
+        raise NotAuthenticated
+    scopes = log_ins.scopes(person) if isinstance(log_ins, KeystoneLogIns) and not row.is_fixed else []
+    ends = datetime.fromtimestamp(row.expires_at, UTC).replace(tzinfo=None)
+    values = {"after": after, "message": message, "scopes": scopes, "holder": person.caller, "ends": ends}
+    return page(call, "session.html", status, **values)
