@@ -52,6 +52,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
         "tests/functional/test_user_command.py",
         "tests/functional/test_policy_command.py",
     ),
+    "baremetal_sched/commands.py": _COMMANDS,
     "baremetal_sched/compute/": (
         *_UNIT,
         *_WAITING,

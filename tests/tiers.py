@@ -51,6 +51,7 @@ _TIERS = {
     "tests/clients/": "slow",
     "tests/clients/osc/test_guide.py": "ci",
     "tests/clients/test_openstack_client.py": "ci",
+    "tests/clients/test_printed_commands.py": "ci",
     "tests/clients/test_readme.py": "ci",
     "tests/clients/test_start.py": "ci",
     "tests/emulators/": "slow",

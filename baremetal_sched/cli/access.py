@@ -7,6 +7,7 @@ from typing import Any
 import click
 import structlog
 
+from baremetal_sched import commands
 from baremetal_sched.auth_settings import is_open, names_strategy
 from baremetal_sched.cli import user_files
 from baremetal_sched.cli.clients import ClientLogin
@@ -69,8 +70,8 @@ def _basic_login(settings: Settings) -> ClientLogin:
     names = list(password_file.parse_users(path.read_text(encoding="utf-8")).hashes)
     name = FIRST_USER if FIRST_USER in names or not names else names[0]
     remark = (
-        f"Users are those of {path}. OS_PASSWORD, or password in clouds.yaml, is what was given to {name}; "
-        f"'baremetal-sched user add {name}' sets another."
+        f"Users are those of {path}. OS_PASSWORD, or password in clouds.yaml, is what was given to {name}. This sets "
+        f"another: {commands.ADD_USER.of(user=name)}"
     )
     return ClientLogin("http_basic", name, remark=remark)
 

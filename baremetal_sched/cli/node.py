@@ -65,4 +65,5 @@ def _as_text(explanation: "NodeExplanation") -> str:
 
 
 def _line(finding: "Finding") -> str:
-    return f"- {finding.reason}\n  To do: {finding.remedy}"
+    remedy = finding.remedy.replace("\n", "\n    ")
+    return f"- {finding.reason}\n  To do: {remedy}"

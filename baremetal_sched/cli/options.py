@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from baremetal_sched import commands
+
 if TYPE_CHECKING:
     from baremetal_sched.db.transaction import Database
     from baremetal_sched.settings import Settings
@@ -141,7 +143,7 @@ def _require_served(database: "Database", settings: "Settings") -> None:
         url = database.engine.url
         text = str(error)
         if schema.is_missing(database.engine):
-            text = f"There is no file {url.database}. To create it, run: baremetal-sched db upgrade"
+            text = f"There is no file {url.database}. To create it, run: {commands.UPGRADE_DATABASE}"
         is_shown = is_given and url.password is None
         raise click.ClickException(f"{text} --database {settings.database.connection}" if is_shown else text) from None
 

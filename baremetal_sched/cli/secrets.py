@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from baremetal_sched import commands
 from baremetal_sched.cli.options import configured, opened
 
 if TYPE_CHECKING:
@@ -43,10 +44,9 @@ def check(settings: "Settings") -> None:
     click.echo(f"keys: {', '.join(ids) or 'none'}")
     click.echo(f"total: {', '.join(f'{number} {state}' for state, number in total.items())}")
     if total[resealing.PLAIN]:
-        first = (
-            "" if ids else "set [database] secrets_key_file (baremetal-sched secrets generate-key prints a key), then "
-        )
-        click.echo(f"To encrypt them, {first}run: baremetal-sched secrets encrypt", err=True)
+        if not ids:
+            click.echo(f"Set [database] secrets_key_file. This prints a key: {commands.GENERATE_KEY}", err=True)
+        click.echo(f"To encrypt them, run: {commands.ENCRYPT_SECRETS}", err=True)
     if total[resealing.UNKNOWN]:
         click.echo("Put the missing keys back into the file that [database] secrets_key_file names.", err=True)
     if total[resealing.PLAIN] or total[resealing.UNKNOWN]:
@@ -108,7 +108,7 @@ def _report(outcome: "ResealOutcome", what: str) -> None:
     if outcome.missed:
         click.echo(f"{outcome.missed} values were changed by the service meanwhile: run this again", err=True)
     if outcome.failed:
-        why = "their keys are missing (see baremetal-sched secrets check), or they are too large"
+        why = f"they are too large, or their keys are missing, which this shows: {commands.CHECK_SECRETS}"
         click.echo(f"{outcome.failed} values could not be processed: {why}", err=True)
     if outcome.missed or outcome.failed:
         raise click.exceptions.Exit(1)

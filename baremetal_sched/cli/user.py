@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from baremetal_sched import commands
 from baremetal_sched.cli.options import configured, mistakes
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def list_users(settings: "Settings") -> None:
     path = password_file.users_path(settings)
     users = password_file.parse_users(path.read_text(encoding="utf-8")) if path.exists() else None
     if users is None:
-        raise click.ClickException(f"There is no file {path}. Create it with: baremetal-sched user add NAME")
+        raise click.ClickException(f"There is no file {path}. Create it with: {commands.ADD_USER.of(user='NAME')}")
     roles = None if password_file.roles_path(settings) is None else _roles(settings)
     for name in sorted(users.hashes):
         click.echo(name if roles is None else f"{name}: {_described(roles.get(name))}")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
+from baremetal_sched import commands
 from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.provisioning import completion
 from baremetal_sched.baremetal.state_machine import DONE, KEEP, WAIT
@@ -50,8 +51,8 @@ def require_automated(driver: Driver, machine: Machine, steps: Sequence[Planned]
     raise InvalidValue(
         message=f"Node {machine.uuid} cannot be cleaned: automated cleaning needs an agent on the machine, and its "
         f"deploy interface '{machine.interfaces['deploy']}' boots none. To have the node made available without being "
-        "cleaned, set its automated_clean to false (openstack baremetal node set --no-automated-clean), or "
-        "[conductor] automated_clean for all nodes; then manage and provide it."
+        "cleaned, switch automated cleaning off, for all nodes with [conductor] automated_clean, then manage and "
+        "provide it. To switch it off for this node: " + commands.SKIP_CLEANING.of(node=machine.uuid)
     )
 
 

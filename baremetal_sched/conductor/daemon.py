@@ -12,6 +12,7 @@ import structlog
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from baremetal_sched import commands
 from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.conductor import answering, host, job, orphaned_reservations
 from baremetal_sched.conductor.answering import Answering
@@ -62,7 +63,7 @@ def warn(database: Database, settings: Settings) -> None:
     if found:
         log.warning(
             "passwords of management controllers are stored as they are: set [database] secrets_key_file, then run "
-            "baremetal-sched secrets encrypt",
+            + commands.ENCRYPT_SECRETS,
             nodes=found,
         )
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
+from baremetal_sched import commands
 from baremetal_sched.watched_file import WatchedFile
 
 if TYPE_CHECKING:
@@ -130,14 +131,14 @@ def _parse(content: str) -> _Keys:
         if not text or text.startswith("#"):
             continue
         if not _KEY.fullmatch(text):
-            raise ValueError(f"line {number} is not a Fernet key; baremetal-sched secrets generate-key makes one")
+            raise ValueError(f"line {number} is not a Fernet key. This makes one: {commands.GENERATE_KEY}")
         key_id = _id_of(base64.urlsafe_b64decode(text))
         if key_id in lines:
             raise ValueError(f"line {number} is the key of line {lines[key_id]} again")
         lines[key_id] = number
         fernets.append(Fernet(text))
     if not lines:
-        raise ValueError("it has no key; baremetal-sched secrets generate-key makes one")
+        raise ValueError(f"it has no key. This makes one: {commands.GENERATE_KEY}")
     return _Keys(tuple(lines), MultiFernet(fernets))
 
 

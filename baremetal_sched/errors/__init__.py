@@ -5,6 +5,8 @@ The base classes are the kinds of errors, which is often all that an API needs t
 
 from typing import Any
 
+from baremetal_sched import commands
+
 
 class SchedulerError(Exception):
     """Base of all errors. ``template`` is filled with the keyword arguments, which are kept in ``details``.
@@ -126,7 +128,7 @@ class DatabaseOverloaded(DatabaseAway):
 class DatabaseMissing(DatabaseAway):
     template = (
         "The database that [database] connection names does not exist on the server. Correct the name, or create "
-        "it (CREATE DATABASE) and run: baremetal-sched db upgrade"
+        f"it (CREATE DATABASE) and run: {commands.UPGRADE_DATABASE}"
     )
     state = "missing"
 
@@ -147,7 +149,7 @@ class DatabaseDenied(DatabaseAway):
 
 
 class DatabaseEmpty(DatabaseAway):
-    template = "The database has no tables of this service. Run: baremetal-sched db upgrade"
+    template = f"The database has no tables of this service. Run: {commands.UPGRADE_DATABASE}"
     state = "empty"
 
 
@@ -210,8 +212,8 @@ class SchemaTooNew(SchemaNotServed):
 class SchemaChanging(SchemaNotServed):
     template = (
         "The schema of the database is being changed from {found} to {target}, which this release cannot serve; its "
-        "newest is {known}. Run the release of that schema. If the change was broken off, run baremetal-sched db "
-        "upgrade (or downgrade) of that release again."
+        "newest is {known}. Run the release of that schema. If the change was broken off, repeat it with that release: "
+        f"{commands.UPGRADE_DATABASE}"
     )
 
 
@@ -223,13 +225,13 @@ class SchemaBusy(UnavailableError):
 
 
 class SchemaTooOld(SchemaNotServed):
-    template = "The database is at schema {found}; this release needs {known}. Run: baremetal-sched db upgrade"
+    template = "The database is at schema {found}; this release needs {known}. Run: " + commands.UPGRADE_DATABASE
 
 
 class IsMirror(UnavailableError):
     template = (
         "Nothing can be changed here yet: this database is a mirror of the services that are being moved from, which "
-        "are still in charge. Ask them, or finish the move with: baremetal-sched import --finish"
+        f"are still in charge. Ask them, or finish the move with: {commands.FINISH_IMPORT}"
     )
 
 

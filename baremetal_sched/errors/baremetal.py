@@ -1,5 +1,6 @@
 """Errors of the bare metal API: nodes and their sub-resources, conductors, drivers."""
 
+from baremetal_sched import commands
 from baremetal_sched.errors import (
     AnswerTimeout,
     ConflictError,
@@ -155,7 +156,7 @@ class NodeKeptFree(InvalidError):
 class ServiceInMaintenance(ConflictError):
     template = (
         "Node {node} is in maintenance: its failed service cannot be aborted. Clear the maintenance flag first: "
-        "openstack baremetal node maintenance unset {node}"
+        + commands.UNSET_MAINTENANCE
     )
 
 

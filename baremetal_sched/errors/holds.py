@@ -1,5 +1,6 @@
 """Errors of holds, which Ironic's specification calls maintenance entries."""
 
+from baremetal_sched import commands
 from baremetal_sched.errors import ConflictError, ForbiddenError, NotFoundError, UnavailableError
 from baremetal_sched.errors.baremetal import NodeInMaintenance
 
@@ -36,7 +37,7 @@ class HoldsKept(ForbiddenError):
 class HoldsNotServed(UnavailableError):
     template = (
         "Only the maintenance flag can be used while a release before this one may serve the database, because that "
-        "release has no holds. When all its processes have ended, run: baremetal-sched db upgrade --finish"
+        f"release has no holds. When all its processes have ended, run: {commands.FINISH_UPGRADE}"
     )
 
 

@@ -1,5 +1,6 @@
 """Errors of images. Their texts are part of the image API."""
 
+from baremetal_sched import commands
 from baremetal_sched.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 
 
@@ -53,7 +54,7 @@ class ImageDataRefused(InvalidError):
     template = (
         "This service stores no image data. Put the data on a web server, and set its URL with an import "
         '(POST /v2/images/{image}/import, method "web-download", with its uri) or with the property image_source. The '
-        "image's record is still there, and can be booted as it is. To delete it: openstack image delete {image}"
+        "image's record is still there, and can be booted as it is. To delete it: " + commands.DELETE_IMAGE
     )
 
 

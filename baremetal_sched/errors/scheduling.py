@@ -1,5 +1,6 @@
 """Errors of the scheduling API: claims that wait."""
 
+from baremetal_sched import commands
 from baremetal_sched.errors import ConflictError, InvalidError, NotFoundError, UnavailableError
 
 
@@ -67,5 +68,5 @@ class TooManyWaitingClaims(ConflictError):
 class WaitingNotServed(UnavailableError):
     template = (
         "Nothing can wait while a release before this one may serve the database, because that release hands no "
-        "machine over. When all its processes have ended, run: baremetal-sched db upgrade --finish"
+        f"machine over. When all its processes have ended, run: {commands.FINISH_UPGRADE}"
     )

@@ -48,9 +48,12 @@ class ImportFinding:
     may_be_adopted: bool = True
 
     def __str__(self) -> str:
-        adopted = f" Or --adopt {self.kind.word}:{self.subject}: {self.kind.adoption}." if self._is_adoptable else ""
-        remedy = f" {self.remedy}" if self.remedy else ""
-        return f"{self.kind.word} {self.subject}: {self.text}.{remedy}{adopted}"
+        said = f"{self.kind.word} {self.subject}: {self.text}."
+        if self._is_adoptable:
+            said += f" --adopt {self.kind.word}:{self.subject}: {self.kind.adoption}."
+        # A remedy may end with a command, so it comes last.
+        either = "Or else: " if self._is_adoptable and self.remedy else ""
+        return f"{said} {either}{self.remedy}".rstrip()
 
     @property
     def _is_adoptable(self) -> bool:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from sqlalchemy import Connection, select
 from sqlalchemy.orm import Session
 
+from baremetal_sched import commands
 from baremetal_sched.db import contents, mirror, schema
 from baremetal_sched.db.models import Allocation, Consumer, Node, NodeAllocation, ResourceProvider
 from baremetal_sched.db.sealing import seals
@@ -138,7 +139,7 @@ def _require_no_conductor(database: Database, settings: Settings) -> None:
 def _say_what_is_stored(database: Database, report: ImportReport) -> None:
     if not seals(database.engine.dialect):
         text = "without [database] secrets_key_file, passwords of machines are stored as Ironic does, unencrypted"
-        remedy = "Set it before the import, or run baremetal-sched secrets encrypt later."
+        remedy = f"Set it before the import, or encrypt them later: {commands.ENCRYPT_SECRETS}"
         report.add(ImportFinding(FindingKind.NOTE, "secrets", text, remedy))
 
 

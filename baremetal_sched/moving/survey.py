@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import and_, func, or_, select
 
+from baremetal_sched import commands
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES
 from baremetal_sched.moving import in_flight
 from baremetal_sched.moving.decisions import (
@@ -155,12 +156,10 @@ class Survey:
         uuid, holders = node["uuid"], sorted({claim.consumer for claim in claims})
         held = f", claimed by {', '.join(holders)}" if holders else ""
         text = f"its provider has {', '.join(foreign)} beside the class of the node ({own or 'none'}){held}"
-        remedy = f"Run 'openstack resource provider inventory delete {uuid} --resource-class {' '.join(foreign[:1])}'."
+        remedy = f"Run: {commands.DELETE_INVENTORY.of(provider=uuid, resource_class=foreign[0])}"
         if holders:
-            remedy = (
-                f"Move the claim with 'openstack resource provider allocation set {holders[0]} "
-                f"--allocation rp={uuid},{own or 'CUSTOM_CLASS'}=1'."
-            )
+            names = {"consumer": holders[0], "provider": uuid, "resource_class": own or "CUSTOM_CLASS"}
+            remedy = f"Move the claim with: {commands.SET_ALLOCATIONS.of(**names)}"
         if self._add(FindingKind.LEFTOVER_CLASS, uuid, text, remedy, adoptable=own is not None or not claims):
             self.decisions.collapsed.add(provider.row["id"])
 
@@ -172,7 +171,7 @@ class Survey:
         others = sorted(consumers - {instance})
         if len(consumers) > 1:
             text = f"it is claimed by {', '.join(sorted(consumers))}; its instance is {instance or 'none'}"
-            remedy = f"If it is left over, run 'openstack resource provider allocation delete {others[0]}'."
+            remedy = f"If it is left over, run: {commands.DELETE_ALLOCATIONS.of(consumer=others[0])}"
             adopted = self._add(FindingKind.SEVERAL_CONSUMERS, uuid, text, remedy, adoptable=instance in consumers)
             if adopted:
                 self.decisions.evicted |= {(consumer, provider.row["id"]) for consumer in others}
@@ -181,7 +180,7 @@ class Survey:
                 FindingKind.OTHER_CONSUMER,
                 uuid,
                 f"it is claimed by {others[0]}, and its instance is {instance}",
-                f"If it is left over, run 'openstack resource provider allocation delete {others[0]}'.",
+                f"If it is left over, run: {commands.DELETE_ALLOCATIONS.of(consumer=others[0])}",
             )
         elif others:
             self._add(FindingKind.NOTE, uuid, f"it is claimed by {others[0]}, and has no instance")
@@ -197,7 +196,7 @@ class Survey:
                     FindingKind.PROVIDER_WITHOUT_NODE,
                     uuid,
                     "Ironic has no node of this provider",
-                    f"Delete its allocations, then run 'openstack resource provider delete {uuid}'.",
+                    f"Delete its allocations, then run: {commands.DELETE_PROVIDER.of(provider=uuid)}",
                 )
 
     def _check_allocations(self) -> None:
@@ -234,7 +233,7 @@ class Survey:
                 consumer,
                 f"Placement has no {lacking} of its allocation of {self._classes.get(class_id, class_id)} from "
                 f"{provider or 'a provider that is gone'}",
-                f"Run 'openstack resource provider allocation delete {consumer}'.",
+                f"Run: {commands.DELETE_ALLOCATIONS.of(consumer=consumer)}",
             )
             if adopted:
                 self.decisions.orphans.add(row_id)

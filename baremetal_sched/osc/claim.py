@@ -10,6 +10,7 @@ from keystoneauth1.exceptions import ClientException as NoAnswer
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
+from baremetal_sched import commands
 from baremetal_sched.osc.claiming import ClaimChoice, Consumers, NothingFits, claim
 from baremetal_sched.osc.client import Client, FitsOrNot, RequestFailed, UsageError, client_of
 from baremetal_sched.osc.find import positive
@@ -89,7 +90,7 @@ class Claim(FitsOrNot, command.Lister):
             raise UsageError(unknown) if unknown else _in_options(error) from None
         except NothingFits as error:
             self.fits = False
-            self.log.warning("%s 'openstack scheduling explain' with the same options says why.", error)
+            self.log.warning("%s With the same options this says why: %s", error, commands.EXPLAIN)
             return _TITLES, []
         rows = [_row(client, *pair) for pair in zip(consumers.uuids, claimed, strict=True)]
         if not is_table(parsed_args):

@@ -11,6 +11,8 @@ from keystoneauth1 import exceptions as keystone_errors
 from keystoneauth1.identity.base import BaseIdentityPlugin
 from osc_lib.exceptions import CommandError
 
+from baremetal_sched import commands
+
 #: Where a service mounts its APIs, all beside each other.
 _MOUNTS = ("scheduling", "placement", "baremetal", "compute", "image")
 
@@ -229,7 +231,7 @@ def flavor_id(client: Client, named: str) -> str:
             if flavor["name"] == named:
                 return str(flavor["id"])
         marker = [("marker", page[-1]["id"])]
-    raise CommandError(f"There is no flavor {named!r}. 'openstack flavor list --all' shows all flavors.")
+    raise CommandError(f"There is no flavor {named!r}. This shows all flavors: {commands.LIST_FLAVORS}")
 
 
 def image_id(client: Client, named: str) -> str:
@@ -240,7 +242,7 @@ def image_id(client: Client, named: str) -> str:
     if len(found) > 1:
         raise CommandError(f"There are several images called {named!r}: give the id of one.")
     if not found:
-        raise CommandError(f"There is no image {named!r}. 'openstack image list' shows all images.")
+        raise CommandError(f"There is no image {named!r}. This shows all images: {commands.LIST_IMAGES}")
     return str(found[0]["id"])
 
 

@@ -276,4 +276,9 @@ class Findings(FormattableColumn[list[dict[str, str]]]):
     """The reasons that keep a node from use, each with its remedy."""
 
     def human_readable(self) -> str:
-        return _wrapped_lines(f"{plain(each['reason'])} {plain(each['remedy'])}".strip() for each in self._value)
+        return _wrapped_lines(map(self._text, self._value))
+
+    @staticmethod
+    def _text(finding: Mapping[str, str]) -> str:
+        # A command in a remedy is on a line of its own.
+        return lines(plain(line) for line in f"{finding['reason']} {finding['remedy']}".strip().split("\n"))

@@ -8,6 +8,7 @@ from typing import Any
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
+from baremetal_sched import commands
 from baremetal_sched.osc.client import Client, FitsOrNot, RequestFailed, UsageError, client_of
 from baremetal_sched.osc.query import about_unknown, add_machine_options, placement_class, split
 from baremetal_sched.osc.tables import ListColumn, TextColumn, is_table
@@ -20,7 +21,7 @@ _PAGE = 1000
 #: What the bare metal API knows of a free node. Placement knows whether it is claimed.
 _AVAILABLE = (("provision_state", "available"), ("maintenance", "false"), ("associated", "false"))
 
-_EXPLAIN = "No node was found. 'openstack scheduling explain' says why a request finds none, 'capacity' what there is."
+_EXPLAIN = f"No node was found. This shows what there is: {commands.SHOW_CAPACITY}"
 
 
 class FindNode(FitsOrNot, command.Lister):

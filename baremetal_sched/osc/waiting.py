@@ -11,6 +11,7 @@ from typing import Any
 from keystoneauth1.exceptions import ClientException as NoAnswer
 from osc_lib.exceptions import CommandError
 
+from baremetal_sched import commands
 from baremetal_sched.osc.claiming import ClaimChoice, Consumers, NothingFits
 from baremetal_sched.osc.client import Client, RequestFailed
 from baremetal_sched.osc.tables import plain
@@ -158,4 +159,5 @@ def _give_back(client: Client, uuids: Sequence[str], pause: Callable[[float], No
             kept.append(uuid)
     if kept:
         with suppress(OSError):
-            sys.stderr.write(f"Not given back: openstack scheduling claim cancel {' '.join(kept)}\n")
+            lines = "\n".join(commands.CANCEL_CLAIM.of(uuid=uuid) for uuid in kept)
+            sys.stderr.write(f"Not given back:\n{lines}\n")

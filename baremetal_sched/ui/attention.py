@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import ColumnElement, Connection, func, not_, or_, select
 from sqlalchemy.orm import InstrumentedAttribute
 
+from baremetal_sched import commands
 from baremetal_sched.baremetal.conductors.ownership import alive
 from baremetal_sched.baremetal.fleet import StateCount
 from baremetal_sched.baremetal.provider import advice
@@ -29,8 +30,8 @@ _ANSWER = (
 _MEND = "Repair the failed node, then unset maintenance: that clears the fault, too."
 _STUCK = "Look at the log of the conductor and at the console of the machine; 'abort' ends what waits for it."
 _DRIFTED = (
-    "A client changed their resource providers directly. A conductor undoes that at its next reconciliation; "
-    "baremetal-sched db check says what differs."
+    "A client changed their resource providers directly. A conductor undoes that at its next reconciliation. "
+    f"This says what differs:\n{commands.CHECK_DATABASE}"
 )
 _UNDONE = "Find out which client writes to resource providers of nodes: only the service may."
 _GONE = "Look at its log and start it again, or remove it for good: others serve its nodes if its group has any."

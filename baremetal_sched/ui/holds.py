@@ -6,6 +6,7 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
+from baremetal_sched import commands
 from baremetal_sched.baremetal.holds import hold_list
 from baremetal_sched.scheduling.api.holds import documents_of, seen_by
 from baremetal_sched.scheduling.schemas.holds import ACTIVE, PLANNED
@@ -36,9 +37,10 @@ def _with_times(document: dict[str, Any]) -> dict[str, Any]:
     """Return the hold with ``since`` and ``until`` as times (UTC), and the command that releases it."""
     since = document["begun_at"] or document["starts_at"] or document["asserted_at"]
     until = document["ends_at"]
+    handle = commands.called(document["node_name"], document["node_uuid"])
     return {
         **document,
         "since": datetime.fromisoformat(since),
         "until": until and datetime.fromisoformat(until),
-        "command": f"openstack baremetal node hold remove {document['node_uuid']} {document['uuid']}",
+        "command": commands.RELEASE_HOLD.of(node=handle, hold=document["uuid"]),
     }

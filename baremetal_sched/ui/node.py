@@ -9,14 +9,18 @@ from flask import Response
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
+from baremetal_sched import commands
 from baremetal_sched.baremetal.api.authorization import access
 from baremetal_sched.baremetal.api.nodes.nodes import whole_text
+from baremetal_sched.baremetal.api.policies.holds import GET as GET_HOLD
+from baremetal_sched.baremetal.api.resources.hold_actors import entry_of, target_of
+from baremetal_sched.baremetal.holds import guards
 from baremetal_sched.baremetal.matching.node_explanation import NodeExplanation
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.nodes.redaction import REPLACEMENTS
 from baremetal_sched.compute.api.policies import name_of
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Node, NodeHistory
+from baremetal_sched.db.models import Hold, Node, NodeHistory
 from baremetal_sched.errors import NotAllowed, WrongScope
 from baremetal_sched.masking import mask
 from baremetal_sched.scheduling.api.policies import NODE_AVAILABILITY, SHOW_WORKERS
@@ -90,6 +94,7 @@ def show_node(call: UiCall, session: Session, ident: str) -> Response:
             project=call.caller.project_id,
         )
     sees_history = call.allows(SEE_HISTORY, target)
+    entries = guards.of_node(session, entity) if explanation is None else explanation.holds
     parts = node_actions.parts_of(session, entity, with_ports=_sees_ports(call, entity))
     return page(
         call,
@@ -107,7 +112,8 @@ def show_node(call: UiCall, session: Session, ident: str) -> Response:
         parts=parts,
         links_server=_sees_server(call, parts.server_project),
         controller=_controller(seen.document),
-        actions=list(node_actions.possible(entity)),
+        handle=commands.called(entity.name, entity.uuid),
+        actions=list(node_actions.possible(entity, [hold for hold in entries if _sees_hold(call, entity, hold)])),
         pills=list(_pills(seen.document)),
         now=utcnow(),
         since_when=entity.provision_updated_at or entity.created_at,
@@ -170,6 +176,10 @@ def _sees_server(call: UiCall, project: str | None) -> bool:
     """Return whether the caller may list the server on the node, which belongs to ``project``."""
     allowed = call.compute.allows(name_of("servers", "index"))
     return project is not None and allowed and call.compute.viewer in (None, project)
+
+
+def _sees_hold(call: UiCall, node: Node, hold: Hold) -> bool:
+    return call.allows(GET_HOLD, target_of(call, node.owner, node.lessee, **entry_of(hold)))
 
 
 def _events(session: Session, node: Node) -> list[Row[Any]]:

@@ -1,47 +1,65 @@
-"""The actions that are possible with a node now, as commands to copy, and the parts that it consists of."""
+"""The actions that are possible with a node now, and the parts that it consists of."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sqlalchemy import func, literal, null, select, union_all
 from sqlalchemy.orm import Session
 
+from baremetal_sched import commands
 from baremetal_sched.baremetal import state_machine
-from baremetal_sched.db.models import FirmwareComponent, Node, NodeInventory, Port, Server
+from baremetal_sched.baremetal.holds import rules
+from baremetal_sched.commands import Command
+from baremetal_sched.db.models import FirmwareComponent, Hold, Node, NodeInventory, Port, Server
 
 #: The number of ports and of components that a page names; the others are counted.
 MOST_PARTS = 32
 
-_NODE = "openstack baremetal node"
-#: Verbs whose command has another name, or needs an argument.
-_COMMANDS = {
-    "active": "deploy",
-    "deploy": "deploy",
-    "deleted": "undeploy",
-    "clean": "clean --clean-steps STEPS.json",
-    "rescue": "rescue --rescue-password PASSWORD",
-    "service": "service --service-steps STEPS.json",
-}
+#: The labels of verbs that have another name in commands.
+_LABELS = {"active": "deploy", "deleted": "undeploy"}
 
 
-def possible(node: Node) -> Iterator[tuple[str, str]]:
-    """Yield what the service accepts in the node's state, and the command that asks for it.
+@dataclass(frozen=True)
+class Proposal:
+    """An action that the service accepts now: its label, its name in the table of actions, the item that it is about,
+    and the command that does the same."""
 
-    Nothing but maintenance can be changed while a conductor works on the node. The UUID needs no quotes in a shell.
+    label: str
+    action: str
+    item: str
+    command: str
+
+
+def possible(node: Node, holds: Sequence[Hold]) -> Iterator[Proposal]:
+    """Yield what the service accepts in the node's state. ``holds``: those of the node that the caller may see.
+
+    Each hold is released by itself: to end the maintenance releases all of them, and is proposed only if nobody
+    asserted one. Nothing but holds and maintenance can be changed while a conductor works on the node.
     """
-    if node.maintenance:
-        yield "maintenance off", f"{_NODE} maintenance unset {node.uuid}"
-    else:
-        yield "maintenance on", f"{_NODE} maintenance set --reason REASON {node.uuid}"
+    handle = commands.called(node.name, node.uuid)
+
+    def proposal(label: str, command: Command, action: str = "") -> Proposal:
+        return Proposal(label, action or label, node.uuid, command.of(node=handle))
+
+    yield proposal("hold", commands.ADD_HOLD)
+    is_plain = rules.is_plain(holds)
+    for hold in holds:
+        if not (is_plain and rules.is_active(hold)):
+            label = f"release the hold {hold.type}{f' ({hold.reason})' if hold.reason else ''}"
+            command = commands.RELEASE_HOLD.of(node=handle, hold=hold.uuid)
+            yield Proposal(label, "release", f"{node.uuid}/{hold.uuid}", command)
+    if not node.maintenance:
+        yield proposal("maintenance on", commands.SET_MAINTENANCE)
+    elif is_plain:
+        yield proposal("maintenance off", commands.UNSET_MAINTENANCE)
     if node.reservation is not None:
         return
     for verb in state_machine.verbs_of(node.provision_state):
-        command, *arguments = _COMMANDS.get(verb, verb).split(" ", 1)
-        yield verb, " ".join([_NODE, command, *arguments, node.uuid])
+        yield proposal(_LABELS.get(verb, verb), commands.PROVISION[verb], verb)
     if node.provision_state in state_machine.STABLE:
-        for power in ("on", "off"):
-            if node.power_state != f"power {power}":
-                yield f"power {power}", f"{_NODE} power {power} {node.uuid}"
+        for target, command in commands.POWER.items():
+            if node.power_state != target:
+                yield proposal(target, command)
 
 
 @dataclass

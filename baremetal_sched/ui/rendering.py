@@ -11,7 +11,7 @@ from flask import Response
 from jinja2 import Environment
 from markupsafe import Markup
 
-from baremetal_sched import __version__
+from baremetal_sched import __version__, commands
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.pictures.drawing import make_environment, percent
@@ -42,6 +42,7 @@ def _environment() -> Environment:
     environment.filters.update(
         number=number, percent=percent, moment=moment, machine_time=machine_time, shortened=shortened, ago=ago
     )
+    environment.globals["commands"] = commands
     return environment
 
 

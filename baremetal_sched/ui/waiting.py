@@ -6,8 +6,9 @@ from flask import Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session, defer
 
+from baremetal_sched import commands
 from baremetal_sched.db.models import WaitingRequest
-from baremetal_sched.placement.waiting_requests import ALLOCATION, IS_WAITING, SERVER
+from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIM, IS_WAITING, SERVER
 from baremetal_sched.scheduling import claims
 from baremetal_sched.scheduling.api.claims import visible_to
 from baremetal_sched.scheduling.claims import ClaimStatus
@@ -17,10 +18,11 @@ from baremetal_sched.ui.rendering import page
 #: The number of claims on the page: the ones that have waited for longest.
 MOST_CLAIMS = 200
 
-#: How to see or end what waits, by kind, for people to copy.
+#: The commands that end the waiting, by kind.
 _COMMANDS = {
-    ALLOCATION: "openstack baremetal allocation show",
-    SERVER: "openstack server show",
+    CLAIM: commands.CANCEL_CLAIM,
+    ALLOCATION: commands.DELETE_ALLOCATION,
+    SERVER: commands.DELETE_SERVER,
 }
 
 
@@ -51,5 +53,4 @@ def _times(status: ClaimStatus) -> tuple[datetime, datetime]:
 
 
 def _command(status: ClaimStatus) -> str:
-    command = _COMMANDS.get(status.claim.kind, "openstack scheduling claim show")
-    return f"{command} {status.claim.uuid}"
+    return _COMMANDS[status.claim.kind].of(uuid=status.claim.uuid)

@@ -116,7 +116,7 @@ def test_the_file_is_made_once(tmp_path: Path) -> None:
     with serve(tmp_path, *ANYWHERE) as (running, url):
         assert path.read_text() == before
         assert "OS_PASSWORD" not in variables_in(running.output)
-        assert "'baremetal-sched user add admin' sets another" in running.output
+        assert "This sets another: baremetal-sched user add admin\n" in running.output
         assert status(url, "admin", password) == 200
         done = run(tmp_path, "user", "add", "admin", "--generate")
         new = re.search(r"^Password: (\S+)$", done.stdout, re.MULTILINE)

@@ -96,7 +96,7 @@ def test_what_has_failed_while_it_was_in_use_is_a_fault(service: Service, uuid: 
     found = reasons(service)
     assert list(found) == ["provision state", "instance", "power state"]
     assert found["provision state"][1].startswith("Make it available with 'deleted'.")
-    assert found["instance"][1] == "Delete its server, or undeploy it (openstack baremetal node undeploy)."
+    assert found["instance"][1] == "Delete its server, or undeploy it:\nopenstack baremetal node undeploy n1"
     assert "'manage'" not in found["power state"][1]
     ask(service, "manage", status=400)
 

@@ -67,9 +67,9 @@ def test_each_reason_has_a_sentence_and_what_to_do(service: Service, why: Why) -
     first, *lines = text.splitlines()
     assert first == f"Node n1 ({uuid}) is not offered."
     assert lines[0].startswith("- It has no resource class")
-    assert lines[1].startswith("  To do: ")
-    assert lines[2] == "- Its power state is unknown, so it may be out of reach."
-    assert len(lines) == 4
+    assert lines[1:3] == ["  To do: Set one:", "    openstack baremetal node set --resource-class CLASS n1"]
+    assert lines[3] == "- Its power state is unknown, so it may be out of reach."
+    assert len(lines) == 5
 
 
 def test_the_same_for_programs(service: Service, why: Why) -> None:

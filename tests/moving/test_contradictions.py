@@ -95,15 +95,15 @@ def test_a_contradiction_is_refused_and_can_be_adopted(
 def do_as_said(cloud: Cloud, remedy: str) -> None:
     """Do what a remedy says, as Placement would."""
     placement = cloud.placement
-    if found := re.search(r"inventory delete (\S+) --resource-class (\w+)'", remedy):
+    if found := re.search(r"inventory delete (\S+) --resource-class (\w+)$", remedy):
         ids = (cloud.provider_of(found[1]), cloud.named("resource_classes", found[2]))
         placement.execute("DELETE FROM inventories WHERE resource_provider_id = ? AND resource_class_id = ?", *ids)
-    elif found := re.search(r"allocation set (\S+) --allocation rp=(\S+),(\w+)=1'", remedy):
+    elif found := re.search(r"allocation set (\S+) --allocation rp=(\S+),(\w+)=1 ", remedy):
         placement.execute("DELETE FROM allocations WHERE consumer_id = ?", found[1])
         cloud.claim(found[1], cloud.provider_of(found[2]), found[3])
-    elif found := re.search(r"allocation delete (\S+)'", remedy):
+    elif found := re.search(r"allocation delete (\S+)$", remedy):
         placement.execute("DELETE FROM allocations WHERE consumer_id = ?", found[1])
-    elif found := re.search(r"Delete its allocations, then run 'openstack resource provider delete (\S+)'", remedy):
+    elif found := re.search(r"Delete its allocations, then run: openstack resource provider delete (\S+)$", remedy):
         provider = cloud.provider_of(found[1])
         for table in ("allocations", "inventories"):
             placement.execute(f"DELETE FROM {table} WHERE resource_provider_id = ?", provider)

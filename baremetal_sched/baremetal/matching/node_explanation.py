@@ -1,12 +1,13 @@
 """Why a node is offered or not: in sentences for operators, and in numbers for the fleet."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import case, exists, func, select, true
 from sqlalchemy.orm import Session
 
+from baremetal_sched import commands
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.holds import guards, holds, rules
 from baremetal_sched.baremetal.nodes import shared_machines
@@ -33,13 +34,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class NodeExplanation:
-    """Whether a machine is offered. ``reasons`` say why not; ``remarks`` are other facts that keep it from use."""
+    """Whether a machine is offered. ``reasons`` say why not; ``remarks`` are other facts that keep it from use.
+    ``holds``: those of the node."""
 
     uuid: str
     name: str | None
     resource_class: str | None
     reasons: list[Finding]
     remarks: list[Finding]
+    holds: Sequence[Hold] = ()
 
     @property
     def is_offered(self) -> bool:
@@ -53,26 +56,26 @@ def explain(session: Session, node: Node, membership: Membership, *, names_other
     ``names_others``: whether consumers in placement, and the conductor that works on it, are named.
     """
     class_name = resource_class_of(node.resource_class) if node.resource_class else None
-    reasons, planned = _held_by(session, node)
+    node_holds = guards.of_node(session, node)
+    reasons, planned = _held_by(session, node, node_holds)
     reasons += [*_claims(session, node, names_others), *_drift(session, node)]
     remarks = [*_remarks(session, node, membership, names_others), *planned]
-    return NodeExplanation(node.uuid, node.name, class_name, reasons, remarks)
+    return NodeExplanation(node.uuid, node.name, class_name, reasons, remarks, node_holds)
 
 
 def withheld_by(node: Node) -> list[Finding]:
     """Return the reasons on the node itself that keep it from being offered; empty if there are none."""
-    found = [] if node.resource_class else [_NO_CLASS]
+    found = [] if node.resource_class else [_without_class(node)]
     unmet = availability.unmet(node)
     if advice.is_in_use(node):  # that its state is not 'available' says no more
         unmet = [each for each in unmet if each.label != "provision state"]
     return found + [Finding(each.label, each.explain(node), each.remedy(node)) for each in unmet]
 
 
-def _held_by(session: Session, node: Node) -> tuple[list[Finding], list[Finding]]:
+def _held_by(session: Session, node: Node, node_holds: Sequence[Hold]) -> tuple[list[Finding], list[Finding]]:
     """Return the reasons of ``withheld_by``, with the node's holds one by one, also the ones that wait until the node
     rests; and remarks about planned holds, and about the time at which the last present hold ends."""
     reasons, remarks = withheld_by(node), []
-    node_holds = guards.of_node(session, node)
     now = holds.now(session) if node_holds else 0.0
     started = [hold for hold in node_holds if rules.is_active(hold) or rules.start_of(hold) <= now]
     if not rules.is_plain(started):
@@ -93,15 +96,15 @@ def _of_hold(node: Node, hold: Hold, what: str) -> Finding:
     times = f"from {in_words(hold.asserted_at if hold.starts_at is None else hold.starts_at)}"
     times += "" if hold.ends_at is None else f" until {in_words(hold.ends_at)}"
     text = f" ({hold.reason})" if hold.reason else ""
-    remedy = f"Release it: openstack baremetal node hold remove {node.uuid} {hold.uuid}"
-    return Finding("hold", f"{what} by the {hold.scope} {times}: {hold.type.replace('_', ' ')}{text}.", remedy)
+    command = commands.RELEASE_HOLD.of(node=commands.called(node.name, node.uuid), hold=hold.uuid)
+    reason = f"{what} by the {hold.scope} {times}: {hold.type.replace('_', ' ')}{text}."
+    return Finding("hold", reason, f"Release it:\n{command}")
 
 
-_NO_CLASS = Finding(
-    availability.RESOURCE_CLASS,
-    "It has no resource class, so no request can ask for it.",
-    "Set one: openstack baremetal node set --resource-class CLASS NODE",
-)
+def _without_class(node: Node) -> Finding:
+    command = commands.SET_CLASS.of(node=commands.called(node.name, node.uuid))
+    reason = "It has no resource class, so no request can ask for it."
+    return Finding(availability.RESOURCE_CLASS, reason, f"Set one:\n{command}")
 
 
 def _claims(session: Session, node: Node, names_others: bool) -> Iterator[Finding]:
@@ -110,15 +113,15 @@ def _claims(session: Session, node: Node, names_others: bool) -> Iterator[Findin
         yield Finding(
             "allocation",
             f"Its allocation {node.allocation_uuid} is active, but its claim in placement was deleted there.",
-            f"Delete it: openstack baremetal allocation delete {node.allocation_uuid}",
+            f"Delete it:\n{commands.DELETE_ALLOCATION.of(uuid=node.allocation_uuid)}",
         )
     if consumers and consumers != [node.instance_uuid]:
         who = f"consumer {', '.join(consumers)}" if names_others else "a consumer in placement"
         yield Finding(
             "allocation in placement",
             f"Its resource provider, or one below that, is claimed by {who}.",
-            "Wait until the consumer releases it. If the claim is unused, delete it: openstack resource provider "
-            "allocation delete CONSUMER",
+            "Wait until the consumer releases it. If the claim is unused, delete it:\n"
+            + commands.DELETE_ALLOCATIONS.of(consumer=consumers[0] if names_others else "CONSUMER"),
         )
 
 
@@ -128,7 +131,8 @@ def _drift(session: Session, node: Node) -> Iterator[Finding]:
         yield Finding(
             "resource provider",
             "Its resource provider was changed directly and differs from the node.",
-            "A conductor undoes that unless the provider is claimed. 'baremetal-sched db check' lists the differences.",
+            "A conductor undoes that unless the provider is claimed. This lists the differences:\n"
+            + commands.CHECK_DATABASE,
         )
 
 

@@ -1,5 +1,6 @@
 """Remedies for a machine that is not offered: only actions that the service accepts in the node's state."""
 
+from baremetal_sched import commands
 from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.state_machine import HELD, TRANSIENT, WAITING
 from baremetal_sched.db.models import Node
@@ -50,10 +51,11 @@ def to_free(node: Node) -> str:
         return f"{_WHEN_FREE} delete its allocation, or unset instance_uuid if it has none."
     if state in TRANSIENT or not state_machine.accepts(state, "delete"):
         return _WAIT
-    how = "delete its server, or undeploy it (openstack baremetal node undeploy)."
+    command = commands.PROVISION["deleted"].of(node=commands.called(node.name, node.uuid))
+    how = f"delete its server, or undeploy it:\n{command}"
     if node.protected:
         how = f"unset protected, and then {how}"
-    return f"{_WHEN_FREE} {how}" if _serves(state) else how.capitalize()
+    return f"{_WHEN_FREE} {how}" if _serves(state) else how[0].upper() + how[1:]
 
 
 def to_end_maintenance(node: Node) -> str:

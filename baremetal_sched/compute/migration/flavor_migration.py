@@ -19,6 +19,7 @@ from functools import partial
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from baremetal_sched import commands
 from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provider import projection
@@ -167,7 +168,7 @@ def judge(occupied: Occupancy, required_class: str | None = None) -> MigrationFi
     if occupied.resource_class is None:
         return finding(
             MigrationVerdict.NO_CLASS,
-            "the node has no resource class. Set it (openstack baremetal node set --resource-class), and repeat this.",
+            "the node has no resource class. Set it, and repeat this: " + commands.SET_CLASS.of(node=occupied.node),
         )
     if required_class is not None and occupied.resource_class not in _spellings(required_class):
         return finding(MigrationVerdict.OTHER_CLASS, f"the class of the node is {occupied.resource_class}.")

@@ -8,6 +8,7 @@ from enum import IntEnum
 from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
+from baremetal_sched import commands
 from baremetal_sched.compute.migration import flavor_migration
 from baremetal_sched.compute.migration.flavor_migration import MigrationVerdict, ServerSelection
 from baremetal_sched.db.models import Consumer, Image, Node, NodeAllocation, Server
@@ -33,10 +34,10 @@ class UpgradeCheck:
 
 
 _OLD = {
-    MigrationVerdict.OLD: "{count} of {all} are not migrated. Run 'baremetal-sched compute migrate-flavors'.",
+    MigrationVerdict.OLD: "{count} of {all} are not migrated. Run: " + commands.MIGRATE_FLAVORS,
     MigrationVerdict.NO_CLASS: "{count} of {all} are on nodes without a resource class. Set it, then migrate.",
-    MigrationVerdict.SEVERAL: "{count} of {all} share their node with another server. "
-    "'baremetal-sched compute migrate-flavors' names them; delete the one that is not there.",
+    MigrationVerdict.SEVERAL: "{count} of {all} share their node with another server. Delete the one "
+    f"that is not there. This names them: {commands.MIGRATE_FLAVORS}",
 }
 
 

@@ -10,6 +10,7 @@ import bcrypt
 import yaml
 from oslo_config import cfg
 
+from baremetal_sched import commands
 from baremetal_sched.db.engine import database_url
 from baremetal_sched.settings import Settings
 
@@ -52,8 +53,8 @@ def parse_users(text: str) -> Users:
         match = _HASH.fullmatch(hashed)
         if match is None:
             raise ValueError(
-                f"line {number}: the password of {name!r} must be hashed with bcrypt, as htpasswd -B and "
-                "baremetal-sched user add do it"
+                f"line {number}: the password of {name!r} must be hashed with bcrypt, as htpasswd -B does it. "
+                f"Set a new one: {commands.ADD_USER.of(user=name)}"
             )
         cost = int(match["cost"])
         if not 4 <= cost <= _HIGHEST_COST:

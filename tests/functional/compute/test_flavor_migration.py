@@ -385,7 +385,7 @@ def test_status_before_and_after(service: Service, compute: Compute, tmp_path: P
     code, printed, _ = compute("status")
     assert code == 2
     assert printed.startswith(
-        "Servers: failure. 1 of 1 are not migrated. Run 'baremetal-sched compute migrate-flavors'."
+        "Servers: failure. 1 of 1 are not migrated. Run: baremetal-sched compute migrate-flavors\n"
     )
     assert specs(service, uuid) == {}
     compute("migrate-flavors")

@@ -186,7 +186,6 @@ def test_a_change_of_the_provider_opens_nothing(served: Service) -> None:
 
 
 def test_it_is_said_why(served: Service) -> None:
-    uuid = served.node("n1")["uuid"]
     made = plan(served, reason="switch")
     said = served.http.get("/scheduling/v1/nodes/n1/availability").json
     assert (said["offered"], [each["label"] for each in said["remarks"]]) == (True, ["hold"])
@@ -196,7 +195,7 @@ def test_it_is_said_why(served: Service) -> None:
     assert (said["offered"], [each["label"] for each in said["reasons"]]) == (False, ["hold"])
     assert said["reasons"][0]["reason"].startswith("It is kept free by the system from 2")
     assert said["reasons"][0]["reason"].endswith(": window (switch).")
-    assert said["reasons"][0]["remedy"].endswith(f"openstack baremetal node hold remove {uuid} {made['uuid']}")
+    assert said["reasons"][0]["remedy"] == f"Release it:\nopenstack baremetal node hold remove n1 {made['uuid']}"
     assert said["remarks"][0]["reason"].startswith("The last of these holds ends at 2")
     sweep(served)
     (reason,) = served.http.get("/scheduling/v1/nodes/n1/availability").json["reasons"]

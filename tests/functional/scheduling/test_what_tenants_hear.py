@@ -74,4 +74,4 @@ def test_node_why_says_that_an_allocation_has_no_claim(service: Service) -> None
     answer = service.http.get("/scheduling/v1/nodes/n2/availability", headers=ADMINISTRATOR).json
     (reason,) = (each for each in answer["reasons"] if each["label"] == "allocation")
     assert reason["reason"] == f"Its allocation {made} is active, but its claim in placement was deleted there."
-    assert reason["remedy"] == f"Delete it: openstack baremetal allocation delete {made}"
+    assert reason["remedy"] == f"Delete it:\nopenstack baremetal allocation delete {made}"

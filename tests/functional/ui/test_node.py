@@ -67,8 +67,8 @@ def test_what_is_possible_now_and_where_the_facts_lead(service: Service) -> None
     info = {"ipmi_address": "10.1.2.3", "ipmi_password": "hunter-two-66"}
     uuid = service.add_node("n1", owner="anna", driver_info=info)
     document = look(service, "/nodes/n1")
-    assert f"openstack baremetal node manage {uuid}" in document.text
-    assert f"openstack baremetal node power off {uuid}" in document.text
+    assert "openstack baremetal node manage n1" in document.text
+    assert "openstack baremetal node power off n1" in document.text
     assert document.terms["Controller"] == "10.1.2.3"
     assert "hunter" not in document.text
     for link in ("/ui/nodes?owner=anna", "/ui/nodes?resource_class=gold", "/ui/groups/%28default%29"):
@@ -76,9 +76,25 @@ def test_what_is_possible_now_and_where_the_facts_lead(service: Service) -> None
         look(service, link.removeprefix("/ui"))
     service.set_columns(uuid, reservation="c1", maintenance=True)
     document = look(service, "/nodes/n1")
-    assert f"openstack baremetal node maintenance unset {uuid}" in document.text
-    assert "node manage" not in document.terms
+    assert "openstack baremetal node maintenance unset n1" in document.text
+    assert "manage" not in document.terms
     assert "other commands are refused" in document.text
+
+
+def test_each_hold_is_released_by_itself(service: Service) -> None:
+    service.add_node("n1")
+    made = [
+        service.http.post_json("/scheduling/v1/nodes/n1/holds", {"type": kind, "reason": "fan"}, status=201).json[
+            "uuid"
+        ]
+        for kind in ("operator_hold", "hardware_failure")
+    ]
+    document = look(service, "/nodes/n1")
+    assert (
+        document.terms["release the hold operator_hold (fan)"] == f"openstack baremetal node hold remove n1 {made[0]}"
+    )
+    assert document.terms["release the hold hardware_failure (fan)"].endswith(made[1])
+    assert "maintenance unset" not in document.text  # that releases both
 
 
 def add_events(service: Service, number: int) -> None:
