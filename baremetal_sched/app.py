@@ -89,7 +89,9 @@ def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = Non
     measured = metrics.together(partial(figures, settings=settings), CapacityMetrics(settings).figures)
     root = RootApi(settings, strategy, database, measured, served)
     start_warnings.warn_of_roles(strategy.roles, settings, (rule for api in (*apis, root) for rule in api.rules))
-    mounts = {f"/{api.name}": _rooted(build(api, database)) for api in (*apis, pages)}
+    mounts = {f"/{api.name}": _rooted(build(api, database)) for api in apis}
+    pages.apis = mounts
+    mounts = {**mounts, f"/{pages.name}": _rooted(build(pages, database))}
     at_work = with_slots(DispatcherMiddleware(build(root, database), mounts), settings)
     largest = max(settings.api.max_json_body_size, *(largest_body(api.routes) for api in apis))
     return Application(with_middleware(at_work, settings), settings, database, drivers, decisions, largest)

@@ -69,6 +69,7 @@ CREATE_ALLOCATION = Command("openstack baremetal allocation create --resource-cl
 DELETE_ALLOCATION = Command("openstack baremetal allocation delete {uuid}")
 CREATE_SERVER = Command("openstack server create --flavor FLAVOR --image IMAGE --nic none NAME")
 DELETE_SERVER = Command("openstack server delete {uuid}")
+CLAIM = Command("openstack scheduling claim --query {query} --wait 1h")
 CANCEL_CLAIM = Command("openstack scheduling claim cancel {uuid}")
 EXPLAIN = Command("openstack scheduling explain")
 SHOW_CAPACITY = Command("openstack scheduling capacity")

@@ -25,7 +25,7 @@ SHORT_FILES = {
 }
 
 LIMITS: Mapping[str, int] = {
-    "statements": 40_900,
+    "statements": 41_700,
     "files": 641,
     "short files": 0,
     "lines of the longest file": 351,

@@ -1,1 +1,1 @@
-"""Pages about the fleet, for people with a browser: made on the server, without scripts, and for reading only."""
+"""Pages about the fleet, for people with a browser: made on the server. They act by requests of the APIs."""

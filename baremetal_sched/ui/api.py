@@ -1,7 +1,9 @@
 """The parts of the application that each API implements, for the pages."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import cast
+from wsgiref.types import WSGIApplication
 
 from flask import Request, Response
 
@@ -40,16 +42,19 @@ _HEADERS = {
 
 
 class UiApi(Api):
-    """Pages, which show what the APIs show to the same caller. Only the rules of these APIs apply."""
+    """Pages, which show what the APIs show to the same caller, and act by their requests. Only the rules of these APIs
+    apply. The application sets ``apis``, by their mounts."""
 
     name = "ui"
     routes = ROUTES
+    apis: Mapping[str, WSGIApplication]
 
     def __init__(self, settings: Settings, strategy: Strategy, database: Database) -> None:
         super().__init__(settings, strategy)
         self.policy = Policy(settings, (*BAREMETAL_RULES, *SCHEDULING_RULES))
         self._compute, self._image = ComputeApi(settings, self.strategy), ImageApi(settings, self.strategy)
         self._access = log_ins.make(settings, strategy, database)
+        self._database = database
 
     @property
     def is_served(self) -> bool:
@@ -57,7 +62,9 @@ class UiApi(Api):
         return access.why_off(self.settings) is None
 
     def new_call(self, http: Request, request_id: str) -> Call:
-        return UiCall(http, request_id, self.settings, self._compute, self._image, self._access)
+        call = UiCall(http, request_id, self.settings, self._compute, self._image, self._access)
+        call.apis, call.database = self.apis, self._database
+        return call
 
     def authenticate(self, call: Call, *, public: bool) -> None:
         """Find out who the caller is, by a session or, for pages, as the APIs do.

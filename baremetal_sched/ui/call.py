@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, cast
 from urllib.parse import parse_qsl
+from wsgiref.types import WSGIApplication
 
 from flask import Request
 from werkzeug.datastructures import MultiDict
@@ -13,6 +14,7 @@ from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.versions import newest
 from baremetal_sched.compute.api.call import ComputeCall
 from baremetal_sched.compute.api.edge import ComputeApi
+from baremetal_sched.db.transaction import Database
 from baremetal_sched.image.api.call import ImageCall
 from baremetal_sched.image.api.edge import ImageApi
 from baremetal_sched.settings import Settings
@@ -30,6 +32,9 @@ class UiCall(BaremetalCall):
     entries of a WSGI environment that authenticate a request to an API as this caller.
     """
 
+    #: The APIs by their mounts, and the database, for views with requests of their own.
+    apis: Mapping[str, WSGIApplication]
+    database: Database
     csrf_token: str = ""
     credentials: Mapping[str, Any] = MappingProxyType({})
     #: The session of the request, as soon as it is known to have one.

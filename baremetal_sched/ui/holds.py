@@ -7,9 +7,11 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched import commands
-from baremetal_sched.baremetal.holds import hold_list
+from baremetal_sched.baremetal.api.resources.hold_actors import actor_of
+from baremetal_sched.baremetal.holds import hold_list, rules
 from baremetal_sched.scheduling.api.holds import documents_of, seen_by
 from baremetal_sched.scheduling.schemas.holds import ACTIVE, PLANNED
+from baremetal_sched.ui.actions import ACTIONS
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.rendering import page
 
@@ -22,12 +24,17 @@ def show_holds(call: UiCall, session: Session) -> Response:
     call.refuse_query()
     rows = hold_list.by_time(session, seen_by(call), MOST_HOLDS + 1)
     documents = documents_of(call, session, rows[:MOST_HOLDS])
+    mine = {
+        hold.uuid for hold, _, _, owner, lessee in rows if rules.refusal(actor_of(call, owner, lessee), hold) is None
+    }
     return page(
         call,
         "holds.html",
         now=[_with_times(each) for each in documents if each["state"] == ACTIVE],
         later=[_with_times(each) for each in documents if each["state"] != ACTIVE],
         planned=PLANNED,
+        mine=mine,
+        offers=[("release", ACTIONS["release"].label)] if mine else [],
         has_more=len(rows) > MOST_HOLDS,
         most=MOST_HOLDS,
     )

@@ -13,8 +13,8 @@ from baremetal_sched import commands
 from baremetal_sched.baremetal.api.authorization import access
 from baremetal_sched.baremetal.api.nodes.nodes import whole_text
 from baremetal_sched.baremetal.api.policies.holds import GET as GET_HOLD
-from baremetal_sched.baremetal.api.resources.hold_actors import entry_of, target_of
-from baremetal_sched.baremetal.holds import guards
+from baremetal_sched.baremetal.api.resources.hold_actors import actor_of, entry_of, target_of
+from baremetal_sched.baremetal.holds import guards, rules
 from baremetal_sched.baremetal.matching.node_explanation import NodeExplanation
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.nodes.redaction import REPLACEMENTS
@@ -26,7 +26,9 @@ from baremetal_sched.masking import mask
 from baremetal_sched.scheduling.api.policies import NODE_AVAILABILITY, SHOW_WORKERS
 from baremetal_sched.scheduling.queue import explain_node
 from baremetal_sched.ui import node_actions
+from baremetal_sched.ui.actions import is_allowed
 from baremetal_sched.ui.call import UiCall
+from baremetal_sched.ui.node_actions import Proposal
 from baremetal_sched.ui.rendering import page
 from baremetal_sched.web.policy import Target
 
@@ -95,6 +97,7 @@ def show_node(call: UiCall, session: Session, ident: str) -> Response:
         )
     sees_history = call.allows(SEE_HISTORY, target)
     entries = guards.of_node(session, entity) if explanation is None else explanation.holds
+    holds = [hold for hold in entries if _sees_hold(call, entity, hold)]
     parts = node_actions.parts_of(session, entity, with_ports=_sees_ports(call, entity))
     return page(
         call,
@@ -113,7 +116,7 @@ def show_node(call: UiCall, session: Session, ident: str) -> Response:
         links_server=_sees_server(call, parts.server_project),
         controller=_controller(seen.document),
         handle=commands.called(entity.name, entity.uuid),
-        actions=list(node_actions.possible(entity, [hold for hold in entries if _sees_hold(call, entity, hold)])),
+        actions=[(each, _is_allowed(call, entity, each)) for each in node_actions.possible(entity, holds)],
         pills=list(_pills(seen.document)),
         now=utcnow(),
         since_when=entity.provision_updated_at or entity.created_at,
@@ -180,6 +183,13 @@ def _sees_server(call: UiCall, project: str | None) -> bool:
 
 def _sees_hold(call: UiCall, node: Node, hold: Hold) -> bool:
     return call.allows(GET_HOLD, target_of(call, node.owner, node.lessee, **entry_of(hold)))
+
+
+def _is_allowed(call: UiCall, node: Node, proposal: Proposal) -> bool:
+    """Return whether the caller may do it, as the API decides it for the same rule."""
+    if proposal.hold is None:
+        return is_allowed(call, proposal.action, node.owner, node.lessee)
+    return rules.refusal(actor_of(call, node.owner, node.lessee), proposal.hold) is None
 
 
 def _events(session: Session, node: Node) -> list[Row[Any]]:

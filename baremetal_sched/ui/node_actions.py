@@ -22,12 +22,13 @@ _LABELS = {"active": "deploy", "deleted": "undeploy"}
 @dataclass(frozen=True)
 class Proposal:
     """An action that the service accepts now: its label, its name in the table of actions, the item that it is about,
-    and the command that does the same."""
+    and the command that does the same. ``hold``: the one that it releases."""
 
     label: str
     action: str
     item: str
     command: str
+    hold: Hold | None = None
 
 
 def possible(node: Node, holds: Sequence[Hold]) -> Iterator[Proposal]:
@@ -47,7 +48,7 @@ def possible(node: Node, holds: Sequence[Hold]) -> Iterator[Proposal]:
         if not (is_plain and rules.is_active(hold)):
             label = f"release the hold {hold.type}{f' ({hold.reason})' if hold.reason else ''}"
             command = commands.RELEASE_HOLD.of(node=handle, hold=hold.uuid)
-            yield Proposal(label, "release", f"{node.uuid}/{hold.uuid}", command)
+            yield Proposal(label, "release", f"{node.uuid}/{hold.uuid}", command, hold)
     if not node.maintenance:
         yield proposal("maintenance on", commands.SET_MAINTENANCE)
     elif is_plain:

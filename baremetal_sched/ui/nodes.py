@@ -14,6 +14,7 @@ from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.machines import states
 from baremetal_sched.scheduling.api.policies import CAPACITY
 from baremetal_sched.ui import node_rows
+from baremetal_sched.ui.actions import OF_NODES, offers
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.forms import FormQuery, Proposals, read_proposals, submitted, without
 from baremetal_sched.ui.node_rows import PAGE_FILTERS, SORT_KEYS
@@ -89,6 +90,7 @@ def _page(
         shows_error="failed" in given and visible.everything and call.redaction.of("last_error") is None,
         shows_reason=given.get("maintenance", "").lower() == "true",
         meant=meant,
+        offers=offers(call, *OF_NODES) if listing.rows else [],
         now=utcnow(),
         **values,
     )

@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import cache
 from hashlib import sha256
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 from flask import Response
 from jinja2 import Environment
@@ -19,6 +19,10 @@ from baremetal_sched.web.call import Call
 
 #: Where a page says when it was made. What others have written is escaped, and cannot have it.
 _AS_OF = Markup("<!-- as of -->")
+
+#: The cookie with what an action has done, which the next page says once.
+SAID = "baremetal_sched_said"
+_LONGEST_SAID = 500
 
 #: The pages of the navigation in their order: path and label.
 NAVIGATION = (
@@ -42,6 +46,7 @@ def _environment() -> Environment:
     environment.filters.update(
         number=number, percent=percent, moment=moment, machine_time=machine_time, shortened=shortened, ago=ago
     )
+    environment.filters["query"] = query_of
     environment.globals["commands"] = commands
     return environment
 
@@ -50,10 +55,12 @@ def page(call: Call, template: str, status: int = 200, **values: Any) -> Respons
     """Return the page that ``template`` makes of ``values``.
 
     Templates know ``url(…)`` (see ``url_of``), ``pages``: label and address of each page of the navigation, ``path``:
-    that of this one, ``user`` and ``scope``: the name of the user and of the project, or None, ``has_session``, and
-    ``csrf_token`` for forms. A page that has not changed since the one that the client has is answered with 304.
+    that of this one, ``here``: the same with its query, ``user`` and ``scope``: the name of the user and of the project,
+    or None, ``has_session``, ``csrf_token`` for forms, and ``said``: what an action has just done. A page that has not
+    changed since the one that the client has is answered with 304.
     """
     url = url_of(call.mount)
+    said = unquote(call.http.cookies.get(SAID, ""))
     own = call if isinstance(call, UiCall) else None
     compiled = _environment().get_template(template)
     text: str = compiled.render(
@@ -61,6 +68,8 @@ def page(call: Call, template: str, status: int = 200, **values: Any) -> Respons
         url=url,
         pages=[(label, call.mount + path) for path, label in NAVIGATION],
         path=call.mount + call.http.path,
+        here=call.mount + call.http.full_path.rstrip("?"),
+        said=said[:_LONGEST_SAID],
         user=own and own.known_caller,
         scope=own and own.known_scope,
         has_session=own is not None and own.row is not None,
@@ -75,6 +84,8 @@ def page(call: Call, template: str, status: int = 200, **values: Any) -> Respons
     made_at = Markup('<time datetime="{}" data-tag="W/&quot;{}&quot;">{}</time>')
     text = text.replace(_AS_OF, made_at.format(machine_time(utcnow()), tag, moment(utcnow())[11:]), 1)
     response = Response(text, status, content_type="text/html; charset=utf-8")
+    if said:
+        response.delete_cookie(SAID, path=call.mount)
     if status == 200:
         response.set_etag(tag, weak=True)
         response.make_conditional(call.http)
@@ -88,10 +99,15 @@ def url_of(mount: str) -> Callable[..., str]:
 
     def url(*segments: str, query: Mapping[str, Any] | None = None) -> str:
         path = mount + "/" + "/".join(quote(segment, safe="") for segment in segments)
-        pairs = {name: value for name, value in (query or {}).items() if value not in (None, "", [])}
-        return f"{path}?{urlencode(pairs, doseq=True)}" if pairs else path
+        text = query_of(query or {})
+        return f"{path}?{text}" if text else path
 
     return url
+
+
+def query_of(parameters: Mapping[str, Any]) -> str:
+    """Return the query string of the parameters, without those that are None or empty; several values are a list."""
+    return urlencode({name: value for name, value in parameters.items() if value not in (None, "", [])}, doseq=True)
 
 
 def number(value: int) -> str:

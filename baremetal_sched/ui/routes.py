@@ -7,6 +7,7 @@ from typing import Literal
 from baremetal_sched.baremetal.api.policies.holds import GET as GET_HOLD
 from baremetal_sched.scheduling.api import policies
 from baremetal_sched.ui import (
+    act,
     allocations,
     assets,
     capacity,
@@ -86,8 +87,16 @@ SESSION_ROUTES = (
     Route("POST", "/logout", session_pages.log_out, transaction=None, public=True, refuses_query=True),
 )
 
+#: The API that an action is a request of checks its rule.
+_ACTIONS = (
+    *routes_of([PageRoute("/confirm", act.show_confirmation, "baremetal:node:get", checks_policy=True)]),
+    Route("POST", "/confirm", act.show_confirmation, policy="baremetal:node:get", checks_policy=True),
+    Route("POST", "/act", act.act, transaction=None, policy="baremetal:node:get", checks_policy=True),
+)
+
 ROUTES = (
     *routes_of(PAGES),
     *SESSION_ROUTES,
+    *_ACTIONS,
     *(Route(method, "/static/<name>", assets.show_asset, transaction=None, public=True) for method in ("GET", "HEAD")),
 )

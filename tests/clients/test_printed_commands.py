@@ -136,6 +136,7 @@ STATES: dict[str, Callable[[Site], dict[str, str]]] = {
     "DELETE_ALLOCATION": Site.allocation,
     "CREATE_SERVER": Site.wanted,
     "DELETE_SERVER": Site.server,
+    "CLAIM": lambda site: {**site.node(), "query": "resources=CUSTOM_GOLD:1&required=!CUSTOM_OLD"},
     "CANCEL_CLAIM": Site.waits,
     "DELETE_IMAGE": Site.image,
     "DELETE_ALLOCATIONS": Site.claimed,

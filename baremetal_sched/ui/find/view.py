@@ -6,6 +6,7 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
+from baremetal_sched import commands
 from baremetal_sched.baremetal.matching.group_conditions import without
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.matching.tree_request import as_tree
@@ -14,6 +15,7 @@ from baremetal_sched.explain import explanations
 from baremetal_sched.explain.explanations import FittingMachine
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.scheduling.api.explanations import context_of, document, request_of
+from baremetal_sched.scheduling.api.policies import CLAIM
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.find.form import PARAMETERS, FindForm, flavors_seen, images_seen, read, renamed
 from baremetal_sched.ui.pictures.heat_map import bar
@@ -68,7 +70,7 @@ def show_find(call: UiCall, session: Session) -> Response:
     """GET /find. Raises TooManyExplanations, ExplanationTookTooLong, SearchTookTooLong."""
     call.refuse_unknown(PARAMETERS)
     context = context_of(call, session)
-    answer, complaint = None, None
+    answer, complaint, submitted = None, None, None
     try:
         submitted = read(call.query)
         if submitted is not None:
@@ -76,6 +78,9 @@ def show_find(call: UiCall, session: Session) -> Response:
     except (InvalidError, NotFoundError, BadRequest) as error:
         complaint = message_of(error)
     project = context.project
+    claimable = submitted if answer is not None and submitted is not None and submitted.needed == 1 else None
+    consumer = call.caller.project_id or call.settings.placement.incomplete_consumer_project_id
+    may_claim = call.allows(CLAIM, {"project_id": consumer})
     return page(
         call,
         "find.html",
@@ -91,6 +96,9 @@ def show_find(call: UiCall, session: Session) -> Response:
         bar=bar,
         most_changes=MOST_CHANGES,
         most_conditions=MOST_CONDITIONS,
+        claimable=claimable,
+        may_claim=may_claim,
+        claim_command=commands.CLAIM.of(query=claimable.body()["query"]) if claimable and not claimable.flavor else "",
     )
 
 

@@ -9,6 +9,16 @@
   const button = document.createElement("button"), trouble = document.createElement("span");
   let tag = time.dataset.tag, wait = EVERY, timer = 0, paused = false, asking = false;
 
+  const ticks = () => [...document.querySelectorAll('input[form="ticked"]')];
+  const all = document.createElement("button");
+  all.type = "button";
+  all.textContent = "Tick all";
+  all.addEventListener("click", () => {
+    const tick = ticks().some((each) => !each.checked);
+    for (const each of ticks()) each.checked = tick;
+  });
+  document.querySelector("#ticked .actions")?.append(all);
+
   button.type = "button";
   trouble.setAttribute("role", "status");
   place.append(" ", button, " ", trouble);

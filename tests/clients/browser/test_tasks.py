@@ -1,4 +1,4 @@
-"""Ten questions that people come with, each answered in at most three steps from the first page.
+"""Questions that people come with, and what they come to do: each in at most three steps from the first page.
 A step is a link that is followed, or a form that is filled in and sent."""
 
 from collections.abc import Callable, Iterator
@@ -147,3 +147,97 @@ def test_task(browser: Browser, site: Served, task: Callable[[Walk], None]) -> N
         task(walk)
         assert walk.steps <= MOST
         print(f"{task.__name__.replace('_', ' ')}: {walk.steps} steps")
+
+
+# -- tasks that change something ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def busy(browser: Browser, sqlite_template: Path, tmp_path: Path) -> Iterator[Served]:
+    """A site in which there is something to do."""
+    path = tmp_path / "busy.sqlite"
+    path.write_bytes(sqlite_template.read_bytes())
+    path.chmod(0o600)
+    with Service(f"sqlite:///{path}", api={"auth_strategy": "none"}) as service, in_thread(service) as served:
+        service.add_conductor("c1")
+        for name in ("a-1", "c-1", "c-2", "c-3"):
+            uuid = service.add_node(name)
+            if name.startswith("c-"):
+                service.set_columns(uuid, conductor_group="rack-c")
+        for node, kind in (("a-1", "window"), ("a-1", "hardware_failure"), ("c-2", "operator_hold")):
+            body = {"type": kind, "reason": f"of {kind}"}
+            service.http.post_json(f"/scheduling/v1/nodes/{node}/holds", body, status=201)
+        claim = {"query": "resources=CUSTOM_SILVER:1", "wait": 3600, "even_if_impossible": True}
+        service.http.post_json("/scheduling/v1/claims", claim, status=202)
+        yield served
+
+
+def holds(served: Served, node: str) -> list[tuple[str, str | None, bool]]:
+    found = served.service.http.get(f"/scheduling/v1/nodes/{node}/holds").json["maintenance"]
+    return [(each["type"], each["ends_at"], each["drain"]) for each in found]
+
+
+def confirm(walk: Walk, name: str) -> None:
+    """Send the form of the page."""
+    walk.steps += 1
+    walk.page.get_by_role("button", name=name).click()
+    walk.page.wait_for_load_state()
+
+
+def hold_this_machine_until_tuesday(walk: Walk, served: Served) -> None:
+    walk.search("c-1")
+    walk.follow("Hold …")
+    walk.page.get_by_label("Until (UTC)").fill("2050-12-06T08:00")
+    walk.page.get_by_label("Reason").fill("firmware")
+    confirm(walk, "Hold")
+    walk.sees("Node c-1", "operator_hold (firmware)")
+    expect(walk.page.get_by_role("status").filter(has_text="held")).to_contain_text("c-1: It is held.")
+    assert holds(served, "c-1") == [("operator_hold", "2050-12-06T08:00:00.000000+00:00", False)]
+
+
+def release_my_hold_and_leave_the_other(walk: Walk, served: Served) -> None:
+    walk.search("a-1")
+    walk.follow("Release the hold window")
+    walk.sees("Other holds of the machine stay", "a-1, window (of window)")
+    confirm(walk, "Release the hold")
+    assert [kind for kind, _, _ in holds(served, "a-1")] == ["hardware_failure"]
+
+
+def drain_rack_c_except_for_the_nodes_that_refuse(walk: Walk, served: Served) -> None:
+    walk.steps += 1
+    walk.page.locator("tr", has_text="rack-c").get_by_role("link", name="3").first.click()
+    walk.page.get_by_role("button", name="Tick all").click()
+    walk.page.get_by_label("With the ticked rows").select_option("Hold")
+    confirm(walk, "Continue")
+    walk.page.get_by_label("Drain").check()
+    confirm(walk, "Hold: 3 rows")
+    walk.sees("Hold: 2 of 3 rows done", "has maintenance entry")
+    assert [holds(served, name)[-1] for name in ("c-1", "c-3")] == [("operator_hold", None, True)] * 2
+    assert holds(served, "c-2") == [("operator_hold", None, False)]
+
+
+def cancel_my_waiting_request(walk: Walk, served: Served) -> None:
+    walk.follow("Waiting", "nav")
+    walk.follow("Cancel …")
+    confirm(walk, "Cancel the request")
+    walk.sees("No request waits for a machine.")
+
+
+DEEDS: tuple[Callable[[Walk, Served], None], ...] = (
+    hold_this_machine_until_tuesday,
+    release_my_hold_and_leave_the_other,
+    drain_rack_c_except_for_the_nodes_that_refuse,
+    cancel_my_waiting_request,
+)
+
+
+@pytest.mark.parametrize("deed", DEEDS, ids=lambda deed: deed.__name__)
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+def test_deed(browser: Browser, busy: Served, deed: Callable[[Walk, Served], None], scripts: bool) -> None:
+    """Without scripts, too, but for the button that ticks all rows."""
+    if not scripts and deed is drain_rack_c_except_for_the_nodes_that_refuse:
+        pytest.skip("each row is ticked by itself")
+    with Visit(browser, busy.url, java_script_enabled=scripts) as visit:
+        walk = Walk(visit.open("/ui/"))
+        deed(walk, busy)
+        assert walk.steps <= MOST

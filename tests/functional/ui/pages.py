@@ -112,7 +112,8 @@ def read(answer: TestResponse) -> Document:
     assert "title" in [tag for tag, _ in document.elements[: [tag for tag, _ in document.elements].index("body")]]
     labelled = {each.get("for") for each in document.all("label")}
     controls: list[Any] = [each for tag in ("input", "select", "textarea") for each in document.all(tag)]
-    assert {each["id"] for each in controls if each.get("type") != "hidden"} <= labelled
+    named = [each for each in controls if each.get("type") != "hidden" and not each.get("aria-label")]
+    assert {each["id"] for each in named} <= labelled
     ids = [attributes["id"] for _, attributes in document.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
     return document

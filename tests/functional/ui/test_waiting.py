@@ -27,5 +27,5 @@ def test_who_waits_since_when_and_why(service: Service) -> None:
         ("claim", "2", "CUSTOM_GOLD", HOSTILE),
     ]
     assert rows[0][6]
-    assert rows[0][7] == f"openstack scheduling claim cancel {UUID}"
+    assert rows[0][7] == f"openstack scheduling claim cancel {UUID} Cancel …"
     assert len(statements) <= 12

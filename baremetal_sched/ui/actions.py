@@ -1,0 +1,240 @@
+"""The table of actions that pages propose: what each does, in words and as the request of an API."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qsl, quote
+
+from baremetal_sched.baremetal.api.policies import holds as hold_policies
+from baremetal_sched.baremetal.api.resources.hold_actors import nodes_by, target_of
+from baremetal_sched.baremetal.holds.rules import TYPES
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIM, SERVER
+from baremetal_sched.scheduling.api import policies
+from baremetal_sched.ui.call import UiCall
+from baremetal_sched.ui.find.form import read
+
+#: The values of a form's fields by their names.
+Values = Mapping[str, str]
+
+_NODE = "/baremetal/v1/nodes/{0}"
+_HOLDS = "/scheduling/v1/nodes/{0}/holds"
+_PROVISION_RULE = "baremetal:node:set_provision_state"
+_POWER_RULE = "baremetal:node:set_power_state"
+
+
+@dataclass(frozen=True)
+class FormField:
+    """A field of the form that confirms an action. ``kind``: that of its control."""
+
+    name: str
+    label: str
+    kind: str = "text"
+    hint: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class PageAction:
+    """An action on items: nodes (their UUIDs), holds (node/hold), waiting requests (kind/UUID), a request of the form
+    that finds machines (its parameters).
+
+    ``sentence`` says what will happen, ``done`` what has happened. ``paths``: that of the API's request, by the kind of
+    the item; ``""`` for all others. ``rule``: the policy rule of this request. ``body`` makes its body of the item and
+    the form's fields.
+    """
+
+    label: str
+    sentence: str
+    done: str
+    method: str
+    paths: Mapping[str, str]
+    rule: str
+    fields: tuple[FormField, ...] = ()
+    body: Callable[[str, Values], Any] = lambda item, values: None
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Return the names of the form's fields."""
+        return frozenset(each.name for each in self.fields)
+
+    def path(self, item: str) -> str:
+        """Return the path of the request about ``item``. Raises InvalidValue if it is no such item."""
+        parts = [quote(part, safe="") for part in item.split("/")]
+        try:
+            return (self.paths.get(parts[0]) or self.paths[""]).format(*parts)
+        except LookupError:
+            raise InvalidValue(message=f"{self.label} cannot be done with {item[:255]}.") from None
+
+
+# -- bodies ------------------------------------------------------------------------------------------------------------
+
+
+def _hold(item: str, values: Values) -> dict[str, Any]:
+    body: dict[str, Any] = {"type": values.get("type", ""), "drain": "drain" in values}
+    body |= {"reason": values["reason"]} if values.get("reason") else {}
+    return body | ({"ends_at": _in_utc(values["until"])} if values.get("until") else {})
+
+
+def _in_utc(text: str) -> str:
+    """Return a time without a zone, which the form has in UTC, as the API takes it; any other text as it is."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
+
+
+def _maintenance(item: str, values: Values) -> dict[str, Any]:
+    return {"reason": values["reason"]} if values.get("reason") else {}
+
+
+def _target(target: str, item: str, values: Values) -> dict[str, Any]:
+    """Return the body of a change of the power or provision state, with the password or the steps if it has any."""
+    body: dict[str, Any] = {"target": target}
+    if "password" in values:
+        body["rescue_password"] = values["password"]
+    if "steps" in values:
+        try:
+            body[f"{target}_steps"] = json.loads(values["steps"])
+        except (ValueError, RecursionError):
+            example = '[{"interface": "deploy", "step": "erase_devices"}]'
+            raise InvalidValue(message=f"The steps must be a list in JSON, such as {example}") from None
+    return body
+
+
+def _claim(item: str, values: Values) -> dict[str, Any]:
+    form = read(parse_qsl(item, keep_blank_values=True))
+    if form is None:
+        raise InvalidValue(message="Fill in the form that finds machines first.")
+    body = {name: value for name, value in form.body().items() if name != "wanted"}
+    minutes = values.get("minutes") or "0"
+    if not (minutes.isascii() and minutes.isdecimal() and len(minutes) < 10):
+        raise InvalidValue(message=f"Expected a number of minutes: {minutes[:64]}")
+    return {**body, "wait": 60 * int(minutes)}
+
+
+# -- the table ---------------------------------------------------------------------------------------------------------
+
+#: The types of holds, the usual one first.
+_TYPES = sorted(TYPES, key=lambda each: each != "operator_hold")
+_REASON = FormField("reason", "Reason", hint="For people who look at the machine")
+_STEPS = FormField("steps", "Steps", "steps", 'A list in JSON: [{"interface": "deploy", "step": "erase_devices"}]')
+
+#: Verbs of the provision state: label, what will happen, the fields of the form.
+_VERBS: dict[str, tuple[str, str, tuple[FormField, ...]]] = {
+    "active": ("Deploy", "A conductor writes the image of the node's instance to the machine.", ()),
+    "deleted": ("Undeploy", "The instance is removed from the machine, which is then cleaned. Its data is lost.", ()),
+    "rebuild": ("Rebuild", "A conductor writes the image of the node's instance to the machine again.", ()),
+    "manage": ("Manage", "The machine is not on offer from now on, until it is provided again.", ()),
+    "provide": ("Provide", "The machine is cleaned, unless cleaning is off, and is on offer then.", ()),
+    "inspect": ("Inspect", "The machine's hardware is inspected, for which it may be booted.", ()),
+    "abort": ("Abort", "The operation under way ends, if the state of the node allows it.", ()),
+    "clean": ("Clean", "The steps are run on the machine, which is manageable then.", (_STEPS,)),
+    "adopt": ("Adopt", "The node becomes active as it is: what runs on the machine is left alone.", ()),
+    "rescue": ("Rescue", "The machine boots a rescue system.", (FormField("password", "Password", "password"),)),
+    "unrescue": ("Unrescue", "The machine boots the system of its instance again.", ()),
+    "unhold": ("Unhold", "The operation that is held at a step goes on.", ()),
+    "service": ("Service", "The steps are run on the machine while its instance keeps it.", (_STEPS,)),
+}
+
+
+def _of_states() -> Iterator[tuple[str, PageAction]]:
+    for verb, (label, sentence, fields) in _VERBS.items():
+        body = partial(_target, verb)
+        path = {"": f"{_NODE}/states/provision"}
+        done = f"Requested: {label.lower()}."
+        yield verb, PageAction(label, sentence, done, "PUT", path, _PROVISION_RULE, fields, body)
+    for target in ("power on", "power off"):
+        sentence = f"A conductor switches the power of the machine {target.removeprefix('power ')}."
+        path = {"": f"{_NODE}/states/power"}
+        body = partial(_target, target)
+        done = f"Requested: {target}."
+        yield target, PageAction(target.capitalize(), sentence, done, "PUT", path, _POWER_RULE, (), body)
+
+
+ACTIONS: dict[str, PageAction] = {
+    "hold": PageAction(
+        "Hold",
+        "From now on the machine is not given out, and it is in maintenance until the hold ends or is released. With "
+        "drain, that begins when the machine has no consumer.",
+        "It is held.",
+        "POST",
+        {"": _HOLDS},
+        hold_policies.ADD,
+        (
+            FormField("type", "Type", "choice", options=tuple((each, each.replace("_", " ")) for each in _TYPES)),
+            _REASON,
+            FormField("until", "Until (UTC)", "datetime-local", "Empty: until it is released"),
+            FormField("drain", "Drain: begin when the machine has no consumer", "checkbox"),
+        ),
+        _hold,
+    ),
+    "release": PageAction(
+        "Release the hold",
+        "The hold ends now. Other holds of the machine stay; without any, it leaves maintenance.",
+        "The hold is released.",
+        "DELETE",
+        {"": _HOLDS + "/{1}"},
+        hold_policies.REMOVE,
+    ),
+    "maintenance on": PageAction(
+        "Set maintenance",
+        "The machine is not given out while it is in maintenance, and conductors leave its power alone.",
+        "It is in maintenance.",
+        "PUT",
+        {"": f"{_NODE}/maintenance"},
+        "baremetal:node:set_maintenance",
+        (_REASON,),
+        _maintenance,
+    ),
+    "maintenance off": PageAction(
+        "Unset maintenance",
+        "Maintenance ends, a fault is cleared, and all holds of the machine are released. If one of them is not yours "
+        "to release, nothing changes.",
+        "Maintenance has ended.",
+        "DELETE",
+        {"": f"{_NODE}/maintenance"},
+        "baremetal:node:clear_maintenance",
+    ),
+    **dict(_of_states()),
+    "cancel": PageAction(
+        "Cancel the request",
+        "It waits no longer, and loses its place. If it has got a machine meanwhile, it gives that back.",
+        "It waits no longer.",
+        "DELETE",
+        {
+            CLAIM: "/scheduling/v1/claims/{1}",
+            ALLOCATION: "/baremetal/v1/allocations/{1}",
+            SERVER: "/compute/v2.1/servers/{1}",
+        },
+        policies.DELETE_CLAIM,
+    ),
+    "claim": PageAction(
+        "Claim a machine",
+        "A free machine that fits becomes yours. If none is free, the request waits as long as you say here, and gets "
+        "the first that fits.",
+        "Claimed, or waiting for a machine.",
+        "POST",
+        {"": "/scheduling/v1/claims"},
+        policies.CLAIM,
+        (FormField("minutes", "If none is free, wait for (minutes)", hint="Empty: do not wait"),),
+        _claim,
+    ),
+}
+
+#: The actions on nodes, in the order in which a list offers them.
+OF_NODES = ("hold", "maintenance on", "maintenance off", *_VERBS, "power on", "power off")
+
+
+def is_allowed(call: UiCall, name: str, owner: str | None, lessee: str | None) -> bool:
+    """Return whether policy allows the caller the action on a node with this owner and lessee, as the API checks it."""
+    return call.allows(ACTIONS[name].rule, target_of(call, owner, lessee))
+
+
+def offers(call: UiCall, *names: str) -> list[tuple[str, str]]:
+    """Return names and labels of the actions that policy allows the caller on some node."""
+    return [(name, ACTIONS[name].label) for name in names if not nodes_by(call, ACTIONS[name].rule).is_nothing]

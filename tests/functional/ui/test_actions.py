@@ -1,0 +1,278 @@
+"""What pages propose, they do: by one request of the API, for the same caller."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from webtest import Form, TestResponse
+
+from baremetal_sched.ui.call import UiCall
+from tests.functional.scheduling.test_claims import UUID
+from tests.functional.ui.pages import look, read
+from tests.functional.ui.test_fleet import HOSTILE
+from tests.functional.ui.test_waiting import wait
+from tests.service import ADMINISTRATOR, Service
+from tests.unchanged import unchanged
+
+pytestmark = pytest.mark.sqlite_only
+
+
+def form_of(answer: TestResponse, path: str = "/act") -> Form:
+    """The form of a page that is sent to this path."""
+    read(answer)
+    (found,) = {id(form): form for form in answer.forms.values() if form.action.endswith(f"/ui{path}")}.values()
+    return found
+
+
+def confirmed(service: Service, action: str, item: str, **fields: Any) -> TestResponse:
+    """Confirm an action on an item, and return the answer."""
+    query = urlencode({"action": action, "item": item, "back": "/ui/nodes?owner=x"})
+    form = form_of(service.http.get(f"/ui/confirm?{query}"))
+    for name, value in fields.items():
+        form[name] = value
+    return form.submit(expect_errors=True)
+
+
+def holds(service: Service, node: str = "n1") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = service.http.get(f"/scheduling/v1/nodes/{node}/holds").json["maintenance"]
+    return found
+
+
+def test_a_machine_is_held_and_one_hold_is_released(service: Service) -> None:
+    uuid = service.add_node("n1")
+    other = service.http.post_json("/scheduling/v1/nodes/n1/holds", {"type": "window"}, status=201).json["uuid"]
+    page = service.http.get("/ui/nodes/n1").click("Hold …")
+    assert "the machine is not given out" in read(page).text
+    form = form_of(page)
+    form["reason"], form["until"], form["drain"] = HOSTILE, "2050-12-31T18:30", True
+    done = form.submit(status=303)
+    assert done.headers["Location"] == "/ui/nodes/n1"
+    assert "n1: It is held." in read(done.follow()).text
+    assert "It is held." not in look(service, "/nodes/n1").text  # it is said once
+    (mine,) = [each for each in holds(service) if each["uuid"] != other]
+    assert (mine["type"], mine["reason"], mine["drain"]) == ("operator_hold", HOSTILE, True)
+    assert mine["ends_at"] == "2050-12-31T18:30:00.000000+00:00"
+    again = confirmed(service, "hold", uuid)
+    assert again.status_int == 409
+    assert f"has maintenance entry {mine['uuid']} of type operator_hold" in read(again).text
+    assert form_of(again)["type"].value == "operator_hold"
+    released = form_of(service.http.get("/ui/nodes/n1").click("Release the hold operator_hold")).submit(status=303)
+    assert "n1, operator_hold" in read(released.follow()).text
+    assert [each["uuid"] for each in holds(service)] == [other]
+    assert confirmed(service, "release", f"{uuid}/{mine['uuid']}").status_int == 404
+
+
+def test_an_end_in_the_past_is_refused_by_the_api(service: Service) -> None:
+    uuid = service.add_node("n1")
+    with unchanged(service):
+        refused = confirmed(service, "hold", uuid, until="2020-01-01T00:00")
+    assert refused.status_int == 400
+    assert "ends_at must be later than now" in read(refused).text
+    assert form_of(refused)["until"].value == "2020-01-01T00:00"
+
+
+def test_maintenance(service: Service) -> None:
+    uuid = service.add_node("n1")
+    form = form_of(service.http.get("/ui/nodes/n1").click("Maintenance on …"))
+    form["reason"] = "fan"
+    form.submit(status=303)
+    assert service.node("n1")["maintenance_reason"] == "fan"
+    form_of(service.http.get("/ui/nodes/n1").click("Maintenance off …")).submit(status=303)
+    assert service.node("n1")["maintenance"] is False
+    for action in ("maintenance on", "maintenance off"):
+        assert confirmed(service, action, uuid.replace(uuid[0], "f")).status_int == 404
+
+
+VERBS = [
+    ("active", "available", {}, "manageable"),
+    ("deleted", "active", {}, "available"),
+    ("rebuild", "active", {}, "available"),
+    ("manage", "available", {}, "active"),
+    ("provide", "manageable", {}, "active"),
+    ("inspect", "manageable", {}, "active"),
+    ("abort", "clean wait", {}, "active"),
+    ("clean", "manageable", {"steps": '[{"interface": "power", "step": "power_off"}]'}, "active"),
+    ("adopt", "manageable", {}, "active"),
+    ("rescue", "active", {"password": "secret-77"}, "available"),
+    ("unrescue", "rescue", {}, "active"),
+    ("unhold", "clean hold", {}, "active"),
+    ("service", "active", {"steps": '[{"interface": "power", "step": "power_off"}]'}, "available"),
+    ("power on", "available", {}, None),
+    ("power off", "available", {}, None),
+]
+
+
+def test_what_is_possible_now(service: Service, subtests: pytest.Subtests) -> None:
+    """Each verb once where it is possible, and once where it is refused in the API's own sentence."""
+    service.add_conductor("c1")
+    for number, (action, state, fields, wrong) in enumerate(VERBS):
+        with subtests.test(action=action):
+            uuid = service.add_node(f"n{number}")
+            power = "power off" if action == "power on" else "power on"
+            service.set_columns(uuid, provision_state=state, power_state=power, instance_uuid=None)
+            label = {"active": "Deploy", "deleted": "Undeploy"}.get(action, action.capitalize())
+            form = form_of(service.http.get(f"/ui/nodes/{uuid}").click(f"^{label} …$"))
+            for name, value in fields.items():
+                form[name] = value
+            assert "location" in form.submit(status=303).headers
+            assert service.node(uuid)["reservation"] is not None or service.node(uuid)["provision_state"] != state
+            other = service.add_node(f"other-{number}")
+            service.set_columns(other, provision_state=wrong or state, reservation=None if wrong else "c1")
+            refused = confirmed(service, action, other, **fields)
+            said = "can not be performed" if wrong else "is locked by host c1"
+            assert refused.status_int in (400, 409), refused
+            assert said in read(refused).text
+
+
+def test_what_is_typed_is_checked(service: Service) -> None:
+    uuid = service.add_node("n1")
+    service.set_columns(uuid, provision_state="manageable")
+    with unchanged(service):
+        for text, said in [("{", "a list in JSON"), ("[" * 20_000, "a list in JSON"), ('"x"', "")]:
+            refused = confirmed(service, "clean", uuid, steps=text)
+            assert refused.status_int == 400
+            assert said in read(refused).text
+    service.set_columns(uuid, provision_state="active")
+    with unchanged(service):
+        refused = confirmed(service, "rescue", uuid, password=" ")
+        assert 'A non-empty "rescue_password"' in read(refused).text
+
+
+def test_a_waiting_request_is_cancelled(service: Service) -> None:
+    wait(service, UUID)
+    done = form_of(service.http.get("/ui/waiting").click("Cancel …")).submit(status=303)
+    assert f"claim, {UUID}: It waits no longer." in read(done.follow()).text
+    service.http.get(f"/scheduling/v1/claims/{UUID}", status=404)
+    assert confirmed(service, "cancel", f"allocation/{UUID}").status_int == 404
+    assert confirmed(service, "cancel", f"server/{UUID}").status_int == 404
+
+
+def test_a_machine_is_claimed_from_the_form_or_waited_for(service: Service) -> None:
+    uuid = service.add_node("n1")
+    page = service.http.get("/ui/find?class=gold")
+    assert "openstack scheduling claim --query" in read(page).text
+    done = form_of(page.click("Claim a machine …")).submit(status=303)
+    shown = done.follow().follow()
+    assert shown.request.path == f"/ui/nodes/{uuid}"
+    assert "Claimed, or waiting" in read(shown).text
+    page = service.http.get("/ui/find?class=gold").click("Claim a machine, or wait …")
+    refused = form_of(page).submit(expect_errors=True)
+    assert refused.status_int == 409
+    form = form_of(refused)
+    form["minutes"] = "soon"
+    form = form_of(form.submit(status=400))
+    form["minutes"] = "60"
+    waits = form.submit(status=303)
+    assert waits.headers["Location"].endswith("/ui/waiting")
+    assert "CUSTOM_GOLD" in read(waits.follow()).text
+
+
+def test_rows_that_are_ticked(service: Service) -> None:
+    """Each row is a request of its own: the others are held, although one refuses."""
+    uuids = [service.add_node(f"n{number}") for number in range(3)]
+    for uuid in uuids:
+        service.set_columns(uuid, conductor_group="rack-c")
+    service.http.post_json("/scheduling/v1/nodes/n1/holds", {"type": "operator_hold"}, status=201)
+    page = service.http.get("/ui/nodes?conductor_group=rack-c")
+    form = form_of(page, "/confirm")
+    form["action"] = "hold"
+    for number in range(3):
+        form.set("item", True, index=number)
+    form = form_of(form.submit())
+    form["drain"] = True
+    result = form.submit()
+    rows = read(result).rows("What has become of each row")
+    assert [row[:2] for row in rows] == [["n0", "done"], ["n1", "refused"], ["n2", "done"]]
+    assert "has maintenance entry" in rows[1][2]
+    assert [len(holds(service, uuid)) for uuid in uuids] == [1, 1, 1]
+    form = form_of(service.http.get("/ui/holds"), "/confirm")
+    for number in range(3):
+        form.set("item", True, index=number)
+    done = form_of(form.submit()).submit(status=303)
+    assert "3 rows: The hold is released." in read(done.follow()).text
+    assert holds(service, "n1") == []
+
+
+def test_rows_that_the_deadline_does_not_reach(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    uuids = [service.add_node(f"n{number}") for number in range(3)]
+    # The first row takes all the time that there is.
+    clock = iter([0.0, 10**9, 10**9])
+    monkeypatch.setattr("baremetal_sched.ui.act.monotonic", lambda: next(clock))
+    query = urlencode({"action": "hold", "item": uuids, "back": "/ui/nodes"}, doseq=True)
+    result = form_of(service.http.get(f"/ui/confirm?{query}")).submit()
+    document = read(result)
+    assert [row[1] for row in document.rows("What has become of each row")] == ["done", "not tried", "not tried"]
+    assert "The time limit of the page was reached" in document.text
+    monkeypatch.undo()
+    rest = form_of(form_of(result, "/confirm").submit())
+    assert [each.value for each in rest.fields["item"]] == uuids[1:]
+    rest.submit(status=303)
+    assert all(len(holds(service, uuid)) == 1 for uuid in uuids)
+
+
+def test_what_cannot_be_confirmed(service: Service) -> None:
+    uuid = service.add_node("n1")
+    with unchanged(service):
+        for query, said in [
+            ({"action": "hold"}, "Tick at least one row"),
+            ({"action": "hold", "item": [str(each) for each in range(101)]}, "101 rows are ticked. Tick at most 100."),
+            ({"action": "explode", "item": uuid}, "Choose an action."),
+            ({}, "Choose an action."),
+            ({"action": "release", "item": uuid, "colour": "red"}, "Unexpected fields: colour"),
+        ]:
+            for path in ("confirm", "act"):
+                answer = service.http.post(f"/ui/{path}", urlencode(query, doseq=True), status=400)
+                assert said in read(answer).text
+        for item in ("..", "../../placement", "a/b/c", HOSTILE, uuid, ""):
+            for action in ("release", "cancel", "hold", "power on", "claim"):
+                if (action, item) == ("hold", uuid) or (action, item) == ("power on", uuid):
+                    continue
+                answer = service.http.post("/ui/act", {"action": action, "item": item}, expect_errors=True)
+                assert 400 <= answer.status_int < 500, (action, item)
+
+
+def test_it_leads_back_to_a_page_of_this_service_only(service: Service) -> None:
+    elsewhere = ("https://evil.example/", "//evil.example", "/baremetal/v1", "/ui/\\evil", "/ui/\r\nX: y", "")
+    for number, back in enumerate(elsewhere):
+        uuid = service.add_node(f"n{number}")
+        form = {"action": "maintenance on", "item": uuid, "back": back}
+        assert service.http.post("/ui/act", form, status=303).headers["Location"] == "/ui/"
+
+
+def test_the_request_is_one_of_the_api(service: Service, caplog: pytest.LogCaptureFixture) -> None:
+    """It is in the audit log, with the address that the page was asked from and a request id of its own."""
+    uuid = service.add_node("n1")
+    place = {"REMOTE_ADDR": "127.0.0.9"}
+    answer = service.http.post("/ui/act", {"action": "maintenance on", "item": uuid}, extra_environ=place)
+    lines = [each.msg for each in caplog.records if isinstance(each.msg, dict) and each.msg.get("event") == "audit"]
+    (line,) = [each for each in lines if each["api"] == "baremetal" and each["method"] == "PUT"]
+    assert line["route"] == "/v1/nodes/<ident>/maintenance"
+    assert line["remote_address"] == "127.0.0.9"
+    (page,) = [each for each in lines if each["api"] == "ui"]
+    assert page["request_id"] == answer.headers["X-OpenStack-Request-Id"] != line["request_id"]
+
+
+def test_others_see_the_command(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Policy decides who is offered an action, and the API whether it is done."""
+
+    def credentials(call: UiCall) -> dict[str, str]:
+        environ = call.http.environ
+        return {name: environ[name] for name in ("HTTP_X_AUTH_TOKEN", "HTTP_X_ROLES") if name in environ}
+
+    monkeypatch.setattr(UiCall, "credentials", property(credentials))
+    with Service(database_url, api={"auth_strategy": "noauth2"}) as service:
+        service.add_conductor("c1")
+        uuid = service.add_node("n1", owner="a")
+        service.http.post_json("/scheduling/v1/nodes/n1/holds", {"type": "window"}, status=201, headers=ADMINISTRATOR)
+        reader, member = ({"X-Auth-Token": "u:a", "X-Roles": roles} for roles in ("reader", "member,reader"))
+        for caller, offered in ((reader, False), (member, True)):
+            page = service.http.get("/ui/nodes/n1", headers=caller)
+            assert ("Power off …" in page.text) == offered
+            assert "openstack baremetal node power off n1" in page.text
+            assert "Release the hold" not in page.text  # the system's hold
+            assert ("ticked" in service.http.get("/ui/nodes", headers=caller).forms) == offered
+        form = {"action": "power off", "item": uuid}
+        with unchanged(service):
+            refused = service.http.post("/ui/act", form, headers=reader, status=403)
+        assert "baremetal:node:set_power_state" in read(refused).text
+        service.http.post("/ui/act", form, headers=member, status=303)
