@@ -55,9 +55,9 @@ def page(call: Call, template: str, status: int = 200, **values: Any) -> Respons
     """Return the page that ``template`` makes of ``values``.
 
     Templates know ``url(…)`` (see ``url_of``), ``pages``: label and address of each page of the navigation, ``path``:
-    that of this one, ``here``: the same with its query, ``user`` and ``scope``: the name of the user and of the project,
-    or None, ``has_session``, ``csrf_token`` for forms, and ``said``: what an action has just done. A page that has not
-    changed since the one that the client has is answered with 304.
+    that of this one, ``here``: the same with its query, ``user`` and ``scope``: the names of the user and of the
+    project, or None, ``has_session``, ``csrf_token`` for forms, and ``said``: what an action has just done. A page that
+    has not changed since the one that the client has is answered with 304.
     """
     url = url_of(call.mount)
     said = unquote(call.http.cookies.get(SAID, ""))

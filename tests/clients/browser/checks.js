@@ -142,7 +142,7 @@
     for (const table of all("table")) need(table.caption?.textContent.trim(), `no caption: ${html(table)}`);
     for (const cell of all("th")) need(cell.scope, `no scope: ${html(cell)}`);
     for (const control of all("input:not([type=hidden]), select, textarea"))
-      need([...control.labels].some((label) => label.textContent.trim()), `no label: ${html(control)}`);
+      need(control.ariaLabel || [...control.labels].some((label) => label.textContent.trim()), `no label: ${html(control)}`);
     for (const each of all("a, button")) need(each.textContent.trim() || each.ariaLabel, `no name: ${html(each)}`);
     for (const each of all("svg")) {
       const names = (each.getAttribute("aria-labelledby") ?? "").split(" ");

@@ -74,3 +74,27 @@ def test_errors(browser: Browser, twenty: Served, path: str) -> None:
     with Visit(browser, twenty.url) as visit:
         visit.open(path, 404 if "nowhere" in path else 400)
         assert judge(visit) == []
+
+
+@pytest.mark.parametrize("action", ["hold", "clean", "rescue", "claim"])
+def test_confirmations(browser: Browser, twenty: Served, action: str) -> None:
+    """Also after a refusal, and of rows that were refused one by one; with the keyboard alone."""
+    node = twenty.service.node("gold-1")["uuid"]
+    item = "class=nothing" if action == "claim" else node
+    with Visit(browser, twenty.url) as visit:
+        visit.open(f"/ui/confirm?action={action}&item={item}&back=/ui/nodes")
+        assert judge(visit) == []
+        if action != "hold":
+            button = visit.page.locator("main form button")
+            button.focus()
+            visit._expected = 409 if action == "claim" else 400
+            with visit.page.expect_navigation():
+                visit.page.keyboard.press("Enter")
+            assert visit.page.get_by_role("alert").inner_text()
+            assert judge(visit) == []
+            return
+        visit.open(f"/ui/confirm?action=release&item={node}/x&item={node}/y&back=/ui/nodes")
+        visit._expected = 409
+        visit.page.locator("main form button").click()
+        visit.page.get_by_role("region", name="What has become of each row").wait_for()
+        assert judge(visit) == []

@@ -74,7 +74,8 @@ EXPECTED = {
                     - link "Name"
               - rowgroup:
                 - row:
-                  - rowheader "claimed":
+                  - rowheader "Tick claimed claimed":
+                    - checkbox "Tick claimed"
                     - link "claimed"
     """,
     "/ui/nodes/claimed": """
