@@ -10,14 +10,13 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.results import rows_changed
-from baremetal_sched.db.types import Query
 
 
 def insert_missing(writer: Session | Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
     """Insert the ``rows`` that violate no unique key; existing rows stay unchanged."""
     if rows:
         connection = writer if isinstance(writer, Connection) else writer.connection()
-        connection.execute(_insert(table, connection.dialect.name), rows)
+        connection.execute(if_missing(table, connection.dialect.name), rows)
 
 
 def insert_if_missing(
@@ -29,17 +28,19 @@ def insert_if_missing(
     """
     dialect = connection.dialect.name
     returning = dialect in ("sqlite", "postgresql")
-    statement = _insert(table, dialect, returning=returning, **expressions)
+    statement = if_missing(table, dialect, returning=returning, **expressions)
     result = compiled.change(connection, statement, row)
     new: int | None = result.scalar() if returning else result.lastrowid if rows_changed(result) else None
     return new
 
 
 @lru_cache
-def _insert(table: Table, dialect: str, *, returning: bool = False, **expressions: ColumnElement[Any] | None) -> Query:
+def if_missing(table: Table, dialect: str, *, returning: bool = False, **expressions: ColumnElement[Any] | None) -> Any:
+    """Return the INSERT that does nothing if the row violates a unique key. ``expressions`` as in
+    ``insert_if_missing``."""
     match dialect:
         case "sqlite":
-            statement: Query = sqlite.insert(table).on_conflict_do_nothing()
+            statement: Any = sqlite.insert(table).on_conflict_do_nothing()
         case "postgresql":
             from sqlalchemy.dialects import postgresql  # where it is in use, it has been imported; elsewhere it is dear
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Integer, bindparam, delete, insert, select, type_coerce, update
+from sqlalchemy import Connection, Integer, bindparam, delete, insert, or_, select, type_coerce, update
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
@@ -22,6 +22,7 @@ from baremetal_sched.errors.placement import (
 )
 from baremetal_sched.placement import indivisible, single_claim, stock
 from baremetal_sched.placement.consumers import FIRST, PLACEMENT, RESERVED, ConsumerWrite, Taken, Unset, take_reserved
+from baremetal_sched.placement.freed_machines import SHARES
 from baremetal_sched.placement.indivisible import Trees
 from baremetal_sched.placement.stock import InventoryLookup
 from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, PROVIDERS, first_waiting, is_open
@@ -87,9 +88,15 @@ _HOLDINGS = select(
     type_coerce(PROVIDERS.c.indivisible, Integer).label("indivisible"),
 ).join_from(ALLOCATIONS, PROVIDERS, PROVIDERS.c.id == ALLOCATIONS.c.provider_id)
 _HELD = _HOLDINGS.where(ALLOCATIONS.c.consumer_id.in_(bindparam("consumers", expanding=True)))
-_HELD_BY_ONE = _HOLDINGS.add_columns(
-    first_waiting(PROVIDERS.c.root_id).label("first_waiting"),
-).where(ALLOCATIONS.c.consumer_id == bindparam("consumer"))
+#: Besides: who waits for a machine of its class, and whether any machine can use what the provider gives.
+_HELD_BY_ONE = (
+    _HOLDINGS.add_columns(
+        first_waiting(PROVIDERS.c.root_id).label("first_waiting"),
+        type_coerce(or_(_ROOT.c.mirrored_class_id.is_not(None), SHARES), Integer).label("is_of_machines"),
+    )
+    .join(_ROOT, _ROOT.c.id == PROVIDERS.c.root_id)
+    .where(ALLOCATIONS.c.consumer_id == bindparam("consumer"))
+)
 _FREE = delete(ALLOCATIONS).where(ALLOCATIONS.c.consumer_id.in_(bindparam("consumers", expanding=True)))
 _FREE_ONE = delete(ALLOCATIONS).where(ALLOCATIONS.c.consumer_id == bindparam("consumer"))
 _FORGET = delete(CONSUMERS).where(CONSUMERS.c.id == bindparam("consumer"))
@@ -111,9 +118,8 @@ def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str)
     """
     # A connection does less work per statement than a session, and there are no entities here.
     connection = connection_of(writer)
-    entered = _enter_consumers(connection, requests)
-    single = entered and single_claim.is_single(requests)
-    if single and single_claim.claim(connection, requests[0], entered[requests[0].uuid]):
+    entered, is_claimed = _enter_consumers(connection, requests)
+    if is_claimed:
         return
     consumers = _lock_consumers(connection, [request for request in requests if request.uuid not in entered])
     stocks = stock.find(connection, requests, unknown_class)
@@ -146,9 +152,10 @@ def check(writer: Writer, requests: Sequence[ConsumerWrite]) -> None:
     stock.require_providers(writer, requests)
 
 
-def _enter_consumers(connection: Connection, requests: Sequence[ConsumerWrite]) -> dict[str, int]:
-    """Return the ids of new consumers by UUID: those expected not to exist, and that do not; and those reserved."""
-    entered = {}
+def _enter_consumers(connection: Connection, requests: Sequence[ConsumerWrite]) -> tuple[dict[str, int], bool]:
+    """Return the ids of new consumers by UUID: those expected not to exist, and that do not; and those reserved. And
+    whether all is claimed, as may be if one amount of one class is requested."""
+    entered, is_single = {}, single_claim.is_single(requests)
     for request in requests:
         if request.kind != PLACEMENT and request.generation == RESERVED:
             new = take_reserved(connection, request)
@@ -157,12 +164,15 @@ def _enter_consumers(connection: Connection, requests: Sequence[ConsumerWrite]) 
             else:
                 entered[request.uuid] = new
         if request.generation is None and any(request.allocations.values()):
-            given = request.usages
-            row = {**_new_consumer(request), **(given or {})}
+            row, given = _new_consumer(request), request.usages
+            if is_single and connection.dialect.name == "postgresql" and not notes_of(connection).offered:
+                new, is_claimed = single_claim.enter(connection, request, row)
+                return {} if new is None else {request.uuid: new}, is_claimed
+            row |= given or {}
             new = insert_if_missing(connection, CONSUMERS, row, usages=OF_SINGLE if given else None)
             if new is not None:
                 entered[request.uuid] = new
-    return entered
+    return entered, bool(entered) and is_single and single_claim.claim(connection, requests[0], *entered.values())
 
 
 def _lock_consumers(writer: Writer, requests: Sequence[ConsumerWrite]) -> dict[str, Any]:
@@ -325,12 +335,17 @@ def _release(connection: Connection, consumer_uuid: str, is_own: Callable[[Any],
     consumer = found.id if found is not None and is_own(found) else None
     trees = Trees()
     holdings = [] if consumer is None else compiled.run(connection, _HELD_BY_ONE, {"consumer": consumer}).all()
-    held = _held((row[:-1] for row in holdings), trees).get(consumer) if consumer is not None else None
+    held = _held((row[:-2] for row in holdings), trees).get(consumer) if consumer is not None else None
     if not held:
         raise NoAllocations(consumer=consumer_uuid)
-    notes_of(connection).unwanted.update(row.provider_id for row in holdings if row.first_waiting is None)
+    notes = notes_of(connection)
+    notes.unwanted.update(row.provider_id for row in holdings if row.first_waiting is None)
     trees.confirm(connection)
-    stock.move(connection, {key: -amount for key, amount in held.items()})
-    compiled.change(connection, _FREE_ONE, {"consumer": consumer})
-    compiled.change(connection, _FORGET, {"consumer": consumer})
+    if len(held) == 1 and connection.dialect.name == "postgresql":
+        single_claim.release(connection, found.id, *held.items())
+    else:
+        stock.move(connection, {key: -amount for key, amount in held.items()})
+        compiled.change(connection, _FREE_ONE, {"consumer": consumer})
+        compiled.change(connection, _FORGET, {"consumer": consumer})
+    notes.providers.difference_update(row.provider_id for row in holdings if not row.is_of_machines)
     trees.settle(connection)

@@ -1,18 +1,21 @@
-"""The claim of one class of one provider by a new consumer: what Nova requests for each bare metal server.
+"""The claim of one class of one provider by a new consumer, and its release: what Nova requests for each bare metal
+server.
 
 Nothing is read first. The UPDATE itself checks all conditions; if one does not hold, the general claim determines the
-error.
+error. On PostgreSQL one statement also enters the consumer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, DateTime, Integer, String, and_, bindparam, insert, or_, select, update
+from sqlalchemy import Connection, DateTime, Integer, String, and_, bindparam, delete, insert, or_, select, true, update
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.handover import notes_of
+from baremetal_sched.db.insert import if_missing
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.sql_functions import as_digits, concat
 from baremetal_sched.placement import closing
@@ -26,6 +29,7 @@ from baremetal_sched.placement.tables import (
     first_waiting_for,
     is_open,
 )
+from baremetal_sched.placement.usages import OF_SINGLE
 
 #: Maximum of an amount: columns hold no more.
 _LARGEST = 2**31 - 1
@@ -71,8 +75,9 @@ _BUMP_AND_TAKE_UNWANTED = _BUMP_AND_TAKE.where(_IS_UNWANTED)
 #: INSERT INTO allocations SELECT k.id, p.id, c.id, :amount, :now FROM consumers k, resource_providers p,
 #: resource_classes c WHERE k.id = :consumer AND p.uuid = :provider AND c.name = :resource_class AND k.usages = … c.id …
 #: The class is that of the consumer's text, whatever is renamed meanwhile.
+_COLUMNS = ["consumer_id", "provider_id", "resource_class_id", "used", "created_at"]
 _BOOK = insert(ALLOCATIONS).from_select(
-    ["consumer_id", "provider_id", "resource_class_id", "used", "created_at"],
+    _COLUMNS,
     select(CONSUMERS.c.id, PROVIDERS.c.id, CLASSES.c.id, _AMOUNT, bindparam("now", type_=DateTime)).where(
         CONSUMERS.c.id == bindparam("consumer"),
         _PROVIDER,
@@ -80,6 +85,42 @@ _BOOK = insert(ALLOCATIONS).from_select(
         CONSUMERS.c.usages == concat(bindparam("usages_type"), as_digits(CLASSES.c.id), bindparam("usages_amount")),
     ),
 )
+#: WITH returned AS (UPDATE inventories SET used = used - :amount … RETURNING …), freed AS (DELETE FROM allocations …)
+#: DELETE FROM consumers WHERE id = :consumer AND EXISTS (SELECT … FROM returned)
+_RETURNED = (
+    update(INVENTORIES)
+    .where(INVENTORIES.c.provider_id == bindparam("provider"), INVENTORIES.c.resource_class_id == bindparam("class_id"))
+    .values(used=INVENTORIES.c.used - _AMOUNT)
+    .returning(INVENTORIES.c.provider_id)
+    .cte("returned")
+)
+_FREED = delete(ALLOCATIONS).where(ALLOCATIONS.c.consumer_id == bindparam("consumer")).cte("freed")
+_RELEASE = (
+    delete(CONSUMERS)
+    .where(CONSUMERS.c.id == bindparam("consumer"), select(_RETURNED.c.provider_id).exists())
+    .add_cte(_FREED)
+)
+
+
+@lru_cache
+def _enter_and_claim(columns: tuple[str, ...], *, gives: bool) -> Any:
+    """WITH entered AS (INSERT INTO consumers … ON CONFLICT DO NOTHING RETURNING id),
+    counted AS (UPDATE resource_providers … WHERE … AND EXISTS (SELECT … FROM entered) RETURNING id),
+    taken AS (UPDATE inventories … FROM counted … RETURNING …, <it is still open>),
+    booked AS (INSERT INTO allocations SELECT … FROM entered, taken)
+    SELECT entered.id, taken.still_open FROM entered LEFT JOIN taken ON true
+
+    Each part reads those before it, which determines the order of locks."""
+    new: dict[str, Any] = {name: bindparam(f"new_{name}") for name in columns}
+    statement = if_missing(CONSUMERS, "postgresql", usages=OF_SINGLE).values(new)
+    entered = statement.returning(CONSUMERS.c.id).cte("entered")
+    counted = _BUMP.where(select(entered.c.id).exists()).returning(PROVIDERS.c.id).cte("counted")
+    take = (_TAKE if gives else _TAKE_UNWANTED).where(INVENTORIES.c.provider_id == counted.c.id)
+    row = INVENTORIES.c.provider_id, INVENTORIES.c.resource_class_id
+    taken = take.returning(*row, is_open(INVENTORIES).label("still_open")).cte("taken")
+    amounts = select(entered.c.id, *list(taken.c)[:2], _AMOUNT, bindparam("now", type_=DateTime)).join(taken, true())
+    booked = insert(ALLOCATIONS).from_select(_COLUMNS, amounts).cte("booked")
+    return select(entered.c.id, taken.c.still_open).outerjoin(taken, true()).add_cte(booked)
 
 
 def is_single(requests: Sequence[ConsumerWrite]) -> bool:
@@ -87,6 +128,38 @@ def is_single(requests: Sequence[ConsumerWrite]) -> bool:
     amounts = [amount for request in requests for named in request.allocations.values() for amount in named.values()]
     is_one = len(requests) == len(requests[0].allocations) == len(amounts) == 1
     return is_one and requests[0].usages is not None and amounts[0] <= _LARGEST
+
+
+def enter(connection: Connection, request: ConsumerWrite, row: Mapping[str, Any]) -> tuple[int | None, bool]:
+    """Enter the consumer, with the columns of ``row``, and claim ``request`` for it, on PostgreSQL.
+
+    Return the id, None if there is one with this UUID, and whether the claim succeeded. Otherwise like ``claim``.
+    """
+    notes = notes_of(connection)
+    given = {**_given(request), **{f"new_{name}": value for name, value in row.items()}}
+    found = compiled.change(connection, _enter_and_claim(tuple(row), gives=notes.gives), given).first()
+    if found is None:
+        return None, False
+    if found.still_open is False:
+        raise StaleDataError("a hold of the machine has started meanwhile")
+    return found.id, found.still_open is not None
+
+
+def _given(request: ConsumerWrite) -> dict[str, Any]:
+    ((provider, amounts),) = request.allocations.items()
+    ((resource_class, amount),) = amounts.items()
+    of_text = request.usages or {}
+    return {"provider": provider, "resource_class": resource_class, "amount": amount, "now": utcnow(), **of_text}
+
+
+def release(connection: Connection, consumer: int, held: tuple[tuple[int, int], int]) -> None:
+    """Remove the consumer, which is locked, and the one amount that it has: the ids of the provider and the class, and
+    the amount. On PostgreSQL, in one statement."""
+    (provider, class_id), amount = held
+    notes_of(connection).providers.add(provider)
+    given = {"consumer": consumer, "provider": provider, "class_id": class_id, "amount": amount}
+    if not rows_changed(compiled.change(connection, _RELEASE, given)):
+        raise StaleDataError("the inventory was removed meanwhile")
 
 
 def claim(connection: Connection, request: ConsumerWrite, consumer_id: int) -> bool:
@@ -97,12 +170,9 @@ def claim(connection: Connection, request: ConsumerWrite, consumer_id: int) -> b
     """
     if notes_of(connection).offered:
         return False
-    ((provider, amounts),) = request.allocations.items()
-    ((resource_class, amount),) = amounts.items()
-    given: dict[str, Any] = {"provider": provider, "resource_class": resource_class, "amount": amount}
+    given = {**_given(request), "consumer": consumer_id}
     if not _take(connection, given):
         return False
-    given |= {"consumer": consumer_id, "now": utcnow(), **(request.usages or {})}
     if not rows_changed(compiled.change(connection, _BOOK, given)):
         raise StaleDataError("the class was renamed meanwhile")
     return True
