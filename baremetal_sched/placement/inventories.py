@@ -2,16 +2,18 @@
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import bindparam, delete, insert, select, update
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
+from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Inventory, ResourceClass
 from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import (
     InventoryExists,
     InventoryInUse,
@@ -27,9 +29,25 @@ from baremetal_sched.errors.placement import (
 from baremetal_sched.placement import indivisible, names
 from baremetal_sched.placement.locked import LockedProvider
 from baremetal_sched.placement.provider_parts import INVENTORY_FIELDS
+from baremetal_sched.placement.tables import INVENTORIES
 
 #: Capacities are stored as integers; higher ratios make no difference.
 _LARGEST_CAPACITY = 2**62
+
+_OF_PROVIDER = INVENTORIES.c.provider_id == bindparam("provider")
+_USED: Query = select(INVENTORIES.c.resource_class_id, INVENTORIES.c.used).where(_OF_PROVIDER)
+_UPDATE = (
+    update(INVENTORIES)
+    .where(_OF_PROVIDER, INVENTORIES.c.resource_class_id == bindparam("class_id"))
+    .values(updated_at=bindparam("now"))
+)
+_INSERT = insert(INVENTORIES).values(
+    provider_id=bindparam("provider"),
+    resource_class_id=bindparam("class_id"),
+    used=0,
+    created_at=bindparam("now"),
+    updated_at=bindparam("now"),
+)
 
 _GENERATION_CONFLICT = "resource provider generation conflict"
 
@@ -108,7 +126,7 @@ def change(
     if provider.mirrors_node:
         _require_similar(session, provider, {class_id: stock})
         return
-    _update(session, provider.id, class_id, stock)
+    put(session, provider.id, class_id, stock, exists=True)
     count(session, provider)
 
 
@@ -160,7 +178,7 @@ def set_exactly(session: Session, provider: LockedProvider, stocks: Mapping[int,
 def put(session: Session, provider_id: int, class_id: int, stock: InventoryValues, *, exists: bool) -> None:
     """Write one inventory."""
     if exists:
-        _update(session, provider_id, class_id, stock)
+        compiled.change(session.connection(), _UPDATE, _values(provider_id, class_id, stock))
     else:
         _insert(session, provider_id, class_id, stock)
 
@@ -243,10 +261,7 @@ def count(session: Session, provider: LockedProvider) -> None:
 
 def used_by_class(session: Session, provider_id: int) -> dict[int, int]:
     """Return the used amounts of the provider's inventories, by class id."""
-    rows = session.execute(
-        select(Inventory.resource_class_id, Inventory.used).where(Inventory.provider_id == provider_id)
-    )
-    return {class_id: used for class_id, used in rows}
+    return dict(compiled.run(session.connection(), _USED, {"provider": provider_id}).all())
 
 
 def _names(session: Session, class_ids: Iterable[int]) -> str:
@@ -255,29 +270,13 @@ def _names(session: Session, class_ids: Iterable[int]) -> str:
     return ", ".join(session.scalars(query))
 
 
-def _values(stock: InventoryValues) -> dict[str, Any]:
-    return {**asdict(stock), "capacity": stock.capacity}
+def _values(provider_id: int, class_id: int, stock: InventoryValues) -> dict[str, Any]:
+    parts = {part: getattr(stock, part) for part in (*INVENTORY_FIELDS, "capacity")}
+    return {"provider": provider_id, "class_id": class_id, "now": utcnow(), **parts}
 
 
 def _insert(session: Session, provider_id: int, class_id: int, stock: InventoryValues) -> None:
-    session.execute(
-        insert(Inventory).values(
-            provider_id=provider_id,
-            resource_class_id=class_id,
-            used=0,
-            created_at=utcnow(),
-            updated_at=utcnow(),
-            **_values(stock),
-        )
-    )
-
-
-def _update(session: Session, provider_id: int, class_id: int, stock: InventoryValues) -> None:
-    session.execute(
-        update(Inventory)
-        .where(Inventory.provider_id == provider_id, Inventory.resource_class_id == class_id)
-        .values(updated_at=utcnow(), **_values(stock))
-    )
+    compiled.change(session.connection(), _INSERT, _values(provider_id, class_id, stock))
 
 
 def _delete(session: Session, provider_id: int, class_ids: Iterable[int]) -> None:
