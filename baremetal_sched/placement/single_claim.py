@@ -126,7 +126,7 @@ def _enter_and_claim(columns: tuple[str, ...], *, gives: bool) -> Any:
 def is_single(requests: Sequence[ConsumerWrite]) -> bool:
     """Return whether the requests consist of one amount of one class."""
     amounts = [amount for request in requests for named in request.allocations.values() for amount in named.values()]
-    is_one = len(requests) == len(requests[0].allocations) == len(amounts) == 1
+    is_one = len(requests) == 1 == len(requests[0].allocations) == len(amounts)
     return is_one and requests[0].usages is not None and amounts[0] <= _LARGEST
 
 

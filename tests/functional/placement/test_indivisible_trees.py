@@ -10,7 +10,7 @@ from sqlalchemy import update
 
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.models import Inventory, ResourceProvider
-from baremetal_sched.placement import stock
+from baremetal_sched.placement import single_claim, stock
 from baremetal_sched.placement.indivisible import Trees
 from tests.races.waiting import LockWaits
 from tests.restored import restored
@@ -266,7 +266,8 @@ def test_a_node_that_is_given_back_while_it_gets_its_first_child(
             service.claim(A, lonely, status=204)
             first = {"name": "first", "parent_provider_uuid": lonely}
             add = partial(service.placement, "POST", "/resource_providers", first)
-            finish = once_before(stock, "move", add)
+            in_one = leaves and service.database.engine.dialect.name == "postgresql"
+            finish = once_before(single_claim, "release", add) if in_one else once_before(stock, "move", add)
             if leaves:
                 service.placement("DELETE", f"/allocations/{A}", status=204)
             else:

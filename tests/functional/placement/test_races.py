@@ -8,11 +8,15 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from sqlalchemy import Connection
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.provider.audit import audit
+from baremetal_sched.db.insert import insert_if_missing
 from baremetal_sched.errors import TooManyConflicts
 from baremetal_sched.placement import allocations, inventories, projected, reshaper, single_claim, traits
+from baremetal_sched.placement.consumers import ConsumerWrite
+from baremetal_sched.placement.tables import CONSUMERS
 from tests.restored import restored
 from tests.service import Service
 
@@ -226,7 +230,12 @@ def test_what_was_in_the_way_of_a_claim_may_be_gone(
         tried.append(arguments)
         return False
 
+    def only_enters(connection: Connection, request: ConsumerWrite, row: dict[str, Any]) -> tuple[int | None, bool]:
+        tried.append(request)
+        return insert_if_missing(connection, CONSUMERS, {**row, "usages": ""}), False
+
     monkeypatch.setattr(single_claim, "_take", takes_nothing)
+    monkeypatch.setattr(single_claim, "enter", only_enters)
     before = service.placement("GET", f"/resource_providers/{provider_of_one}").json["generation"]
     service.placement("PUT", f"/allocations/{uuid_of(0)}", body(provider_of_one), status=204)
     assert len(tried) == 1
