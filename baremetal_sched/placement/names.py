@@ -5,14 +5,13 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 
 import os_resource_classes
-from sqlalchemy import bindparam, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_missing
 from baremetal_sched.db.models import ResourceClass, Trait, table_of
-from baremetal_sched.db.transaction import Reader, Writer, connection_of
-from baremetal_sched.db.types import Query
+from baremetal_sched.db.transaction import Reader, Writer
 from baremetal_sched.errors.placement import ResourceClassNotFound
 from baremetal_sched.placement import name_memory
 from baremetal_sched.placement.name_memory import Named
@@ -58,13 +57,8 @@ def ids_of(reader: Reader, model: Named, names: Collection[str]) -> dict[str, in
     """Return ids by name for the ``names`` of traits or resource classes that exist."""
     if not names:
         return {}
-    return {name: row_id for name, row_id in connection_of(reader).execute(_ids(model), {"names": list(names)})}
-
-
-@cache
-def _ids(model: Named) -> Query:
-    table = table_of(model)
-    return select(table.c.name, table.c.id).where(table.c.name.in_(bindparam("names", expanding=True)))
+    rows = reader.execute(select(model.name, model.id).where(model.name.in_(names)))
+    return {name: row_id for name, row_id in rows}
 
 
 def class_id(reader: Reader, name: str) -> int:
