@@ -36,7 +36,7 @@ _SECOND = {
     "tests/functional/scheduling/": "capacity claims handover holds newcomers node_availability node_explanations "
     "requests unknown_traits",
     "tests/functional/tenants/": "roles",
-    "tests/functional/ui/": "fleet holds node waiting",
+    "tests/functional/ui/": "fleet holds log_in node waiting",
     "tests/moving/": "",
     "tests/races/": "",
     "tests/recipes/": "",

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Response, Route, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Response, Route, sync_playwright
 
 #: Debian's package is called chromium, too.
 PROGRAM = "chromium"
@@ -76,14 +76,31 @@ class Visit:
         assert answer.status == status, f"{path}: {answer.status} {answer.text()[:2000]}"
         return self.page
 
-    def is_refused(self, path: str) -> bool:
-        """Return whether the browser shows nothing of ``path``, as it would ask for a password now."""
-        self._expected = 401
-        try:
-            self.page.goto(path)
-        except Error as error:
-            return "ERR_INVALID_AUTH_CREDENTIALS" in error.message
-        return False
+    def log_in(self, user: str, password: str, status: int = 200) -> Page:
+        """Fill in the form for a password, on the page that is open or on its own, and send it."""
+        if "/ui/login" not in self.page.url:
+            self.open("/ui/login")
+        self._expected = status
+        self.page.get_by_label("User").fill(user)
+        self.page.get_by_label("Password").fill(password)
+        self.page.get_by_role("button", name="Log in", exact=True).click()
+        return self.page
+
+    def is_led_to_log_in(self, path: str) -> bool:
+        """Return whether the browser shows the log-in instead of ``path``."""
+        return self.open(path).url.startswith(f"{self.url}/ui/login?next=")
+
+    def cookie(self, name: str) -> dict[str, Any] | None:
+        """Return a cookie of the visitor, None if it is not there."""
+        return next((dict(each) for each in self._context.cookies() if each["name"] == name), None)
+
+    def expect_status(self, status: int) -> None:
+        """Say that the next page will be answered with this status."""
+        self._expected = status
+
+    def answer_elsewhere(self, address: str, text: str) -> None:
+        """Let another site have a page at ``address``."""
+        self._context.route(address, lambda route: route.fulfill(body=text, content_type="text/html"))
 
     def _pass(self, route: Route) -> None:
         address = route.request.url

@@ -5,7 +5,7 @@ from pathlib import Path
 from shutil import copy
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from baremetal_sched.cli.user_files import line_of
 from tests.clients.browser.chromium import Visit
@@ -43,25 +43,21 @@ def url(browser: Browser, sqlite_template: Path, tmp_path_factory: pytest.TempPa
         yield address
 
 
-def visit(browser: Browser, url: str, user: str, password: str = PASSWORD) -> Visit:
-    return Visit(browser, url, http_credentials={"username": user, "password": password})
-
-
 def test_without_a_password(browser: Browser, url: str) -> None:
-    """The browser asks for one; a wrong one is of no use."""
+    """The browser shows where to log in; a wrong password is of no use."""
     with Visit(browser, url) as stranger:
         for path in ("/ui/", "/ui/nodes", "/ui/nodes/ours"):
-            assert stranger.is_refused(path)
-    with visit(browser, url, "anna", "wrong") as stranger:
-        page = stranger.open("/ui/nodes", 401)
-        assert page.get_by_role("heading", level=1).text_content() == "401 Unauthorized"
-        assert not any(name in page.content() for name in NODES)
+            assert stranger.is_led_to_log_in(path)
+        page = stranger.log_in("anna", "wrong", 401)
+        expect(page.get_by_role("alert")).to_have_text("The name or the password is wrong.")
+        assert "blue-1" not in page.content()
 
 
 @pytest.mark.parametrize(("user", "seen"), [("operator", list(NODES)), ("anna", ["blue-1"]), ("bert", ["green-1"])])
 def test_nodes_of_a_project(browser: Browser, url: str, user: str, seen: list[str]) -> None:
     """Others are not in the list, not counted, and not there."""
-    with visit(browser, url, user) as one:
+    with Visit(browser, url) as one:
+        one.log_in(user, PASSWORD)
         page = one.open("/ui/nodes")
         assert page.locator("tbody th a").all_text_contents() == seen
         assert PASSWORD not in page.content()
