@@ -155,8 +155,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "enabled",
             default=True,
             help="Serve :doc:`pages for browsers <guides/ui>` at ``/ui``. With ``[api] auth_strategy`` ``none`` they "
-            "are served on loopback only, and with ``keystone`` not at all: ``/ui`` is then answered with 404 and "
-            "the reason.",
+            "are served on loopback only. If false, ``/ui`` is answered with 404 and the reason.",
         ),
     ],
     "oslo_middleware": [

@@ -50,7 +50,7 @@ def record(api: str, call: Call, response: Response, seconds: float) -> None:
         method=http.method,
         route=None if http.url_rule is None else http.url_rule.rule,
         target=_target(call),
-        location=response.headers.get("Location"),
+        location=response.headers.get("Location", "").partition("?")[0] or None,
         version=call.versions.text(call.version) if call.negotiated and call.versions is not None else None,
         status=response.status_code,
         milliseconds=round(seconds * 1000, 2),

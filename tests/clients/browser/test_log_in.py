@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.clients.browser.chromium import Visit
 from tests.clients.browser.conftest import Served, in_thread
+from tests.clients.browser.test_pages import judge
 from tests.functional.ui.logging_in import BEHIND, file_settings, go_by, rows
 from tests.service import Service
 
@@ -84,6 +85,17 @@ def test_logging_out_everywhere(browser: Browser, site: Served) -> None:
         page.wait_for_url(f"{site.url}/ui/login")
         assert other.is_led_to_log_in("/ui/nodes")
         assert not root.is_led_to_log_in("/ui/nodes")
+
+
+def test_the_pages_of_the_log_in(browser: Browser, site: Served) -> None:
+    """Structure, contrast in light and dark, width at a desk and on a phone."""
+    with Visit(browser, site.url) as visit:
+        visit.open("/ui/login")
+        assert judge(visit) == []
+        visit.log_in("ann", "ann" + BEHIND).wait_for_url(f"{site.url}/ui/")
+        for path in ("/ui/session", "/ui/nodes"):
+            visit.open(path)
+            assert judge(visit) == []
 
 
 def test_without_scripts(browser: Browser, site: Served) -> None:

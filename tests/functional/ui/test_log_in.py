@@ -340,10 +340,14 @@ def test_no_api_takes_the_cookie(people: Service, subtests: pytest.Subtests) -> 
 def test_log_ins_and_log_outs_are_audited(lines: io.StringIO, database_url: str, tmp_path: Path) -> None:
     with Service(database_url, **file_settings(tmp_path)) as service:
         log_in(service, "ann", "wrong-password", status=401)
-        log_in(service, "ann")
+        log_in(service, "ann", next="/ui/nodes?name=n1")
         submit(get(service, "/nodes"), "/ui/logout")
-        found = [(line["route"], line["status"], line["user_id"]) for line in audited(lines)]
-    assert found == [("/login", 401, None), ("/login", 303, "ann"), ("/logout", 303, "ann")]
+        found = [(line["route"], line["status"], line["user_id"], line["location"]) for line in audited(lines)]
+    assert found == [
+        ("/login", 401, None, None),
+        ("/login", 303, "ann", "/ui/nodes"),
+        ("/logout", 303, "ann", "/ui/login"),
+    ]
 
 
 @pytest.mark.sqlite_only
