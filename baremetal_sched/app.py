@@ -131,7 +131,14 @@ def _with_cors(wsgi: WSGIApplication, settings: Settings) -> WSGIApplication:
 
     middleware = CORS(wsgi, ConfigOpts())
     middleware.add_origin(**{option.dest: settings.cors[option.dest] for option in CORS_OPTIONS})
-    return middleware
+    pages = f"/{UiApi.name}/"
+
+    def for_apis(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        # No other origin may read pages, whose forms have the tokens of sessions.
+        is_page = f"{environ['PATH_INFO']}/".startswith(pages)
+        return (wsgi if is_page else middleware)(environ, start_response)
+
+    return for_apis
 
 
 def _rooted(app: WSGIApplication) -> WSGIApplication:

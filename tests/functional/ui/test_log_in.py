@@ -312,6 +312,9 @@ def test_origins_that_cors_allows_may_not_use_the_pages(database_url: str, tmp_p
         token = get(service, "/session").forms[1]["csrf_token"].value
         headers = {**BROWSER, "Origin": "https://friend.example"}
         service.http.post("/ui/logout", {"csrf_token": token}, headers=headers, status=403)
+        read_by = "Access-Control-Allow-Origin"
+        assert read_by not in service.http.get("/ui/session", headers=headers).headers
+        assert read_by in service.http.get("/", headers={"Origin": "https://friend.example"}).headers
 
 
 def test_a_form_without_a_session_leads_to_the_log_in_and_back(people: Service) -> None:
