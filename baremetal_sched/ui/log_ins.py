@@ -13,7 +13,7 @@ from flask import Request
 from sqlalchemy import ColumnElement
 from werkzeug.datastructures import MultiDict
 
-from baremetal_sched import auth_settings
+from baremetal_sched import auth_settings, commands
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.keyring import CannotDecrypt, keyring_of
 from baremetal_sched.db.sealing import opened, sealed_text
@@ -138,7 +138,7 @@ class KeystoneLogIns(LogIns):
                 "Nobody can log in here: the service stores tokens encrypted only, and has no key for that. Make one, "
                 "name its file in [database] secrets_key_file, and start the service again."
             )
-            self.remedy = "(umask 077; baremetal-sched secrets generate-key > /etc/baremetal-sched/secrets.keys)"
+            self.remedy = f"(umask 077; {commands.GENERATE_KEY} > /etc/baremetal-sched/secrets.keys)"
         elif not self._client.url:
             self.refusal = _NO_PLACE
 

@@ -1,17 +1,18 @@
 """What pages propose, they do: by one request of the API, for the same caller."""
 
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from webtest import Form, TestResponse
 
-from baremetal_sched.ui.call import UiCall
 from tests.functional.scheduling.test_claims import UUID
+from tests.functional.ui.logging_in import BROWSER, file_settings, get, log_in
 from tests.functional.ui.pages import look, read
 from tests.functional.ui.test_fleet import HOSTILE
 from tests.functional.ui.test_waiting import wait
-from tests.service import ADMINISTRATOR, Service
+from tests.service import Service
 from tests.unchanged import unchanged
 
 pytestmark = pytest.mark.sqlite_only
@@ -31,6 +32,15 @@ def confirmed(service: Service, action: str, item: str, **fields: Any) -> TestRe
     for name, value in fields.items():
         form[name] = value
     return form.submit(expect_errors=True)
+
+
+def post(
+    service: Service, path: str, fields: dict[str, Any], status: int | str | None = None, **more: Any
+) -> TestResponse:
+    """Send fields that no form of a page has, with the token that it has."""
+    token = form_of(service.http.get("/ui/confirm?action=release&item=x"))["csrf_token"].value
+    body = urlencode({**fields, "csrf_token": token}, doseq=True)
+    return service.http.post(f"/ui/{path}", body, status=status, **more)
 
 
 def holds(service: Service, node: str = "n1") -> list[dict[str, Any]]:
@@ -221,13 +231,13 @@ def test_what_cannot_be_confirmed(service: Service) -> None:
             ({"action": "release", "item": uuid, "colour": "red"}, "Unexpected fields: colour"),
         ]:
             for path in ("confirm", "act"):
-                answer = service.http.post(f"/ui/{path}", urlencode(query, doseq=True), status=400)
+                answer = post(service, path, query, 400)
                 assert said in read(answer).text
         for item in ("..", "../../placement", "a/b/c", HOSTILE, uuid, ""):
             for action in ("release", "cancel", "hold", "power on", "claim"):
                 if (action, item) == ("hold", uuid) or (action, item) == ("power on", uuid):
                     continue
-                answer = service.http.post("/ui/act", {"action": action, "item": item}, expect_errors=True)
+                answer = post(service, "act", {"action": action, "item": item}, "*")
                 assert 400 <= answer.status_int < 500, (action, item)
 
 
@@ -236,14 +246,14 @@ def test_it_leads_back_to_a_page_of_this_service_only(service: Service) -> None:
     for number, back in enumerate(elsewhere):
         uuid = service.add_node(f"n{number}")
         form = {"action": "maintenance on", "item": uuid, "back": back}
-        assert service.http.post("/ui/act", form, status=303).headers["Location"] == "/ui/"
+        assert post(service, "act", form, 303).headers["Location"] == "/ui/"
 
 
 def test_the_request_is_one_of_the_api(service: Service, caplog: pytest.LogCaptureFixture) -> None:
     """It is in the audit log, with the address that the page was asked from and a request id of its own."""
     uuid = service.add_node("n1")
     place = {"REMOTE_ADDR": "127.0.0.9"}
-    answer = service.http.post("/ui/act", {"action": "maintenance on", "item": uuid}, extra_environ=place)
+    answer = post(service, "act", {"action": "maintenance on", "item": uuid}, extra_environ=place)
     lines = [each.msg for each in caplog.records if isinstance(each.msg, dict) and each.msg.get("event") == "audit"]
     (line,) = [each for each in lines if each["api"] == "baremetal" and each["method"] == "PUT"]
     assert line["route"] == "/v1/nodes/<ident>/maintenance"
@@ -252,27 +262,18 @@ def test_the_request_is_one_of_the_api(service: Service, caplog: pytest.LogCaptu
     assert page["request_id"] == answer.headers["X-OpenStack-Request-Id"] != line["request_id"]
 
 
-def test_others_see_the_command(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_others_see_the_command(database_url: str, tmp_path: Path) -> None:
     """Policy decides who is offered an action, and the API whether it is done."""
-
-    def credentials(call: UiCall) -> dict[str, str]:
-        environ = call.http.environ
-        return {name: environ[name] for name in ("HTTP_X_AUTH_TOKEN", "HTTP_X_ROLES") if name in environ}
-
-    monkeypatch.setattr(UiCall, "credentials", property(credentials))
-    with Service(database_url, api={"auth_strategy": "noauth2"}) as service:
+    with Service(database_url, **file_settings(tmp_path)) as service:
         service.add_conductor("c1")
-        uuid = service.add_node("n1", owner="a")
-        service.http.post_json("/scheduling/v1/nodes/n1/holds", {"type": "window"}, status=201, headers=ADMINISTRATOR)
-        reader, member = ({"X-Auth-Token": "u:a", "X-Roles": roles} for roles in ("reader", "member,reader"))
-        for caller, offered in ((reader, False), (member, True)):
-            page = service.http.get("/ui/nodes/n1", headers=caller)
-            assert ("Power off …" in page.text) == offered
-            assert "openstack baremetal node power off n1" in page.text
-            assert "Release the hold" not in page.text  # the system's hold
-            assert ("ticked" in service.http.get("/ui/nodes", headers=caller).forms) == offered
-        form = {"action": "power off", "item": uuid}
-        with unchanged(service):
-            refused = service.http.post("/ui/act", form, headers=reader, status=403)
-        assert "baremetal:node:set_power_state" in read(refused).text
-        service.http.post("/ui/act", form, headers=member, status=303)
+        uuid = service.add_node("n1", owner="p1")
+        for name, offered in (("ann", False), ("root", True)):
+            log_in(service, name)
+            page = get(service, "/nodes/n1")
+            assert ("Hold …" in page.text) == offered
+            assert "openstack baremetal node hold add --type operator_hold --reason REASON n1" in page.text
+            assert ('value="hold"' in get(service, "/nodes").text) == offered
+            form = form_of(get(service, f"/confirm?action=hold&item={uuid}"))
+            answer = form.submit(headers=BROWSER, status=303 if offered else 403)
+            assert offered or "baremetal:node:maintenance:add" in read(answer).text
+            service.http.reset()
