@@ -21,21 +21,22 @@ MOST_CLASSES = 500
 
 
 class StateCount(NamedTuple):
-    """How many nodes are in a provision state, and how many of these are in maintenance."""
+    """How many nodes are in a provision state, and how many of these are in maintenance, and have a fault."""
 
     provision_state: str
     nodes: int
     in_maintenance: int
+    faulty: int
 
 
 def count_states(reader: Reader, visible: Visibility) -> list[StateCount]:
     """Return the states that visible nodes are in, the most frequent first.
 
-    SELECT provision_state, count(*), sum(maintenance) FROM nodes GROUP BY provision_state
+    SELECT provision_state, count(*), sum(maintenance), count(fault) FROM nodes GROUP BY provision_state
     """
-    counts = (func.count(), func.sum(cast(Node.maintenance, Integer)))
+    counts = (func.count(), func.sum(cast(Node.maintenance, Integer)), func.count(Node.fault))
     query = select(Node.provision_state, *counts).where(*visible.conditions()).group_by(Node.provision_state)
-    found = [StateCount(state, nodes, int(resting)) for state, nodes, resting in reader.execute(query)]
+    found = [StateCount(state, nodes, int(resting), faulty) for state, nodes, resting, faulty in reader.execute(query)]
     return sorted(found, key=lambda each: (-each.nodes, each.provision_state))
 
 

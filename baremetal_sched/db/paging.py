@@ -1,6 +1,6 @@
 """Order and pages of lists in SQL, with the same results on every database."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,12 +10,15 @@ from sqlalchemy.orm.attributes import InstrumentedAttribute
 
 from baremetal_sched.db.models import Base
 from baremetal_sched.db.transaction import Reader
-from baremetal_sched.db.types import Json, Query, Rows
+from baremetal_sched.db.types import AnyRow, Json, Query, Rows
 from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.suggestions import did_you_mean
 
 #: Columns that are internal to this service, or that Ironic computes.
 _NOT_SORTABLE = ("revision", "allocation_uuid")
+
+#: The number of rows that ``each_row`` reads at a time.
+_CHUNK = 1000
 
 #: Creates the error for a UUID that does not exist.
 Missing = Callable[[str], SchedulerError]
@@ -49,8 +52,21 @@ def select_page(session: Session, query: Query, model: type[Base], page: Page, m
 
     Raises the error of ``missing`` for an unknown marker, InvalidValue for an invalid sort key.
     """
-    query = after_marker(session, query, model, page, missing)
-    return session.execute(query.order_by(*order(model, page)).limit(page.limit)).all()
+    return session.execute(_of_page(session, query, model, page, missing)).all()
+
+
+def _of_page(session: Session, query: Query, model: Any, page: Page, missing: Missing) -> Query:
+    return after_marker(session, query, model, page, missing).order_by(*order(model, page)).limit(page.limit)
+
+
+def each_row(session: Session, query: Query, model: Any, page: Page, missing: Missing) -> Iterator[AnyRow]:
+    """Yield the rows that ``select_page`` returns, of which only _CHUNK are held at a time. ``query`` selects
+    ``model.id``."""
+    ids = session.scalars(_of_page(session, query.with_only_columns(model.id), model, page, missing)).all()
+    for start in range(0, len(ids), _CHUNK):
+        chunk = ids[start : start + _CHUNK]
+        found = {row.id: row for row in session.execute(query.where(model.id.in_(chunk)))}
+        yield from (found[each] for each in chunk if each in found)
 
 
 def order(model: Any, page: Page) -> Sequence[ColumnElement[Any]]:

@@ -14,9 +14,10 @@ from baremetal_sched.db.documents import MAX_DEPTH, DocumentTooDeep, require_dep
 from baremetal_sched.errors import DocumentTooLarge
 from baremetal_sched.masking import mask_text
 
-#: A SELECT under construction, and the rows that it returned. (SQLAlchemy 2.0 and 2.1 type these differently.)
+#: A SELECT under construction, and a row and all rows that it returned. SQLAlchemy 2.0 and 2.1 type these differently.
 Query = Any
-Rows = Sequence[Any]
+AnyRow = Any
+Rows = Sequence[AnyRow]
 
 #: Maximum bytes of a Text in MariaDB and MySQL, in UTF-8, and those of a character.
 LARGEST_MESSAGE = 65_535

@@ -310,11 +310,11 @@ def leave(session: Session, uuid: str, *, frees_uuid: bool = True) -> bool:
     return left
 
 
-def count_by_class(most: int) -> Query:
-    """Return the query of the ``most`` classes for which most claims wait, with the number of claims."""
+def count_by_class(most: int, *conditions: ColumnElement[bool]) -> Query:
+    """Return the query of the ``most`` classes for which most claims wait, with how many meet the conditions."""
     number = func.count()
     columns = (WaitingRequest.resource_class, number)
-    by_class = select(*columns).where(IS_WAITING).group_by(WaitingRequest.resource_class)
+    by_class = select(*columns).where(IS_WAITING, *conditions).group_by(WaitingRequest.resource_class)
     return by_class.order_by(number.desc(), WaitingRequest.resource_class).limit(most)
 
 

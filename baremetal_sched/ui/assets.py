@@ -1,5 +1,5 @@
-"""/static/{name}: the style sheet of the pages, and the script that keeps them up to date. Nothing in them is
-secret."""
+"""/static/{name}: the style sheets of the pages, and their scripts: one keeps them up to date, one copies commands.
+Nothing in them is secret."""
 
 from functools import cache
 from hashlib import sha256
@@ -11,12 +11,14 @@ from baremetal_sched.web.call import Call
 from baremetal_sched.web.http_errors import PathNotFound
 
 _CSS = "text/css; charset=utf-8"
+_SCRIPT = "text/javascript; charset=utf-8"
 #: The files, with their media types.
 _FILES = {
     "ui.css": _CSS,
     "pictures.css": _CSS,
     "icon.svg": "image/svg+xml",
-    "live.js": "text/javascript; charset=utf-8",
+    "live.js": _SCRIPT,
+    "copy.js": _SCRIPT,
 }
 
 

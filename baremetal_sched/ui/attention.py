@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sqlalchemy import ColumnElement, Connection, func, not_, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, func, not_, or_, select
 from sqlalchemy.orm import InstrumentedAttribute
 
 from baremetal_sched import commands
@@ -55,12 +55,15 @@ class Attention:
 def of_nodes(
     connection: Connection, states: Sequence[StateCount], classes: Sequence[Figures] | None, visible: Visibility
 ) -> list[Attention]:
-    """Return the problems of nodes: faults, failures, operations that take long, providers that differ. Two statements.
+    """Return the problems of nodes: faults, failures, operations that take long, providers that differ. At most two
+    statements.
 
-    SELECT fault, count(*) FROM nodes WHERE fault IS NOT NULL GROUP BY fault
+    SELECT fault, count(*) FROM nodes WHERE provision_state IN (…) AND fault IS NOT NULL GROUP BY fault
     SELECT provision_state, count(*) FROM nodes WHERE provision_state IN (…) AND provision_updated_at < … GROUP BY …
     """
-    faults = _counts(connection, Node.fault, Node.fault.is_not(None), visible)
+    faulty = [each.provision_state for each in states if each.faulty]
+    has_fault = and_(Node.provision_state.in_(faulty), Node.fault.is_not(None))
+    faults = _counts(connection, Node.fault, has_fault, visible) if faulty else {}
     stuck = _counts(connection, Node.provision_state, is_stuck(), visible)
     failed = {each.provision_state: each.nodes for each in states if each.provision_state in FAILED_STATES}
     problems = [
@@ -89,11 +92,19 @@ def of_nodes(
     return problems
 
 
-def newest_failures(connection: Connection, visible: Visibility) -> Rows:
-    """Return the nodes that failed last, with their errors, MOST_NODES at most."""
+def newest_failures(connection: Connection, states: Sequence[StateCount], visible: Visibility) -> Rows:
+    """Return the nodes that failed last, with their errors, MOST_NODES at most. Only states in which ``states`` has
+    failures are looked at, which an index finds.
+
+    SELECT … FROM nodes WHERE provision_state IN (…) AND (<it is a failed one> OR fault IS NOT NULL) ORDER BY … LIMIT …
+    """
+    concerned = [each.provision_state for each in states if each.faulty or each.provision_state in FAILED_STATES]
+    if not concerned:
+        return ()
     since = func.coalesce(Node.provision_updated_at, Node.created_at).label("since")
-    query: Query = select(Node.uuid, Node.name, Node.provision_state, Node.fault, Node.last_error, since)
-    query = query.where(HAS_FAILED, *visible.conditions())
+    columns = (Node.uuid, Node.name, Node.provision_state, Node.fault, Node.last_error, Node.maintenance_reason)
+    query: Query = select(*columns, since)
+    query = query.where(Node.provision_state.in_(concerned), HAS_FAILED, *visible.conditions())
     return connection.execute(query.order_by(since.desc(), Node.id).limit(MOST_NODES)).all()
 
 

@@ -10,6 +10,7 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.scheduling import capacity
 from baremetal_sched.scheduling.api.capacity import filters_of, visible_to
 from baremetal_sched.scheduling.capacity import Figures
+from baremetal_sched.ui import exports
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.forms import DEFAULT_GROUP, submitted
 from baremetal_sched.ui.pictures.heat_map import LEVELS, Addresses, Cell, Grid, grid, heat_map
@@ -24,10 +25,18 @@ NO_CLASS = "(none)"
 _KEYS = ("resource_class", "conductor_group")
 PARAMETERS = (*_KEYS, "driver", "owner", *TRAIT_FILTERS)
 
+_EXPORTED: exports.Columns = {
+    "resource_class": lambda each: each.keys["resource_class"],
+    "conductor_group": lambda each: each.keys["conductor_group"],
+    **exports.attributes("total", "free", "allocated", "unavailable"),
+    "held": lambda each: {held.type: held.nodes for held in each.held},
+}
+
 
 def show_capacity(call: UiCall, connection: Connection) -> Response:
     """GET /capacity"""
     visible = visible_to(call)
+    wanted = exports.format_of(call)
     query = submitted(call, PARAMETERS)
     try:
         filters = filters_of(query)
@@ -35,6 +44,8 @@ def show_capacity(call: UiCall, connection: Connection) -> Response:
         capacity.name_holds(connection, found, filters, visible)
     except InvalidValue as error:
         return _page(call, [], 400, everything=visible.everything, complaint=message_of(error))
+    if wanted:
+        return exports.export(call, wanted, "capacity", _EXPORTED, found)
     return _page(call, found, everything=visible.everything)
 
 

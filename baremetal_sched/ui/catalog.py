@@ -1,6 +1,6 @@
 """/flavors and /images: the choices for servers, and the machines that fit them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import orjson
 from flask import Response
@@ -10,12 +10,25 @@ from sqlalchemy.orm import Session
 from baremetal_sched.compute.flavors import flavors
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Flavor, Image, Server
-from baremetal_sched.db.paging import SortKey, after_marker, order
+from baremetal_sched.db.paging import SortKey, after_marker, each_row, order
+from baremetal_sched.db.types import AnyRow
 from baremetal_sched.image.access import listed
-from baremetal_sched.image.records import COLUMNS, select_records
+from baremetal_sched.image.api.call import ImageCall
+from baremetal_sched.image.records import COLUMNS, ImageRecord, select_records
+from baremetal_sched.ui import exports
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.forms import submitted, without
-from baremetal_sched.ui.paging import MARKERS, PAGING, MarkerGone, active_filters, columns_of, of_rows, place_of
+from baremetal_sched.ui.paging import (
+    MARKERS,
+    MOST,
+    ORDER,
+    PAGING,
+    MarkerGone,
+    active_filters,
+    columns_of,
+    of_rows,
+    place_of,
+)
 from baremetal_sched.ui.rendering import page
 
 FLAVOR_KEYS = {"name": "Name", "flavorid": "ID"}
@@ -29,10 +42,18 @@ _OF_MACHINES = ("resources", "trait", "group_policy", "capabilities:")
 
 def show_flavors(call: UiCall, session: Session) -> Response:
     """GET /flavors: the flavors that the caller may use. Raises InvalidValue."""
-    query = submitted(call, PAGING)
+    wanted = exports.format_of(call)
+    query = submitted(call, ORDER if wanted else PAGING)
     compute = call.compute
-    place = place_of(query, FLAVOR_KEYS, SortKey("name"), by_uuid=False)
+    most = exports.MOST if wanted else MOST
+    place = place_of(query, FLAVOR_KEYS, SortKey("name"), by_uuid=False, most=most)
     seen = flavors.visible_to(compute.viewer)
+    if wanted:
+        columns = exports.attributes("flavorid", "name", "is_public")
+        columns |= {"asks_for": lambda row: _wants(orjson.loads(row.extra_specs))} if compute.shows_extra_specs else {}
+        chosen = select(Flavor.id, *flavors.COLUMNS).where(seen)
+        every = each_row(session, chosen, Flavor, place.page(flavors.SORT_KEYS, "flavorid"), _no_marker)
+        return exports.export(call, wanted, "flavors", columns, every, place.limit)
     rows = flavors.list_page(session, place.page(flavors.SORT_KEYS, "flavorid", within=seen), seen)
     found = of_rows(place, rows, session.scalars(select(func.count(Flavor.id)).where(seen)).one(), "flavorid")
     ids = [row.flavorid for row in found.rows]
@@ -54,12 +75,19 @@ def show_images(call: UiCall, session: Session) -> Response:
     """GET /images: the images that the caller may use. Raises NotAllowed, InvalidValue."""
     image = call.image
     image.require("get_images")
-    query = submitted(call, ("name", *PAGING))
-    place = place_of(query, IMAGE_KEYS, SortKey("created_at", descending=True))
+    wanted = exports.format_of(call)
+    query = submitted(call, ("name", *(ORDER if wanted else PAGING)))
+    most = exports.MOST if wanted else MOST
+    place = place_of(query, IMAGE_KEYS, SortKey("created_at", descending=True), most=most)
     seen = listed(image.requester, None, "accepted")
     if (name := query.text("name")) is not None:
         seen.append(Image.name == name)
     image_page = place.page(within=and_(true(), *seen))
+    if wanted:
+        columns = exports.attributes("uuid", "name", "status", "visibility", "owner", "created_at")
+        columns |= {"asks_for": lambda each: _wants(each.properties)}
+        ids = each_row(session, select(Image.id).where(*seen), Image, image_page, _no_marker)
+        return exports.export(call, wanted, "images", columns, _images(image, session, ids), place.limit)
 
     def missing(marker: str) -> MarkerGone:
         return MarkerGone(marker=f"Image {marker}")
@@ -77,6 +105,18 @@ def show_images(call: UiCall, session: Session) -> Response:
         active=active_filters(call),
         now=utcnow(),
     )
+
+
+def _images(image: ImageCall, session: Session, ids: Iterator[AnyRow]) -> Iterator[ImageRecord]:
+    for chunk in exports.chunks(ids):
+        chosen = [row.id for row in chunk]
+        records = {each.id: each for each in select_records(session, select(*COLUMNS).where(Image.id.in_(chosen)))}
+        found = (records[each] for each in chosen if each in records)
+        yield from (each for each in found if image.requester.may("get_image", each))
+
+
+def _no_marker(marker: str) -> MarkerGone:
+    return MarkerGone(marker=marker)  # a list for programs has no pages
 
 
 def _wants(specs: Mapping[str, str]) -> list[str]:

@@ -1,15 +1,27 @@
 """/: the fleet by state and class, and whether conductors serve it."""
 
 from flask import Response
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from baremetal_sched.baremetal import fleet
 from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
+from baremetal_sched.baremetal.provider.availability import (
+    HAS_STARTED,
+    HELD_COLUMNS,
+    POWER_UNKNOWN,
+    Held,
+    held_by_type,
+)
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Hold, Node
+from baremetal_sched.errors import NotAllowed
+from baremetal_sched.placement import waiting_requests
 from baremetal_sched.scheduling import capacity
-from baremetal_sched.scheduling.api.policies import CAPACITY
+from baremetal_sched.scheduling.api.claims import visible_to as claims_visible_to
+from baremetal_sched.scheduling.api.holds import seen_by
+from baremetal_sched.scheduling.api.policies import CAPACITY, GET_CLAIM
 from baremetal_sched.scheduling.capacity import Figures
 from baremetal_sched.ui import attention
 from baremetal_sched.ui.call import UiCall
@@ -17,6 +29,8 @@ from baremetal_sched.ui.rendering import page
 
 #: The number of classes and groups on the page, the ones with most nodes; the others are counted.
 MOST_ROWS = 50
+#: The number of classes that a line names.
+MOST_NAMED = 20
 
 SEE_CONDUCTORS = "baremetal:conductor:get"
 
@@ -26,6 +40,7 @@ def show_fleet(call: UiCall, connection: Connection) -> Response:
     call.refuse_query()
     visible = call.listed("node")
     states = fleet.count_states(connection, visible)
+    waiting = _waiting(call, connection)
     classes = _classes(connection, visible) if call.allows(CAPACITY) else None
     groups = fleet.count_groups(connection, live_members(connection, call.settings), visible)
     timeout = call.settings.conductor.heartbeat_timeout
@@ -39,7 +54,15 @@ def show_fleet(call: UiCall, connection: Connection) -> Response:
         "fleet.html",
         everything=visible.everything,
         wrong=wrong,
-        failures=attention.newest_failures(connection, visible),
+        failures=attention.newest_failures(connection, states, visible),
+        waiting=None if waiting is None else waiting[:MOST_NAMED],
+        requests=sum(number for _, number in waiting or ()),
+        held=_held(call, connection),
+        exhausted=[
+            each.keys["resource_class"] for each in classes or () if each.keys["resource_class"] and not each.free
+        ],
+        power_unknown=sum(each.unavailable.get(POWER_UNKNOWN, 0) for each in classes or ()),
+        most_named=MOST_NAMED,
         shows_errors=visible.everything and call.redaction.of("last_error") is None,
         now=utcnow(),
         total=fleet.total(states),
@@ -52,6 +75,28 @@ def show_fleet(call: UiCall, connection: Connection) -> Response:
         more_unserved=max(0, len(unserved) - MOST_ROWS),
         nodes_unserved=sum(group.unserved for group in unserved),
     )
+
+
+def _waiting(call: UiCall, connection: Connection) -> list[tuple[str, int]] | None:
+    """The classes that requests wait for, with their numbers, those with most first; None: the caller may see none."""
+    if not call.allows(GET_CLAIM):
+        return None
+    own = claims_visible_to(call)
+    counted = waiting_requests.count_by_class(fleet.MOST_CLASSES, *([] if own is None else [own]))
+    return [(name, number) for name, number in connection.execute(counted)]
+
+
+def _held(call: UiCall, connection: Connection) -> list[Held] | None:
+    """How many machines have started holds of which types; None: the caller may see none.
+
+    SELECT type, count(DISTINCT node_id), … FROM holds h JOIN nodes n … WHERE <it has started> GROUP BY type
+    """
+    try:
+        visible = seen_by(call)
+    except NotAllowed:
+        return None
+    holds = select(*HELD_COLUMNS).join(Node, Node.id == Hold.node_id).where(HAS_STARTED, *visible.conditions())
+    return [held for _, held in held_by_type(connection, holds)]
 
 
 def _classes(connection: Connection, visible: Visibility) -> list[Figures]:

@@ -77,20 +77,21 @@ class Proposals:
 
 def read_proposals(session: Session, visible: Visibility) -> Proposals:
     """Return what there is to propose; three statements: SELECT DISTINCT resource_class FROM nodes …"""
-    groups = _distinct(session, Node.conductor_group, visible)
+    groups = distinct(session, Node.conductor_group, visible)
     traits = select(NodeTrait.trait).distinct().order_by(NodeTrait.trait).limit(MOST)
     if not visible.everything:
         traits = traits.where(NodeTrait.node_id.in_(select(Node.id).where(*visible.conditions())))
     return Proposals(
-        [name for name in _distinct(session, Node.resource_class, visible) if name],
+        [name for name in distinct(session, Node.resource_class, visible) if name],
         [name or DEFAULT_GROUP for name in groups],
         list(session.scalars(traits)),
     )
 
 
-def _distinct(
+def distinct(
     session: Session, column: InstrumentedAttribute[str] | InstrumentedAttribute[str | None], visible: Visibility
 ) -> list[str | None]:
+    """Return the values of a column of visible nodes, sorted, MOST at most."""
     return list(session.scalars(select(column).distinct().where(*visible.conditions()).order_by(column).limit(MOST)))
 
 

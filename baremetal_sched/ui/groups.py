@@ -7,6 +7,7 @@ from baremetal_sched.errors import NotFoundError
 from baremetal_sched.scheduling import groups
 from baremetal_sched.scheduling.api.groups import visible_to
 from baremetal_sched.scheduling.groups import Ring
+from baremetal_sched.ui import exports
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.pictures import ring as pictures
 from baremetal_sched.ui.pictures.ring import RingMember
@@ -28,10 +29,16 @@ class GroupNotFound(NotFoundError):
 
 
 def list_groups(call: UiCall, connection: Connection) -> Response:
-    """GET /groups"""
+    """GET /groups. Raises InvalidValue for an unknown format."""
+    wanted = exports.format_of(call)
     call.refuse_query()
     visible = visible_to(call)
     found = groups.list_groups(connection, call.settings, visible, with_owners=False)
+    if wanted:
+        columns = exports.attributes("name", "nodes", "unserved", "alive")
+        if visible.everything:
+            columns["conductors"] = lambda group: [each.hostname for each in group.conductors]
+        return exports.export(call, wanted, "groups", columns, found)
     return page(
         call,
         "groups.html",

@@ -1,6 +1,8 @@
 """/holds: why machines must not be used, who asserted that, from when to when."""
 
+from collections.abc import Iterator
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 from flask import Response
@@ -11,6 +13,7 @@ from baremetal_sched.baremetal.api.resources.hold_actors import actor_of
 from baremetal_sched.baremetal.holds import hold_list, rules
 from baremetal_sched.scheduling.api.holds import documents_of, seen_by
 from baremetal_sched.scheduling.schemas.holds import ACTIVE, PLANNED
+from baremetal_sched.ui import exports
 from baremetal_sched.ui.actions import ACTIONS
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.rendering import page
@@ -18,11 +21,20 @@ from baremetal_sched.ui.rendering import page
 #: The number of holds on the page.
 MOST_HOLDS = 200
 
+_NAMES = (
+    *("uuid", "node_uuid", "node_name", "type", "state", "reason", "scope", "asserted_by", "asserted_by_project"),
+    *("asserted_at", "starts_at", "begun_at", "ends_at"),
+)
+_EXPORTED: exports.Columns = {name: itemgetter(name) for name in _NAMES}
+
 
 def show_holds(call: UiCall, session: Session) -> Response:
-    """GET /holds. Raises NotAllowed for callers who may see none."""
+    """GET /holds. Raises NotAllowed for callers who may see none, InvalidValue for an unknown format."""
+    wanted = exports.format_of(call)
     call.refuse_query()
-    rows = hold_list.by_time(session, seen_by(call), MOST_HOLDS + 1)
+    if wanted:
+        return exports.export(call, wanted, "holds", _EXPORTED, _documents(call, session))
+    rows = list(hold_list.by_time(session, seen_by(call), MOST_HOLDS + 1))
     documents = documents_of(call, session, rows[:MOST_HOLDS])
     mine = {
         hold.uuid for hold, _, _, owner, lessee in rows if rules.refusal(actor_of(call, owner, lessee), hold) is None
@@ -38,6 +50,11 @@ def show_holds(call: UiCall, session: Session) -> Response:
         has_more=len(rows) > MOST_HOLDS,
         most=MOST_HOLDS,
     )
+
+
+def _documents(call: UiCall, session: Session) -> Iterator[object]:
+    for chunk in exports.chunks(hold_list.by_time(session, seen_by(call), exports.MOST + 1)):
+        yield from documents_of(call, session, chunk)
 
 
 def _with_times(document: dict[str, Any]) -> dict[str, Any]:

@@ -113,6 +113,8 @@ def show_node(call: UiCall, session: Session, ident: str) -> Response:
             ("In its state since", entity.provision_updated_at),
         ],
         parts=parts,
+        named={use.consumer for use in parts.uses if names_conductors or use.project == call.caller.project_id},
+        links_allocation=call.allows("baremetal:allocation:list"),
         links_server=_sees_server(call, parts.server_project),
         controller=_controller(seen.document),
         handle=commands.called(entity.name, entity.uuid),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from sqlalchemy import func, literal, null, select, union_all
+from sqlalchemy import cast, func, literal, null, select, union_all
 from sqlalchemy.orm import Session
 
 from baremetal_sched import commands
@@ -11,6 +11,8 @@ from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.holds import rules
 from baremetal_sched.commands import Command
 from baremetal_sched.db.models import FirmwareComponent, Hold, Node, NodeInventory, Port, Server
+from baremetal_sched.ui import uses
+from baremetal_sched.ui.uses import Use
 
 #: The number of ports and of components that a page names; the others are counted.
 MOST_PARTS = 32
@@ -67,19 +69,21 @@ def possible(node: Node, holds: Sequence[Hold]) -> Iterator[Proposal]:
 class NodeParts:
     """The ports of a node (address and physical network), its firmware (component and version), and whether there is a
     hardware inventory. ``ports`` is None for a caller who may not list them. ``server_project``: the project of
-    the compute API's server on the node, or None."""
+    the compute API's server on the node, or None. ``uses``: who has the node in placement."""
 
     ports: list[tuple[str, str | None]] | None = None
     port_count: int = 0
     firmware: list[tuple[str, str | None]] = field(default_factory=list)
     has_inventory: bool = False
     server_project: str | None = None
+    uses: list[Use] = field(default_factory=list)
 
 
 def parts_of(session: Session, node: Node, *, with_ports: bool) -> NodeParts:
     """Return the parts of the node; one statement.
 
-    SELECT 'port', address, physical_network, count(*) OVER () FROM ports … UNION ALL SELECT 'firmware', … UNION ALL …
+    SELECT 'port', address, physical_network, count(*) OVER (), NULL, … FROM ports … UNION ALL SELECT 'firmware', …
+    UNION ALL … UNION ALL SELECT 'use', NULL, NULL, 0, <the columns of a use> FROM consumers …
     """
     ports = select(literal("port"), Port.address, Port.physical_network, func.count().over())
     firmware = select(literal("firmware"), FirmwareComponent.component, FirmwareComponent.current_version, literal(0))
@@ -91,9 +95,15 @@ def parts_of(session: Session, node: Node, *, with_ports: bool) -> NodeParts:
         inventory.subquery(),
         server.subquery(),
     ]
-    node_parts = NodeParts([] if with_ports else None)
-    for kind, name, detail, number in session.execute(union_all(*(select(each) for each in selects))):
-        if kind == "inventory":
+    no_use = [cast(null(), column.type).label(f"use_{place}") for place, column in enumerate(uses.COLUMNS)]
+    used = uses.of_machine(node.uuid).limit(MOST_PARTS).subquery()
+    rows = [select(each, *no_use) for each in selects]
+    rows.append(select(literal("use"), null(), null(), literal(0), used))
+    node_parts, found = NodeParts([] if with_ports else None), []
+    for kind, name, detail, number, *use in session.execute(union_all(*rows)):
+        if kind == "use":
+            found.append(use)
+        elif kind == "inventory":
             node_parts.has_inventory = True
         elif kind == "server":
             node_parts.server_project = name
@@ -103,4 +113,5 @@ def parts_of(session: Session, node: Node, *, with_ports: bool) -> NodeParts:
             node_parts.ports.append((name, detail))
             node_parts.port_count = number
     node_parts.firmware.sort()
+    node_parts.uses = uses.uses_of(found)
     return node_parts

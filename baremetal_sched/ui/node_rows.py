@@ -1,20 +1,22 @@
 """The rows of the list of nodes: filters of the pages' own, order, and pages both ways."""
 
-from collections.abc import Sequence
-from datetime import timedelta
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, time, timedelta
 
-from sqlalchemy import ColumnElement, and_, func, not_, or_, select, true
+from sqlalchemy import ColumnElement, and_, exists, func, not_, or_, select, true
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.conductors.ownership import NO_MEMBERS, live_members
+from baremetal_sched.baremetal.holds.rules import FAULT
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters, count_nodes, select_nodes
 from baremetal_sched.baremetal.provider.availability import ALLOCATED, IS_AVAILABLE, reason, with_provider
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Node, table_of
+from baremetal_sched.db.models import Hold, Node, table_of
+from baremetal_sched.db.types import AnyRow, Rows
 from baremetal_sched.db.types import Query as SqlQuery
-from baremetal_sched.db.types import Rows
+from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines import states
 from baremetal_sched.settings import Settings
 from baremetal_sched.ui.paging import ListPage, Place, of_rows
@@ -61,7 +63,11 @@ UNAVAILABLE = "unavailable"
 MAINTENANCE = "maintenance"
 
 #: The filters of the pages, besides those of the API.
-PAGE_FILTERS = ("offer", "failed", "served", "stuck")
+PAGE_FILTERS = ("offer", "failed", "failed_since", "served", "stuck")
+#: Words for days (in UTC) since whose beginning nodes may have failed, with how many days ago they began.
+DAYS = {"today": 0, "yesterday": 1, "last-week": 7}
+#: The number of nodes that are read at a time.
+_CHUNK = 1000
 
 #: In these states a conductor works on the node, or waits for its machine. None of them lasts.
 _PASSING = tuple(sorted({*state_machine.TRANSIENT, *state_machine.WAITING}))
@@ -81,6 +87,9 @@ def own_conditions(session: Session, query: Query, settings: Settings) -> list[C
     failed = query.flag("failed")
     if failed is not None:
         conditions.append(HAS_FAILED if failed else not_(HAS_FAILED))
+    failed_since = query.text("failed_since")
+    if failed_since is not None:
+        conditions.append(_has_failed_since(_moment(failed_since)))
     stuck = query.flag("stuck")
     if stuck is not None:
         conditions.append(is_stuck() if stuck else not_(is_stuck()))
@@ -100,6 +109,26 @@ def _of_offer(word: str) -> list[ColumnElement[bool]]:
     follows = [Node.provision_state == word] if word in states.PROVISION_STATES else []
     follows += [Node.maintenance == true()] if word == MAINTENANCE else []
     return [*follows, reason() == word]
+
+
+def _moment(text: str) -> datetime:
+    """Return the beginning of the day, or the time, in UTC. Raises InvalidValue."""
+    if text.lower() in DAYS:
+        return datetime.combine(utcnow() - timedelta(days=DAYS[text.lower()]), time())
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
+    except (ValueError, OverflowError):
+        known = f"{', '.join(DAYS)}, or a time such as 2026-01-31T09:00"
+        raise InvalidValue(message=f"'{text}' is no time for failed_since: write {known}.") from None
+
+
+def _has_failed_since(moment: datetime) -> ColumnElement[bool]:
+    """SQL condition: an operation failed at that time or later, or a fault began. A fault does not change the state."""
+    since = func.coalesce(Node.provision_updated_at, Node.created_at)
+    began = (moment.replace(tzinfo=UTC) - datetime.fromtimestamp(0, UTC)).total_seconds()
+    faulty = exists().where(Hold.node_id == Node.id, Hold.type == FAULT, Hold.asserted_at >= began)
+    return or_(and_(Node.provision_state.in_(FAILED_STATES), since >= moment), and_(Node.fault.is_not(None), faulty))
 
 
 def is_stuck() -> ColumnElement[bool]:
@@ -124,6 +153,18 @@ def read(session: Session, filters: NodeFilters, place: Place, visible: Visibili
     rows = _rows(session, [node_id for (node_id,) in chosen])
     total = count_nodes(session, filters, select(func.count()).select_from(source), visible)
     return of_rows(place, rows, total)
+
+
+def each(
+    session: Session, filters: NodeFilters, place: Place, visible: Visibility, *, by_offer: bool
+) -> Iterator[AnyRow]:
+    """Yield the same nodes as ``read``, of which it holds a few at a time. Raises NodeNotFound."""
+    filters.include_children = True
+    source = with_provider(table_of(Node)) if by_offer else table_of(Node)
+    chosen = select_nodes(session, filters, place.page(), select(Node.id).select_from(source), NO_MEMBERS, visible)
+    ids = [node_id for (node_id,) in chosen]
+    for start in range(0, len(ids), _CHUNK):
+        yield from _rows(session, ids[start : start + _CHUNK])
 
 
 def _rows(session: Session, ids: Sequence[int]) -> Rows:

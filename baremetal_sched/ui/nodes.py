@@ -1,5 +1,6 @@
 """/nodes: a list of nodes, with the filters of the bare metal API's, and those of the pages."""
 
+from operator import attrgetter
 from typing import Any
 
 from flask import Response
@@ -13,12 +14,12 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.machines import states
 from baremetal_sched.scheduling.api.policies import CAPACITY
-from baremetal_sched.ui import node_rows
+from baremetal_sched.ui import exports, node_rows
 from baremetal_sched.ui.actions import OF_NODES, offers
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.forms import FormQuery, Proposals, read_proposals, submitted, without
 from baremetal_sched.ui.node_rows import PAGE_FILTERS, SORT_KEYS
-from baremetal_sched.ui.paging import MARKERS, PAGING, ListPage, MarkerGone, active_filters, columns_of, place_of
+from baremetal_sched.ui.paging import MARKERS, ORDER, PAGING, ListPage, MarkerGone, active_filters, columns_of, place_of
 from baremetal_sched.ui.rendering import page
 from baremetal_sched.web.http_errors import message_of
 
@@ -28,7 +29,15 @@ _FILTERS = (*(name for name in FILTERS if name != "conductor"), *PAGE_FILTERS)
 #: What the form has controls for; the other filters come by links, and are kept.
 CONTROLS = (
     *TRAIT_FILTERS,
-    *("resource_class", "conductor_group", "provision_state", "maintenance", "associated", "owner"),
+    *("resource_class", "conductor_group", "provision_state", "maintenance", "associated", "owner", "failed_since"),
+)
+
+_DAYS = [("", "any time, or not at all"), *((word, f"since {word.replace('-', ' ')}") for word in node_rows.DAYS)]
+
+#: The columns of the list for programs, besides those that not everybody sees.
+EXPORTED = (
+    *("uuid", "name", "resource_class", "provision_state", "target_provision_state", "power_state", "maintenance"),
+    *("maintenance_reason", "fault", "conductor_group", "owner", "instance_uuid", "instance_name"),
 )
 
 _STATES = [("", "any"), *((state, state) for state in sorted(states.PROVISION_STATES))]
@@ -37,14 +46,13 @@ _STATES = [("", "any"), *((state, state) for state in sorted(states.PROVISION_ST
 def show_nodes(call: UiCall, session: Session) -> Response:
     """GET /nodes"""
     visible = call.listed("node", "project")
-    query = submitted(call, (*_FILTERS, *PAGING))
+    wanted = exports.format_of(call)
+    query = submitted(call, (*_FILTERS, *(ORDER if wanted else PAGING)))
+    if wanted is not None:
+        return _export(call, session, query, visible, wanted)
     known = read_proposals(session, visible)
     try:
-        filters = parse_filters(call, query)
-        if query.has("offer"):
-            call.require(CAPACITY)
-        filters.conditions = [*filters.conditions, *node_rows.own_conditions(session, query, call.settings)]
-        listing = _find(session, query, filters, visible)
+        listing = _find(session, query, _filters(call, session, query), visible)
     except InvalidValue as error:
         return _page(call, ListPage(()), known, 400, visible=visible, complaint=message_of(error))
     meant = ""
@@ -52,6 +60,29 @@ def show_nodes(call: UiCall, session: Session) -> Response:
         traits = [trait for name in TRAIT_FILTERS for trait in query.items(name) or [] if not name.startswith("not")]
         meant = known.meant(query.text("resource_class"), dict(call.query).get("conductor_group"), traits)
     return _page(call, listing, known, 200, visible=visible, complaint=None, meant=meant)
+
+
+def _filters(call: UiCall, session: Session, query: FormQuery) -> NodeFilters:
+    filters = parse_filters(call, query)
+    if query.has("offer"):
+        call.require(CAPACITY)
+    filters.conditions = [*filters.conditions, *node_rows.own_conditions(session, query, call.settings)]
+    return filters
+
+
+def _shows_errors(call: UiCall, visible: Visibility) -> bool:
+    return visible.everything and call.redaction.of("last_error") is None
+
+
+def _export(call: UiCall, session: Session, query: FormQuery, visible: Visibility, wanted: str) -> Response:
+    place = place_of(query, SORT_KEYS, most=exports.MOST)
+    names = [*EXPORTED, *(["last_error"] if _shows_errors(call, visible) else [])]
+    columns = exports.attributes(*names) | {"in_state_since": attrgetter("since")}
+    if call.allows(CAPACITY):
+        columns |= {"why_not_free": attrgetter("why")}
+    by_offer = query.has("offer")
+    rows = node_rows.each(session, _filters(call, session, query), place, visible, by_offer=by_offer)
+    return exports.export(call, wanted, "nodes", columns, rows, place.limit)
 
 
 def _find(session: Session, query: FormQuery, filters: NodeFilters, visible: Visibility) -> ListPage:
@@ -86,8 +117,9 @@ def _page(
         hidden=[(name, value) for name, value in call.query if name not in (*CONTROLS, *MARKERS)],
         active=active_filters(call),
         states=_STATES,
+        days=_DAYS,
         shows_offer=shows_offer,
-        shows_error="failed" in given and visible.everything and call.redaction.of("last_error") is None,
+        shows_error=bool({"failed", "failed_since"} & given.keys()) and _shows_errors(call, visible),
         shows_reason=given.get("maintenance", "").lower() == "true",
         meant=meant,
         offers=offers(call, *OF_NODES) if listing.rows else [],

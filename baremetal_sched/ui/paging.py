@@ -25,8 +25,9 @@ Column = str | tuple[str, str] | Mapping[str, str]
 USUAL, MOST = 50, 200
 
 MARKERS = ("marker", "before")
-#: Parameters that are not filters.
-PAGING = ("limit", "sort_key", "sort_dir", *MARKERS)
+#: Parameters that are not filters; the ones of a list that has no pages.
+ORDER = ("limit", "sort_key", "sort_dir")
+PAGING = (*ORDER, *MARKERS)
 
 
 class MarkerGone(HttpError):
@@ -84,9 +85,11 @@ def of_rows(place: Place, selected: Rows, total: int, key: str = "uuid") -> List
     return ListPage(rows, total, last if goes_on else None, first if place.after else None)
 
 
-def place_of(query: Query, keys: Collection[str], default: SortKey | None = None, *, by_uuid: bool = True) -> Place:
+def place_of(
+    query: Query, keys: Collection[str], default: SortKey | None = None, *, by_uuid: bool = True, most: int = MOST
+) -> Place:
     """Return the requested page. ``keys``: what the list can be sorted by; ``by_uuid``: rows are known by their
-    UUIDs. Raises InvalidValue."""
+    UUIDs; ``most``: the maximum of its rows. Raises InvalidValue."""
     key, direction = query.text("sort_key"), query.text("sort_dir")
     if key is not None and key not in keys:
         raise InvalidValue(
@@ -100,7 +103,8 @@ def place_of(query: Query, keys: Collection[str], default: SortKey | None = None
     descending = direction == "desc"
     if key is None and default is not None:
         key, descending = default.name, default.descending
-    return Place(min(query.integer("limit", least=1) or USUAL, MOST), after, before, key, descending)
+    usual = USUAL if most == MOST else most
+    return Place(min(query.integer("limit", least=1) or usual, most), after, before, key, descending)
 
 
 def columns_of(

@@ -1,5 +1,6 @@
 """Templates into responses."""
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache
@@ -44,7 +45,14 @@ NAVIGATION = (
 def _environment() -> Environment:
     environment = make_environment()
     environment.filters.update(
-        number=number, percent=percent, moment=moment, machine_time=machine_time, shortened=shortened, ago=ago
+        number=number,
+        percent=percent,
+        moment=moment,
+        machine_time=machine_time,
+        shortened=shortened,
+        ago=ago,
+        day_or_time=day_or_time,
+        cause=cause,
     )
     environment.filters["query"] = query_of
     environment.globals["commands"] = commands
@@ -120,6 +128,9 @@ def moment(value: datetime | None) -> str:
     return "never" if value is None else f"{value:%Y-%m-%d %H:%M:%S} UTC"
 
 
+#: A node in a message about it, as a regular expression; {} stands for its names.
+_OWN = r"""(^|\s*\b(for |of |on )?(the )?node )['"]?({})['"]?(?![\w-]|\.\w)"""
+
 #: Units of time with their seconds, the longest first.
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60))
 
@@ -128,6 +139,19 @@ def ago(value: datetime, now: datetime) -> str:
     """Return how long before ``now`` a time stamp is, in the largest unit: 3 d, 5 h, 7 min; below a minute "now"."""
     seconds = (now - value).total_seconds()
     return next((f"{int(seconds // each)} {unit}" for unit, each in _UNITS if seconds >= each), "now")
+
+
+def day_or_time(value: datetime, now: datetime) -> str:
+    """Return the time of day of a time stamp (UTC) that is of today; else with its day."""
+    return f"{value:%H:%M} UTC" if value.date() == now.date() else f"{value:%Y-%m-%d %H:%M} UTC"
+
+
+def cause(error: str, *names: str | None) -> str:
+    """Return the message of a node's error without the node's own name or UUID, which the page shows beside it:
+    "Failed to clean node X: no disk" is "Failed to clean: no disk"."""
+    own = "|".join(re.escape(name) for name in names if name)
+    text = re.sub(_OWN.format(own), "", error, count=1, flags=re.IGNORECASE).lstrip(" :.,")
+    return text[0].upper() + text[1:] if own and text else error
 
 
 def shortened(text: str, longest: int = 2000) -> str:

@@ -9,6 +9,7 @@ from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Allocation, Consumer, Node, NodeAllocation, Port, ResourceProvider, Server
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import NotAllowed, WrongScope
+from baremetal_sched.ui import exports
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.rendering import page, url_of
 
@@ -17,17 +18,22 @@ MOST = 50
 
 _LONGEST = 255
 
+_COLUMNS = ("uuid", "name", "provision_state", "resource_class", "conductor_group", "owner")
+
 
 def show_search(call: UiCall, session: Session) -> Response:
-    """GET /search"""
+    """GET /search. Raises InvalidValue for an unknown format."""
+    wanted = exports.format_of(call)
     call.refuse_unknown(("q",))
     visible = call.listed("node")
     text = next((value.strip() for _, value in call.query if value.strip()), "")
     uuids = _find(call, session, text, visible) if 0 < len(text) <= _LONGEST else []
-    if len(uuids) == 1:
+    if len(uuids) == 1 and not wanted:
         return Response("", 303, {"Location": url_of(call.mount)("nodes", uuids[0])})
-    query = select(Node.uuid, Node.name, Node.provision_state, Node.resource_class, Node.conductor_group, Node.owner)
+    query = select(*(getattr(Node, name) for name in _COLUMNS))
     rows = session.execute(query.where(Node.uuid.in_(uuids[:MOST])).order_by(Node.name, Node.id)).all() if uuids else ()
+    if wanted:
+        return exports.export(call, wanted, "nodes", exports.attributes(*_COLUMNS), rows)
     return page(call, "search.html", asked=text, rows=rows, has_more=len(uuids) > MOST, most=MOST)
 
 

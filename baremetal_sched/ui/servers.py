@@ -14,13 +14,15 @@ from baremetal_sched.compute.api.server_view import Viewer
 from baremetal_sched.compute.servers import server_rows
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Server
-from baremetal_sched.db.paging import SortKey, select_page
+from baremetal_sched.db.paging import SortKey, each_row, select_page
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.suggestions import did_you_mean
+from baremetal_sched.ui import exports
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.forms import submitted, without
 from baremetal_sched.ui.paging import (
     MARKERS,
+    ORDER,
     PAGING,
     ListPage,
     MarkerGone,
@@ -55,17 +57,27 @@ STATUSES = {
 
 _EQUAL = {"uuid": Server.uuid, "flavor": Server.flavor_id, "image": Server.image_id, "project": Server.project_id}
 _FILTERS = ("status", "name", *_EQUAL)
+_NEWEST = SortKey("created_at", descending=True)
+
+_COLUMNS = (
+    *(Server.id, Server.uuid, Server.name, Server.project_id, Server.flavor, Server.flavor_id),
+    *(Server.image, Server.image_id, Server.task, Server.fault, Server.created_at),
+    *(Node.uuid.label("node_uuid"), Node.name.label("node_name"), server_rows.status().label("status")),
+)
 
 
 def show_servers(call: UiCall, session: Session) -> Response:
     """GET /servers. Raises NotAllowed for callers who may list no servers, InvalidValue for an invalid filter."""
     compute = call.compute
     compute.require(name_of("servers", "index"))
-    query = submitted(call, (*_FILTERS, *PAGING))
+    wanted = exports.format_of(call)
+    query = submitted(call, (*_FILTERS, *(ORDER if wanted else PAGING)))
     conditions = [] if compute.viewer is None else [Server.project_id == compute.viewer]
+    shows_node = Viewer(compute, NO_MEMBERS).shows_extended
+    if wanted:
+        return _export(call, session, query, conditions, wanted, shows_node=shows_node)
     counts = _counts(session, conditions)
     status = query.text("status")
-    shows_node = Viewer(compute, NO_MEMBERS).shows_extended
     found = _read(session, query, conditions, counts)
     return page(
         call,
@@ -106,26 +118,43 @@ def _conditions(query: Query) -> list[ColumnElement[bool]]:
     return found
 
 
+def _export(
+    call: UiCall,
+    session: Session,
+    query: Query,
+    seen: list[ColumnElement[bool]],
+    wanted: str,
+    *,
+    shows_node: bool,
+) -> Response:
+    columns = exports.attributes("uuid", "name", "status", "task", "flavor_id", "image_id", "project_id", "created_at")
+    columns |= exports.attributes("node_uuid", "node_name") if shows_node else {}
+    columns |= {
+        "flavor": lambda row: row.flavor["name"],
+        "image": lambda row: row.image and row.image.get("name"),
+        "fault": lambda row: _fault(call.compute, row)[0] or None,
+    }
+    place = place_of(query, SORT_KEYS, _NEWEST, most=exports.MOST)
+    chosen = server_rows.select_servers(*_COLUMNS).where(*seen, *_conditions(query))
+    rows = each_row(session, chosen, Server, place.page(_SORTED), _missing)
+    return exports.export(call, wanted, "servers", columns, rows, place.limit)
+
+
 def _read(session: Session, query: Query, seen: list[ColumnElement[bool]], counts: Mapping[str, int]) -> ListPage:
     """``seen``: what the caller may see, markers included; ``counts``: of that, by status."""
     conditions = [*seen, *_conditions(query)]
-    place = place_of(query, SORT_KEYS, SortKey("created_at", descending=True))
-
-    def missing(marker: str) -> MarkerGone:
-        return MarkerGone(marker=f"Server {marker}")
-
-    columns = (
-        *(Server.id, Server.uuid, Server.name, Server.project_id, Server.flavor, Server.flavor_id),
-        *(Server.image, Server.image_id, Server.task, Server.fault, Server.created_at),
-        *(Node.uuid.label("node_uuid"), Node.name.label("node_name"), server_rows.status().label("status")),
-    )
-    chosen = server_rows.select_servers(*columns).where(*conditions)
-    rows = select_page(session, chosen, Server, place.page(_SORTED, within=and_(true(), *seen)), missing)
+    place = place_of(query, SORT_KEYS, _NEWEST)
+    chosen = server_rows.select_servers(*_COLUMNS).where(*conditions)
+    rows = select_page(session, chosen, Server, place.page(_SORTED, within=and_(true(), *seen)), _missing)
     if any(query.has(name) for name in ("name", *_EQUAL)):
         counted = server_rows.select_servers(func.count(Server.id)).where(*conditions)
         return of_rows(place, rows, session.scalars(counted).one())
     status = query.text("status")
     return of_rows(place, rows, sum(counts.values()) if status is None else counts.get(status.upper(), 0))
+
+
+def _missing(marker: str) -> MarkerGone:
+    return MarkerGone(marker=f"Server {marker}")
 
 
 def _fault(call: ComputeCall, row: Any) -> tuple[str, str]:

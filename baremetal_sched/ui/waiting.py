@@ -1,21 +1,30 @@
 """/waiting: who waits for a machine, since when, and why."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from operator import attrgetter
 
 from flask import Response
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session, defer
 
 from baremetal_sched import commands
 from baremetal_sched.compute.api.policies import name_of
-from baremetal_sched.db.models import WaitingRequest
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Node, WaitingRequest
+from baremetal_sched.errors import NotAllowed, WrongScope
+from baremetal_sched.placement import waiting_requests
+from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIM, IS_WAITING, SERVER
 from baremetal_sched.scheduling import claims
 from baremetal_sched.scheduling.api.claims import visible_to
 from baremetal_sched.scheduling.api.policies import DELETE_CLAIM
 from baremetal_sched.scheduling.claims import ClaimStatus
+from baremetal_sched.ui import exports
 from baremetal_sched.ui.actions import ACTIONS
 from baremetal_sched.ui.call import UiCall
+from baremetal_sched.ui.forms import distinct
 from baremetal_sched.ui.rendering import page
 
 #: The number of claims on the page: the ones that have waited for longest.
@@ -28,34 +37,69 @@ _COMMANDS = {
     SERVER: commands.DELETE_SERVER,
 }
 
+_EXPORTED: exports.Columns = {
+    **{name: attrgetter(f"claim.{name}") for name in ("uuid", "kind", "resource_class", "priority")},
+    "position": attrgetter("position"),
+    "project_id": attrgetter("claim.consumer_project"),
+    "user_id": attrgetter("claim.consumer_user"),
+    "asked_at": lambda status: _times(status)[0],
+    "deadline": lambda status: _times(status)[1],
+    "reason": attrgetter("claim.reason"),
+}
+
 
 def show_waiting(call: UiCall, session: Session) -> Response:
-    """GET /waiting"""
+    """GET /waiting. Raises InvalidValue for an unknown format."""
+    wanted = exports.format_of(call)
     call.refuse_query()
     visible = visible_to(call)
-    query = select(WaitingRequest).options(defer(WaitingRequest.secret)).where(IS_WAITING)
-    if visible is not None:
-        query = query.where(visible)
-    longest = query.order_by(WaitingRequest.asked_at, WaitingRequest.id).limit(MOST_CLAIMS + 1)
-    statuses = claims.statuses_of(session, session.scalars(longest).all())
+    conditions = [IS_WAITING] if visible is None else [IS_WAITING, visible]
+    if wanted:
+        return exports.export(call, wanted, "waiting", _EXPORTED, _statuses(session, conditions, exports.MOST + 1))
+    statuses = list(_statuses(session, conditions, MOST_CLAIMS + 1))
+    by_class: dict[str, list[tuple[ClaimStatus, datetime, datetime, str]]] = {}
+    for each in statuses[:MOST_CLAIMS]:
+        by_class.setdefault(each.claim.resource_class, []).append((each, *_times(each), _command(each)))
+    known = _machine_classes(call, session) if by_class else []
+    counted = waiting_requests.count_by_class(MOST_CLAIMS, *conditions) if by_class else None
     mine = {each.claim.uuid for each in statuses if _may_cancel(call, each)}
     return page(
         call,
         "waiting.html",
         everything=visible is None,
-        rows=[(each, *_times(each), _command(each)) for each in statuses[:MOST_CLAIMS]],
+        classes=[
+            (name, rows, [each for each in known if resource_class_of(each) == name]) for name, rows in by_class.items()
+        ],
+        numbers={name: number for name, number in session.execute(counted)} if counted is not None else {},
         mine=mine,
         offers=[("cancel", ACTIONS["cancel"].label)] if mine else [],
         has_more=len(statuses) > MOST_CLAIMS,
         most=MOST_CLAIMS,
+        now=utcnow(),
     )
+
+
+def _statuses(session: Session, conditions: Sequence[ColumnElement[bool]], most: int) -> Iterator[ClaimStatus]:
+    """Yield the requests that wait, the ones that have waited for longest first; some are read at a time."""
+    ids = select(WaitingRequest.id).where(*conditions).order_by(WaitingRequest.asked_at, WaitingRequest.id).limit(most)
+    query = select(WaitingRequest).options(defer(WaitingRequest.secret))
+    for chunk in exports.chunks(session.scalars(ids).all()):
+        requests = session.scalars(query.where(WaitingRequest.id.in_(chunk))).all()
+        yield from claims.statuses_of(session, sorted(requests, key=lambda each: (each.asked_at, each.id)))
+
+
+def _machine_classes(call: UiCall, session: Session) -> list[str]:
+    """The classes of nodes that the caller may list."""
+    with suppress(NotAllowed, WrongScope):
+        return [name for name in distinct(session, Node.resource_class, call.listed("node")) if name]
+    return []
 
 
 def _times(status: ClaimStatus) -> tuple[datetime, datetime]:
     """Return since when and until when it waits, in UTC."""
     claim = status.claim
-    since, until = (datetime.fromtimestamp(seconds, UTC) for seconds in (claim.asked_at, claim.deadline))
-    return since, until
+    since, until = (datetime.fromtimestamp(each, UTC) for each in (claim.asked_at, claim.deadline))
+    return since.replace(tzinfo=None), until.replace(tzinfo=None)
 
 
 def _may_cancel(call: UiCall, status: ClaimStatus) -> bool:

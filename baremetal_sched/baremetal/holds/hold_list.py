@@ -1,6 +1,6 @@
 """Holds of many nodes: a list by time and by properties of their nodes, and the nodes that a filter selects."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sqlalchemy import ColumnElement, and_, func, or_, select
@@ -15,6 +15,9 @@ from baremetal_sched.errors import InvalidValue, SchedulerError
 
 #: The most nodes of which one request asserts a hold.
 MOST_NODES = 1000
+
+#: The number of holds that are read at a time.
+_CHUNK = 1000
 
 #: The columns of a hold in the list: the hold, and its node's UUID, name, owner and lessee.
 HoldRow = tuple[Hold, str, str | None, str | None, str | None]
@@ -66,16 +69,23 @@ def select_holds(session: Session, filters: HoldFilters, page: Page, visible: Vi
     ]
 
 
-def by_time(session: Session, visible: Visibility, most: int) -> list[HoldRow]:
-    """Return the first holds of visible nodes, at most ``most``: first active, then planned ones, each by the time of
-    their start.
+def by_time(session: Session, visible: Visibility, most: int) -> Iterator[HoldRow]:
+    """Yield the first holds of visible nodes, at most ``most``: first active, then planned ones, each by the time of
+    their start. _CHUNK of them are read at a time.
 
-    SELECT h.*, n.uuid, n.name, n.owner, n.lessee FROM holds h JOIN nodes n ON n.id = h.node_id WHERE …
+    SELECT h.id FROM holds h JOIN nodes n ON n.id = h.node_id WHERE …
     ORDER BY h.begun_at IS NULL, coalesce(h.starts_at, h.asserted_at), h.id LIMIT …
     """
     start = func.coalesce(Hold.starts_at, Hold.asserted_at)
-    query = _SHOWN.where(*visible.conditions()).order_by(Hold.begun_at.is_(None), start, Hold.id).limit(most)
-    return [(row[0], row[1], row[2], row[3], row[4]) for row in session.execute(query)]
+    query = _SHOWN.where(*visible.conditions()).with_only_columns(Hold.id)
+    ids = session.scalars(query.order_by(Hold.begun_at.is_(None), start, Hold.id).limit(most)).all()
+    for first in range(0, len(ids), _CHUNK):
+        chunk = ids[first : first + _CHUNK]
+        found = {
+            row[0].id: (row[0], row[1], row[2], row[3], row[4])
+            for row in session.execute(_SHOWN.where(Hold.id.in_(chunk)))
+        }
+        yield from (found[each] for each in chunk if each in found)
 
 
 def _missing(uuid: str) -> SchedulerError:

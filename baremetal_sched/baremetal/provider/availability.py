@@ -136,7 +136,8 @@ ALLOCATED = "allocated"
 #: Words that say more than the labels of conditions. Where a state is why, the word is the state.
 _STATE = "provision state"
 _POWER = "power state"
-_WORDS = {"instance": ALLOCATED, _POWER: "power unknown"}
+POWER_UNKNOWN = "power unknown"
+_WORDS = {"instance": ALLOCATED, _POWER: POWER_UNKNOWN}
 
 #: In the order in which a failure is the word for all: an instance first. A state lasts and may have any reason; what
 #: an operator set says more. An unknown power state is the reason only where the

@@ -33,7 +33,9 @@ def site(browser: Browser, sqlite_template: Path, tmp_path_factory: pytest.TempP
         service.set_columns(service.add_node("lonely", power=False), conductor_group="rack-c")
         x = service.add_node("node-x", resource_class="silver")
         service.baremetal("POST", "/ports", {"node_uuid": x, "address": MAC}, status=201)
-        service.set_columns(service.add_node("sick"), provision_state="clean failed", last_error="The disk is full.")
+        sick = service.add_node("sick")
+        error = f"Failed to clean node {sick}: the disk is full."
+        service.set_columns(sick, provision_state="clean failed", last_error=error)
         for name, reason in (("old-1", "no fan"), ("old-2", "no disk")):
             uuid = service.add_node(name)
             service.baremetal("PUT", f"/nodes/{uuid}/maintenance", {"reason": reason}, status=202)
@@ -73,7 +75,17 @@ class Walk:
 
 
 def failed_today_and_why(walk: Walk) -> None:
-    walk.sees("sick", "clean failed", "The disk is full.")
+    walk.sees("sick", "clean failed", "Failed to clean: the disk is full.")
+
+
+def which_failed_since_yesterday_and_why(walk: Walk) -> None:
+    walk.follow("since yesterday")
+    walk.sees("sick", "Failed to clean: the disk is full.")
+
+
+def who_has_this_machine_since_when(walk: Walk) -> None:
+    walk.search("node-x")
+    walk.sees("Used by of-ann", "server of project", "user ", "since ", "UTC")
 
 
 def free_gold_machines_in_rack_b(walk: Walk) -> None:
@@ -128,6 +140,8 @@ def unavailable_in_class_gold_by_reason(walk: Walk) -> None:
 
 TASKS: tuple[Callable[[Walk], None], ...] = (
     failed_today_and_why,
+    which_failed_since_yesterday_and_why,
+    who_has_this_machine_since_when,
     free_gold_machines_in_rack_b,
     who_has_node_x,
     where_is_this_mac,

@@ -33,7 +33,7 @@ class Document(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = dict(attrs)
         assert tag not in _FORBIDDEN, tag
-        assert tag != "script" or (attributes["src"] or "").endswith("/ui/static/live.js")
+        assert tag != "script" or (attributes["src"] or "").endswith(("/ui/static/live.js", "/ui/static/copy.js"))
         assert "style" not in attributes, f"inline style at {tag}"
         assert not [name for name in attributes if name.startswith("on")], f"script at {tag}"
         if attributes.get("role") == "search" or ("form" in self.open and "header" in self.open):

@@ -100,8 +100,14 @@ def test_what_needs_attention_comes_first_and_leads_to_the_nodes(service: Servic
     assert rows[3][0].startswith("Conductor c2 is gone")
     assert all(row[2] for row in rows)
     assert [(row[0], row[3]) for row in document.rows(FAILURES)] == [("n1", "The disk is full."), ("n2", "none")]
-    for query, name in (("fault=", "n2"), ("failed=true&sort", "n1"), ("stuck=true", "n3")):
-        (link,) = {each for each in document.links() if query in each.replace("provision_state=clean+wait&", "")}
+    for query, name in (
+        ("fault=", "n2"),
+        ("failed=true", "n1"),
+        ("failed_since=today", "n1"),
+        ("failed_since=yesterday", "n1"),
+        ("stuck=true", "n3"),
+    ):
+        (link,) = {each for each in document.links() if query in each and "provision_state=deploy+failed" not in each}
         assert name in look(service, link.removeprefix("/ui")).text
 
 

@@ -2,10 +2,14 @@
 
 import base64
 from pathlib import Path
+from uuid import uuid4
 
 import bcrypt
 import pytest
+from sqlalchemy import insert, select
+from sqlalchemy.orm import Session
 
+from baremetal_sched.db.models import Node, table_of
 from baremetal_sched.ui.rendering import NAVIGATION
 from baremetal_sched.ui.routes import PAGES
 from tests.functional.ui.pages import look, read
@@ -127,17 +131,19 @@ def test_a_page_that_has_not_changed_is_not_sent_again(service: Service) -> None
 
 
 @pytest.mark.sqlite_only
-def test_the_script_is_small_and_knows_no_other_place(service: Service) -> None:
-    script = service.http.get("/ui/static/live.js")
-    assert script.content_type == "text/javascript"
-    assert len(script.body) < 15_000
-    assert "http" not in script.text
-    for name in ("innerHTML", "eval(", "document.write"):
-        assert name not in script.text
+def test_the_scripts_are_small_and_know_no_other_place(service: Service) -> None:
+    for file in ("live.js", "copy.js"):
+        script = service.http.get(f"/ui/static/{file}")
+        assert script.content_type == "text/javascript"
+        assert len(script.body) < 15_000
+        assert "http" not in script.text
+        for name in ("innerHTML", "eval(", "document.write"):
+            assert name not in script.text
     # What takes long or depends on a form is not asked for again and again.
-    refreshed = {path for path in ADDRESSES if look(service, path).all("script")}
+    live = "/ui/static/live.js"
+    refreshed = {path for path in ADDRESSES if live in [each["src"] for each in look(service, path).all("script")]}
     assert refreshed == set(ADDRESSES) - {"/find"}
-    assert not look(service, "/search?q=x").all("script")
+    assert live not in [each["src"] for each in look(service, "/search?q=x").all("script")]
 
 
 @pytest.mark.sqlite_only
@@ -186,6 +192,27 @@ def test_where_there_are_no_pages_a_plain_text_says_why(database_url: str) -> No
             assert answer.content_type == "text/plain"
             assert "[ui] enabled = false" in answer.text
         assert "ui" not in service.http.get("/").json["links"]
+
+
+def copy(session: Session) -> None:
+    """Add 299 nodes that are like the only one."""
+    row = session.execute(select(table_of(Node))).mappings().one()
+    new = [{"uuid": str(uuid4()), "name": f"copy-{number}", "id": row["id"] + 1 + number} for number in range(299)]
+    session.execute(insert(table_of(Node)), [{**row, **each} for each in new])
+
+
+def test_every_page_but_find_takes_few_statements_however_large_the_fleet_is(service: Service) -> None:
+    """Two more are those of the session of who has logged in."""
+    found = [each.path.replace("<ident>", "first").replace("<path:name>", "(default)") for each in PAGES]
+    paths = [f"{path}?q=copy" if path == SEARCH else path for path in found if path != "/find"]
+    for copies in (0, 299):
+        if copies:
+            service.add_node("first", traits=("CUSTOM_A",))
+            service.database.write(copy)
+        for path in paths:
+            with service.statements() as statements:
+                service.http.get(f"/ui{path}", status="*")
+            assert len(statements) <= 12, path
 
 
 @pytest.mark.sqlite_only

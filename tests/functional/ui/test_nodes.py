@@ -1,9 +1,16 @@
 """The list of nodes: filters, pages, and refusals."""
 
+import re
+from datetime import timedelta
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.holds import holds
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Node
 from tests.functional.ui.pages import Document, look
 from tests.functional.ui.test_fleet import ADMIN, HOSTILE
 from tests.service import Service
@@ -129,8 +136,12 @@ def test_the_form_shows_what_was_asked_for_and_each_filter_can_be_removed(fleet:
     assert values["owner"] == "x"
     assert values["limit"] == "7"
     selected = [each["value"] for each in document.all("option") if "selected" in each]
-    assert selected == ["", "true", ""]
-    left = [parse_qs(urlsplit(each).query) for each in document.links() if "?" in each and "sort_key" not in each]
+    assert selected == ["", "true", "", ""]
+    left = [
+        parse_qs(urlsplit(each).query)
+        for each in document.links()
+        if "?" in each and not {"sort_key", "format"} & parse_qs(urlsplit(each).query).keys()
+    ]
     assert left == [
         {"owner": ["x"], "maintenance": ["true"], "limit": ["7"]},
         {"traits": ["CUSTOM_A"], "maintenance": ["true"], "limit": ["7"]},
@@ -253,8 +264,36 @@ def test_tenants_see_their_own(database_url: str) -> None:
         assert names(look(service, "/nodes", **ADMIN)) == ["bert", "leased"]
         assert names(look(service, "/nodes", **anna)) == ["leased"]
         assert names(look(service, "/nodes?owner=b", **anna)) == ["leased"]
-        gone = look(service, f"/nodes?marker={bert}", 404, **anna).text
-        assert gone == look(service, f"/nodes?marker={UNKNOWN}", 404, **anna).text.replace(UNKNOWN, bert)
+        gone, unknown = (look(service, f"/nodes?marker={each}", 404, **anna).text for each in (bert, UNKNOWN))
+        # Without the second in which the page was made.
+        assert re.sub(r"[0-9:]{8} UTC", "", gone) == re.sub(r"[0-9:]{8} UTC", "", unknown.replace(UNKNOWN, bert))
         assert names(look(service, f"/nodes?before={leased}", **anna)) == []
         look(service, "/nodes?project=b", 403, **anna)
         look(service, "/nodes", 401)
+
+
+def test_which_failed_since_when_and_why(service: Service) -> None:
+    now = utcnow()
+    for name, state, days in (("today", "deploy failed", 0), ("old", "clean failed", 3), ("faulty", "active", 99)):
+        uuid = service.add_node(name)
+        error = f"Failed to clean node {uuid}: no disk"
+        service.set_columns(
+            uuid, provision_state=state, provision_updated_at=now - timedelta(days=days), last_error=error
+        )
+
+    def fail(session: Session) -> None:
+        node = session.scalars(select(Node).where(Node.name == "faulty")).one()
+        holds.assert_fault(session, node, "power failure", "no answer")
+
+    service.database.write(fail)
+    for query, found in (
+        ("failed_since=today", {"today", "faulty"}),
+        (f"failed_since={(now - timedelta(days=4)).isoformat()}Z", {"today", "old", "faulty"}),
+        (f"failed_since={(now + timedelta(days=1)).date()}", set()),
+        ("failed=true", {"today", "old", "faulty"}),
+    ):
+        rows = look(service, f"/nodes?{query}").tables.get("Nodes", [[]])[1:]
+        assert {row[0] for row in rows} == found, query
+        assert {row[-1] for row in rows} <= {"Failed to clean: no disk"}
+    for wrong in ("soon", "2026-13-01", "9999-12-31T23:59:59-23:59"):
+        assert "write today, yesterday, last-week, or a time" in look(service, f"/nodes?failed_since={wrong}", 400).text

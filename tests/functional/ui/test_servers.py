@@ -62,7 +62,7 @@ def test_what_there_is(servers: Service) -> None:
 
 def test_the_node_of_a_server_leads_to_it(servers: Service) -> None:
     (node,) = [link for link in look(servers, "/servers?name=one").links() if link.startswith("/ui/nodes/")]
-    (server,) = [link for link in look(servers, node.removeprefix("/ui")).links() if "/ui/servers?" in link]
+    (server,) = {link for link in look(servers, node.removeprefix("/ui")).links() if "/ui/servers?" in link}
     assert names(look(servers, server.removeprefix("/ui"))) == ["one"]
 
 

@@ -5,12 +5,14 @@ from tests.functional.ui.pages import look
 from tests.functional.ui.test_fleet import HOSTILE
 from tests.service import Service
 
-WAITING = "Who waits for a machine"
+WAITING = "Who waits for CUSTOM_GOLD"
 
 
-def wait(service: Service, uuid: str, project: str = "p") -> None:
+def wait(service: Service, uuid: str, project: str = "p", **query: str) -> None:
     consumer = {"uuid": uuid, "project_id": project, "user_id": "u"}
-    service.http.post_json(CLAIMS, {**QUERY, "wait": 60, "even_if_impossible": True, "consumer": consumer}, status=202)
+    service.http.post_json(
+        CLAIMS, {**QUERY, **query, "wait": 60, "even_if_impossible": True, "consumer": consumer}, status=202
+    )
 
 
 def test_nobody_waits(service: Service) -> None:
@@ -22,10 +24,22 @@ def test_who_waits_since_when_and_why(service: Service) -> None:
     wait(service, UUID.replace("1", "2"), HOSTILE)
     with service.statements() as statements:
         rows = look(service, "/waiting").rows(WAITING)
-    assert [(row[0], row[1], row[2], row[3]) for row in rows] == [
-        ("claim", "1", "CUSTOM_GOLD", "p"),
-        ("claim", "2", "CUSTOM_GOLD", HOSTILE),
-    ]
-    assert rows[0][6]
-    assert rows[0][7] == f"openstack scheduling claim cancel {UUID} Cancel …"
+    assert [row[:4] for row in rows] == [["claim", "1", "p", "now"], ["claim", "2", HOSTILE, "now"]]
+    assert rows[0][5]
+    assert rows[0][6] == f"openstack scheduling claim cancel {UUID} Cancel …"
     assert len(statements) <= 12
+
+
+def test_requests_are_grouped_by_class_and_lead_to_its_machines(service: Service) -> None:
+    service.add_node("n1", resource_class="Gold", power=False)
+    wait(service, UUID, query="resources=CUSTOM_SILVER:1")
+    for digit in "23":
+        wait(service, UUID.replace("1", digit))
+    document = look(service, "/waiting")
+    assert [name for name in document.tables] == ["Who waits for CUSTOM_SILVER", WAITING]
+    assert "2 requests wait, the first for" in document.text
+    assert "/ui/nodes?resource_class=Gold" in document.links()
+    fleet = look(service).rows("Who waits, what is held, and what has run out")
+    assert fleet[0] == ["Requests that wait for a machine", "3", "CUSTOM_GOLD : 2, CUSTOM_SILVER : 1"]
+    assert fleet[2][1:] == ["1", "Gold"]
+    assert fleet[3][1] == "1"

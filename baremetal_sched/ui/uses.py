@@ -1,0 +1,75 @@
+"""Who uses machines, and since when: the consumers that have them in placement."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, case, func, literal, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from baremetal_sched.db.models import Allocation, Consumer, NodeAllocation, ResourceProvider, Server
+from baremetal_sched.db.types import AnyRow, Query
+from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIM, SERVER
+
+#: The kind of each consumer: by its row in its API, or by the request that it was made for.
+_KIND = case(
+    (Server.id.is_not(None), literal(SERVER)),
+    (NodeAllocation.id.is_not(None), literal(ALLOCATION)),
+    else_=Consumer.request_kind,
+)
+
+#: What a use is made of, in this order.
+COLUMNS: tuple[ColumnElement[Any] | InstrumentedAttribute[Any], ...] = (
+    *(Consumer.uuid, Consumer.project_id, Consumer.user_id, _KIND.label("kind"), Consumer.consumer_type),
+    *(func.coalesce(Server.name, NodeAllocation.name).label("called"), Allocation.created_at),
+)
+
+
+@dataclass(frozen=True)
+class Use:
+    """A consumer that has a machine since ``since``. ``kind``: allocation, server, claim, or its type in placement."""
+
+    consumer: str
+    project: str
+    user: str
+    kind: str
+    name: str | None
+    since: datetime
+
+
+def of_machine(uuid: str) -> Query:
+    """Return the query of ``COLUMNS`` of the consumers that have the machine, or a provider below its own."""
+    root = select(ResourceProvider.root_id).where(ResourceProvider.uuid == uuid).scalar_subquery()
+    return _select(ResourceProvider.root_id == root)
+
+
+def of_consumers(session: Session, uuids: Collection[str]) -> dict[str, Use]:
+    """Return the use of each of these consumers that has something; one statement."""
+    rows = session.execute(_select(Consumer.uuid.in_(uuids))) if uuids else ()
+    return {use.consumer: use for use in uses_of(rows)}
+
+
+def uses_of(rows: Iterable[AnyRow]) -> list[Use]:
+    """Return the uses in rows of ``COLUMNS``, the oldest first: a consumer has several, of several classes."""
+    found: dict[str, Use] = {}
+    for uuid, project, user, kind, consumer_type, called, since in rows:
+        if kind not in (ALLOCATION, CLAIM, SERVER):
+            kind = (consumer_type or "consumer").lower().replace("_", " ")
+        if uuid not in found or since < found[uuid].since:
+            found[uuid] = Use(uuid, project, user, kind, called, since)
+    return sorted(found.values(), key=lambda use: (use.since, use.consumer))
+
+
+def _select(condition: ColumnElement[bool]) -> Query:
+    """SELECT c.uuid, …, a.created_at FROM consumers c JOIN allocations a … JOIN resource_providers p …
+    LEFT JOIN servers s ON s.uuid = c.uuid LEFT JOIN node_allocations n ON n.uuid = c.uuid WHERE …"""
+    return (
+        select(*COLUMNS)
+        .select_from(Consumer)
+        .join(Allocation, Allocation.consumer_id == Consumer.id)
+        .join(ResourceProvider, ResourceProvider.id == Allocation.provider_id)
+        .outerjoin(Server, Server.uuid == Consumer.uuid)
+        .outerjoin(NodeAllocation, NodeAllocation.uuid == Consumer.uuid)
+        .where(condition)
+    )

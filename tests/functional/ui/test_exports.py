@@ -1,0 +1,108 @@
+"""Lists for programs and spreadsheets: ?format=json and ?format=csv."""
+
+import csv
+import io
+
+import pytest
+
+from baremetal_sched.ui import exports
+from tests.functional.compute.test_servers import add_flavor, add_image
+from tests.functional.scheduling.test_claims import UUID
+from tests.functional.ui.pages import look
+from tests.functional.ui.test_catalog import allocate
+from tests.functional.ui.test_fleet import ADMIN
+from tests.functional.ui.test_holds import hold
+from tests.functional.ui.test_waiting import wait
+from tests.service import Service
+
+LISTS = ("nodes", "search", "waiting", "holds", "groups", "servers", "allocations", "flavors", "images", "capacity")
+ANNA = {"X-Auth-Token": "anna:a", "X-Roles": "reader"}
+
+
+def rows(service: Service, path: str, **headers: str) -> list[dict[str, str]]:
+    """The rows of a list as CSV."""
+    answer = service.http.get(f"/ui{path}", headers=headers)
+    assert answer.content_type == "text/csv"
+    assert "attachment" in answer.headers["Content-Disposition"]
+    return list(csv.DictReader(io.StringIO(answer.text, newline="")))
+
+
+@pytest.fixture
+def full(service: Service) -> Service:
+    """A service that has something in each list."""
+    for name in ("n1", "n2"):
+        service.add_node(name)
+    allocate(service, "one", candidate_nodes=["n1"])
+    hold(service, "n2", type="operator_hold", reason="=cmd()")
+    wait(service, UUID, query="resources=CUSTOM_SILVER:1")
+    add_flavor(service, "bm.gold")
+    add_image(service, "debian")
+    return service
+
+
+def test_each_list_has_both_formats_and_links_to_them(full: Service, subtests: pytest.Subtests) -> None:
+    for name in LISTS:
+        with subtests.test(name=name):
+            query = "q=n&" if name == "search" else ""
+            links = look(full, f"/{name}?{query}".rstrip("?&")).links()
+            for kind in ("json", "csv"):
+                assert f"/ui/{name}?{query}format={kind}" in links or name in ("servers",)
+            answer = full.http.get(f"/ui/{name}?{query}format=json")
+            assert answer.content_type == "application/json"
+            ((key, found), (_, has_more)) = answer.json.items()
+            assert key == ("nodes" if name == "search" else name)
+            assert bool(found) == (name != "servers")
+            assert has_more is False
+            sheet = rows(full, f"/{name}?{query}format=csv")
+            assert [set(each) for each in sheet] == [set(each) for each in found]
+            assert full.http.head(f"/ui/{name}?{query}format=csv").body == b""
+            refused = look(full, f"/{name}?{query}format=jsn", 400)
+            assert "There is no format 'jsn', only json, csv. Did you mean 'json'?" in refused.text
+
+
+def test_filters_and_order_apply_and_pages_do_not(full: Service) -> None:
+    assert [each["name"] for each in rows(full, "/nodes?format=csv&sort_key=name&sort_dir=desc")] == ["n2", "n1"]
+    assert [each["name"] for each in rows(full, "/nodes?format=csv&maintenance=true")] == ["n2"]
+    assert [each["name"] for each in rows(full, "/nodes?format=csv&offer=allocated")] == ["n1"]
+    assert rows(full, "/allocations?format=csv&state=error") == []
+    cut = full.http.get("/ui/nodes?format=json&limit=1")
+    assert [each["name"] for each in cut.json["nodes"]] == ["n1"]
+    assert cut.json["has_more"] is True
+    cut = full.http.get("/ui/nodes?format=csv&limit=1")
+    assert cut.headers["Content-Disposition"] == 'attachment; filename="nodes-first-1.csv"'
+    look(full, "/nodes?format=csv&marker=x", 400)
+
+
+def test_a_cell_is_no_formula(full: Service) -> None:
+    (held,) = rows(full, "/holds?format=csv")
+    assert held["reason"] == "'=cmd()"
+    assert full.http.get("/ui/holds?format=json").json["holds"][0]["reason"] == "=cmd()"
+    for text in ("+1", "-1", "@x", "\tx", "=1"):
+        assert exports.cell(text) == f"'{text}"
+    assert exports.cell(-1) == -1
+
+
+def test_rows_are_read_some_at_a_time(full: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("baremetal_sched.ui.node_rows._CHUNK", 1)
+    monkeypatch.setattr("baremetal_sched.db.paging._CHUNK", 1)
+    monkeypatch.setattr("baremetal_sched.baremetal.holds.hold_list._CHUNK", 1)
+    monkeypatch.setattr(exports, "_CHUNK", 1)
+    monkeypatch.setattr(exports, "_IN_MEMORY", 10)
+    allocate(full, "two", "silver")
+    hold(full, "n1", type="operator_hold")
+    for path in ("nodes?sort_key=name", "allocations?sort_key=name", "holds?"):
+        assert len(rows(full, f"/{path}&format=csv".replace("?&", "?"))) == 2
+
+
+def test_callers_get_what_they_may_see(database_url: str) -> None:
+    with Service(database_url, api={"auth_strategy": "noauth2"}) as service:
+        service.add_conductor("c1")
+        for name, owner in (("bert", "b"), ("anna", "a")):
+            service.set_columns(service.add_node(name, owner=owner), last_error="trouble")
+        everything = rows(service, "/nodes?format=csv", **ADMIN)
+        assert [(each["name"], each["last_error"]) for each in everything] == [("bert", "trouble"), ("anna", "trouble")]
+        (own,) = rows(service, "/nodes?format=csv", **ANNA)
+        assert own["name"] == "anna"
+        assert "last_error" not in own
+        assert [each["total"] for each in rows(service, "/capacity?format=csv", **ANNA)] == ["1"]
+        assert [each["name"] for each in rows(service, "/search?q=n&format=csv", **ANNA)] == ["anna"]
