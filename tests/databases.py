@@ -68,6 +68,7 @@ ON_SERVERS = (
     "tests/functional/placement/test_usages.py",
     "tests/functional/scheduling/test_capacity.py",
     "tests/functional/scheduling/test_closing.py",
+    "tests/functional/scheduling/test_domains",
     "tests/functional/scheduling/test_fair_turns.py",
     "tests/functional/scheduling/test_handover.py",
     "tests/functional/scheduling/test_newcomers.py",

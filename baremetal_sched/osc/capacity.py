@@ -31,8 +31,8 @@ class ShowCapacity(FitsOrNot, command.Lister):
             metavar="<key>,<key>",
             action="append",
             default=[],
-            help="What to count by: class, group, driver, owner, lessee, shard, or trait:NAME (whether machines have "
-            "it).",
+            help="What to count by: class, group, driver, owner, lessee, shard, trait:NAME (whether machines have it), "
+            "or domain:LEVEL (domain:rack).",
         )
         parser.add_argument(
             "--at-least",
@@ -50,9 +50,10 @@ class ShowCapacity(FitsOrNot, command.Lister):
         """Return titles and rows."""
         client = client_of(self.app)
         keys = [_KEYS.get(key, key) for key in split(parsed_args.by)]
-        wrong = [key for key in keys if key not in (*_KEYS.values(), *_FILTERS) and not key.startswith("trait:")]
+        known = (*_KEYS.values(), *_FILTERS)
+        wrong = [key for key in keys if key not in known and not key.startswith(("trait:", "domain:"))]
         if wrong:
-            raise UsageError(f"--by {wrong[0]}: use {', '.join((*_KEYS, *_FILTERS))} or trait:NAME.")
+            raise UsageError(f"--by {wrong[0]}: use {', '.join((*_KEYS, *_FILTERS))}, trait:NAME or domain:LEVEL.")
         parameters = [("group_by", ",".join(keys))] if keys else []
         parameters += _filters(parsed_args)
         if parsed_args.at_least is not None:
@@ -62,7 +63,7 @@ class ShowCapacity(FitsOrNot, command.Lister):
         is_empty = not any(row["total"] for row in rows)
         if is_empty and (unknown := about_unknown(client, parsed_args.resource_class, parsed_args.group)):
             self.log.warning("%s", unknown)
-        titles = [key if key.startswith("trait:") else key.replace("_", " ").title() for key in keys]
+        titles = [key if ":" in key else key.replace("_", " ").title() for key in keys]
         titles += ["Total", "Free", "Allocated", "Unavailable"]
         if not any(row.get("held") for row in rows):
             return titles, [_row(row, keys) for row in rows]

@@ -8,7 +8,7 @@ from osc_lib.command import command
 
 from baremetal_sched.osc.client import FitsOrNot, client_of
 from baremetal_sched.osc.query import about_unknown
-from baremetal_sched.osc.tables import ListColumn, TextColumn, is_table, lines, plain
+from baremetal_sched.osc.tables import LinesColumn, ListColumn, TextColumn, is_table
 
 _SHORT = ("Conductor Group", "Nodes", "Unserved", "Conductor", "Alive", "Drivers", "Its Nodes", "Share")
 _IN_TABLES = ("Group", "Nodes", "Unserved", "Conductor", "Alive", "Drivers", "Its Nodes", "Share")
@@ -63,13 +63,6 @@ def _ring_rows(group: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
             yield (*first, TextColumn(each["hostname"]), each["alive"], each["nodes"], ShareColumn(each["ring_share"]))
         if not ring["conductors"]:
             yield (*first, None, None, None, None)
-
-
-class LinesColumn(ListColumn):
-    """Names, a line each."""
-
-    def human_readable(self) -> str:
-        return lines(map(plain, self._value))
 
 
 class ShareColumn(TextColumn):

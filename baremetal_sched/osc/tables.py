@@ -87,6 +87,13 @@ class ListColumn(FormattableColumn[list[str]]):
         return ", ".join(plain(each) for each in self._value)
 
 
+class LinesColumn(ListColumn):
+    """Names, a line each."""
+
+    def human_readable(self) -> str:
+        return lines(map(plain, self._value))
+
+
 def is_table(parsed_args: argparse.Namespace) -> bool:
     """Return whether the output is a table for people, of columns that the command chooses."""
     return parsed_args.formatter == "table" and not parsed_args.columns

@@ -1,5 +1,6 @@
 """Counts of machines by the requested keys: all, free, allocated, and out of use by reason."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Label, Select, func, literal, null, select, union_all
 from sqlalchemy.sql.expression import FromClause
 
+from baremetal_sched.baremetal.domains.domain_list import LEVEL, domain_at
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.baremetal.nodes.traits import has_any
 from baremetal_sched.baremetal.provider.availability import (
@@ -31,7 +33,7 @@ from baremetal_sched.db.models import Hold, Node, table_of
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.suggestions import did_you_mean
 
-#: The keys that machines may be grouped by, besides traits.
+#: The keys that machines may be grouped by, besides traits and domains of a level.
 COLUMNS = {
     "resource_class": Node.resource_class,
     "conductor_group": Node.conductor_group,
@@ -41,6 +43,7 @@ COLUMNS = {
     "shard": Node.shard,
 }
 TRAIT = "trait:"
+DOMAIN = "domain:"
 
 #: What of that the inventories of nodes repeat.
 _COPIES = {"resource_class": "node_class", "conductor_group": "node_group"}
@@ -82,7 +85,8 @@ class Figures:
 def measure(
     connection: Connection, keys: Sequence[str], filters: NodeFilters, visible: Visibility = EVERYTHING
 ) -> list[Figures]:
-    """Return figures of the visible nodes that the filters let through, by ``keys``: names in COLUMNS, ``trait:X``.
+    """Return figures of the visible nodes that the filters let through, by ``keys``: names in COLUMNS, ``trait:X``,
+    ``domain:LEVEL``.
 
     Without keys there is one row, even without nodes. Raises InvalidValue for an unknown key, and for more groups than
     an answer may hold.
@@ -207,7 +211,9 @@ def _check(keys: Sequence[str]) -> None:
     for key in keys:
         if key in COLUMNS or (key.startswith(TRAIT) and is_trait(key.removeprefix(TRAIT))):
             continue
-        known = ", ".join([*COLUMNS, f"{TRAIT}NAME"])
+        if key.startswith(DOMAIN) and re.fullmatch(LEVEL, key.removeprefix(DOMAIN)):
+            continue
+        known = ", ".join([*COLUMNS, f"{TRAIT}NAME", f"{DOMAIN}LEVEL"])
         raise InvalidValue(message=f"Cannot group by '{key}', only by {known}.{did_you_mean(key, COLUMNS)}")
 
 
@@ -216,6 +222,8 @@ def _columns(keys: Sequence[str]) -> list[Label[Any]]:
 
 
 def _column(key: str) -> ColumnElement[Any]:
+    if key.startswith(DOMAIN):
+        return domain_at(key.removeprefix(DOMAIN))
     return has_any([key.removeprefix(TRAIT)]) if key.startswith(TRAIT) else COLUMNS[key].expression
 
 

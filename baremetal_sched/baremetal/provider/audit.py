@@ -4,14 +4,16 @@ import sys
 from collections.abc import Iterator, Mapping, Set
 from itertools import groupby
 
-from sqlalchemy import case, exists, func, or_, select
+from sqlalchemy import and_, case, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased, load_only
 
-from baremetal_sched.baremetal.provider import projection
+from baremetal_sched.baremetal.provider import projection, reconciliation
 from baremetal_sched.db import schema_state
 from baremetal_sched.db.models import (
     Allocation,
     Consumer,
+    Domain,
+    DomainMember,
     Inventory,
     Node,
     NodeAllocation,
@@ -31,7 +33,18 @@ _Child = aliased(ResourceProvider)
 
 def audit(session: Session) -> list[str]:
     """Return the differences, one line each; empty if there are none. Writes nothing."""
-    checks = (_usage, _texts_of_usages, _providers, _closing, _trees, _traits, _waiting, _reserved, _unclaimed)
+    checks = (
+        _usage,
+        _texts_of_usages,
+        _providers,
+        _closing,
+        _trees,
+        _traits,
+        _domains,
+        _waiting,
+        _reserved,
+        _unclaimed,
+    )
     return [line for check in checks for line in check(session)]
 
 
@@ -259,6 +272,20 @@ def _differences(uuid: str, text: str, provided: Set[str]) -> Iterator[str]:
     for name in sorted(provided - own):
         if not is_scheduler_trait(name):
             yield f"node {uuid}: its provider has the trait {name}, which the node has not"
+
+
+def _domains(session: Session) -> Iterator[str]:
+    """Compare the domains of each node with the aggregates of its provider, and with the parents of its domains."""
+    for why, condition in zip(("is missing in", "is also in"), reconciliation.misplaced(), strict=True):
+        for uuid in session.scalars(select(Node.uuid).where(condition)):
+            yield f"node {uuid}: its provider {why} an aggregate that is a domain"
+    upper = aliased(DomainMember)
+    is_above = exists().where(upper.node_id == DomainMember.node_id, upper.domain_id == Domain.parent_id)
+    member = select(Node.uuid, Domain.uuid).join(DomainMember, DomainMember.node_id == Node.id)
+    member = member.join(Domain, Domain.id == DomainMember.domain_id)
+    lost = or_(Domain.level != DomainMember.level, and_(Domain.parent_id.is_not(None), ~is_above))
+    for uuid, domain in session.execute(member.where(lost)):
+        yield f"node {uuid}: it is in domain {domain}, but not in the one above it, or at another level"
 
 
 def _waiting(session: Session) -> Iterator[str]:

@@ -8,17 +8,18 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 import structlog
-from sqlalchemy import Connection, event, inspect, select
+from sqlalchemy import Connection, event, exists, inspect, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from baremetal_sched.baremetal.provider import availability
 from baremetal_sched.db.handover import notes_of
-from baremetal_sched.db.models import Node, NodeTrait
+from baremetal_sched.db.models import Domain, DomainMember, Node, NodeTrait
 from baremetal_sched.db.results import history_of
 from baremetal_sched.errors.baremetal import NodeAllocated
 from baremetal_sched.errors.placement import InventoryInUse
-from baremetal_sched.placement import names, projected, trait_ids
+from baremetal_sched.placement import aggregates, names, projected, trait_ids
 from baremetal_sched.placement.names import resource_class_of
+from baremetal_sched.placement.tables import AGGREGATES
 
 log = structlog.get_logger(__name__)
 
@@ -71,6 +72,29 @@ def project(session: Session, node: Node) -> list[str]:
     except InventoryInUse:
         consumers = projected.consumers_of(session, node.uuid)
         raise NodeAllocated(node=node.uuid, consumer=", ".join(consumers)) from None
+
+
+#: SQL condition on an aggregate: it is a domain, which says which nodes are in it.
+IS_DOMAIN = exists().where(Domain.uuid == AGGREGATES.c.uuid)
+
+
+def project_domains(session: Session, node_ids: Collection[int]) -> dict[str, list[str]]:
+    """Put the providers of these nodes (their rows locked) into the aggregates of their domains, and out of those of
+    others; return the changes in words, by UUID of the node. Providers that are no nodes may be in them.
+
+    SELECT n.uuid, d.uuid FROM nodes n LEFT JOIN domain_members m ON … LEFT JOIN domains d ON … WHERE n.id IN (…)
+    """
+    if not node_ids:
+        return {}
+    wanted: dict[str, set[str]] = {}
+    for node, domain in session.execute(
+        select(Node.uuid, Domain.uuid)
+        .outerjoin(DomainMember, DomainMember.node_id == Node.id)
+        .outerjoin(Domain, Domain.id == DomainMember.domain_id)
+        .where(Node.id.in_(node_ids))
+    ):
+        wanted.setdefault(node, set()).update([] if domain is None else [domain])
+    return aggregates.follow(session, wanted, IS_DOMAIN)
 
 
 @event.listens_for(Session, "before_flush")

@@ -8,10 +8,14 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import history
 from baremetal_sched.baremetal.provider import availability, projection
 from baremetal_sched.db.models import (
+    Aggregate,
     Conductor,
+    Domain,
+    DomainMember,
     Inventory,
     Node,
     NodeTrait,
+    ProviderAggregate,
     ProviderTrait,
     ResourceClass,
     ResourceProvider,
@@ -32,8 +36,9 @@ def drifted(session: Session, node: Node | None = None) -> ColumnElement[bool]:
 
     NOT EXISTS (the provider, a root with the marks of the node) OR its class is wanted AND NOT EXISTS (an inventory of
     it, as it should be) OR EXISTS (an inventory of another, unless it is claimed and withheld) OR EXISTS (a trait of
-    the node that the provider lacks) OR EXISTS (a trait of the provider that the node lacks). Traits of the scheduler
-    are ignored
+    the node that the provider lacks) OR EXISTS (a trait of the provider that the node lacks) OR EXISTS (a domain of the
+    node in whose aggregate the provider is not) OR EXISTS (an aggregate of the provider that is a domain, but none of
+    the node). Traits of the scheduler are ignored
     """
     all_used = select(Node.resource_class).distinct()
     class_id = _class_id(session, session.scalars(all_used).all() if node is None else [node.resource_class])
@@ -74,7 +79,22 @@ def drifted(session: Session, node: Node | None = None) -> ColumnElement[bool]:
         exists().where(surplus),
         exists().where(lacking, ~is_provided.correlate(Node, NodeTrait)),
         exists().where(provided, ~scheduler_clause(Trait.name), ~is_own.correlate(Node, Trait)),
+        *misplaced(),
     )
+
+
+def misplaced() -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """SQL conditions: the node's provider is missing in the aggregate of a domain of the node; it is in that of a
+    domain that the node is not in."""
+    own = and_(DomainMember.node_id == Node.id, DomainMember.domain_id == Domain.id)
+    placed = and_(
+        ResourceProvider.uuid == Node.uuid,
+        ProviderAggregate.provider_id == ResourceProvider.id,
+        Aggregate.id == ProviderAggregate.aggregate_id,
+        Aggregate.uuid == Domain.uuid,
+    )
+    is_placed, is_own = exists().where(placed).correlate(Node, Domain), exists().where(own).correlate(Node, Domain)
+    return exists().where(own, ~is_placed), exists().where(placed, ~is_own)
 
 
 def _class_id(session: Session, used: Sequence[str | None]) -> ColumnElement[int]:
@@ -93,8 +113,11 @@ def reconcile(session: Session, node_id: int, conductor: str) -> tuple[str, list
     to undo. Raises NodeAllocated if a consumer has a claim on something that would be removed.
     """
     node = session.scalars(select(Node).where(Node.id == node_id).with_for_update()).first()
-    changes = projection.project(session, node) if node is not None else []
-    if node is None or not changes:
+    if node is None:
+        return None
+    changes = projection.project(session, node)
+    changes += projection.project_domains(session, [node.id]).get(node.uuid, [])
+    if not changes:
         return None
     event = f"The node's resource provider was changed directly. This was undone: {', '.join(changes)}"
     history.record(session, node, event, event_type=EVENT_TYPE, severity="ERROR", conductor=conductor)

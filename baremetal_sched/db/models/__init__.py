@@ -2,6 +2,7 @@
 
 from baremetal_sched.db.models.base import Base, SchemaState, table_of
 from baremetal_sched.db.models.conductors import Conductor, ConductorHardwareType, ConductorInterface, DriverCall
+from baremetal_sched.db.models.domains import Domain, DomainMember
 from baremetal_sched.db.models.findings import BiosSetting, FirmwareComponent, NodeInventory
 from baremetal_sched.db.models.flavors import Flavor, FlavorProject, Keypair
 from baremetal_sched.db.models.holds import Hold
@@ -36,6 +37,8 @@ __all__ = [
     "ConductorInterface",
     "Consumer",
     "DeployTemplate",
+    "Domain",
+    "DomainMember",
     "DriverCall",
     "FirmwareComponent",
     "Flavor",

@@ -12,6 +12,7 @@ from baremetal_sched.scheduling.claims import STATES
 from baremetal_sched.scheduling.schemas.answers import (
     CAPACITY,
     DOCUMENT,
+    DOMAIN_KEY,
     ERROR,
     GROUPS,
     TEXT,
@@ -22,6 +23,15 @@ from baremetal_sched.scheduling.schemas.answers import (
     said,
 )
 from baremetal_sched.scheduling.schemas.claims import ANY_CLAIM, CLAIM, CLAIMS, KINDS
+from baremetal_sched.scheduling.schemas.domains import (
+    CHANGED_DOMAIN,
+    DOMAIN,
+    DOMAIN_NODES,
+    DOMAINS,
+    FOLLOWED,
+    FROM_PROPERTY,
+    NEW_DOMAIN,
+)
 from baremetal_sched.scheduling.schemas.explanations import (
     ANY_REQUEST,
     AVAILABILITY,
@@ -54,6 +64,10 @@ SCHEMAS: Mapping[str, Mapping[str, Any]] = {
     "NodeHolds": NODE_HOLDS,
     "Holds": HOLDS,
     "MadeHolds": MADE_HOLDS,
+    "Domain": DOMAIN,
+    "Domains": DOMAINS,
+    "DomainNodes": DOMAIN_NODES,
+    "DomainsFromProperty": FOLLOWED,
     "Error": ERROR,
 }
 
@@ -62,6 +76,7 @@ IN_PATHS: Mapping[str, Mapping[str, Any]] = {
     "node": said("UUID or name of the node.", {**TEXT, "minLength": 1}),
     "claim": said("UUID of the claim.", {**TEXT, "minLength": 1}),
     "hold": said("UUID of the hold.", {**TEXT, "minLength": 1}),
+    "domain": said("UUID of the domain.", {**TEXT, "minLength": 1}),
 }
 
 
@@ -119,7 +134,12 @@ _TRAITS = {
 _CAPACITY_QUERY = {
     "group_by": said(
         "The keys by which machines are grouped. Without it all are counted together.",
-        {**array({"anyOf": [{"enum": [*COLUMNS]}, {"type": "string", "pattern": TRAIT_KEY}]}), "maxItems": MOST_KEYS},
+        {
+            **array(
+                {"anyOf": [{"enum": [*COLUMNS]}, *({**TEXT, "pattern": each} for each in (TRAIT_KEY, DOMAIN_KEY))]}
+            ),
+            "maxItems": MOST_KEYS,
+        },
     ),
     "at_least": said("Only the rows where fewer machines than this are free.", {"type": "integer", "minimum": 0}),
     **{name: said(f"Only machines with this {name.replace('_', ' ')}.", TEXT) for name in COLUMNS},
@@ -155,6 +175,15 @@ _HOLDS_QUERY = {
     "until": said("Holds that start before this time, with a time zone.", {**TEXT, "format": "date-time"}),
     **{name: said(f"Holds of nodes with this {name.replace('_', ' ')}.", TEXT) for name in COLUMNS},
 }
+_LIMIT = said("The size of the page, at most [api] max_limit.", {"type": "integer", "minimum": 1})
+_DOMAINS_QUERY = {
+    "limit": _LIMIT,
+    "marker": said("Domains after the one with this UUID.", TEXT),
+    "name": said("Domains of this name.", TEXT),
+    "level": said("Domains of this level.", TEXT),
+    "parent": said("Domains right below the one with this UUID.", TEXT),
+}
+_NODES_QUERY = {"limit": _LIMIT, "marker": said("Nodes after the one with this UUID.", TEXT)}
 _POLL = said("For how many seconds to wait until the claim is decided.", {"type": "integer", "minimum": 0})
 _CLAIMED = {
     200: "The same body has been sent before, and its claim does not wait any more.",
@@ -221,6 +250,41 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         body=NEW_HOLDS.schema,
         done={200: "A dry run.", 201: "They are asserted, with skip_refused at least one of them."},
         conflicts=True,
+    ),
+    ("GET", "/v1/domains"): Operation("list_domains", "List domains", "Domains", _DOMAINS_QUERY),
+    ("POST", "/v1/domains"): Operation(
+        "create_domain",
+        "Make a domain",
+        "Domain",
+        body=NEW_DOMAIN.schema,
+        done={201: "It is made."},
+        conflicts=True,
+    ),
+    ("POST", "/v1/domains/from_property"): Operation(
+        "create_domains_from_property",
+        "Make the domains of a level from a property of the nodes, a portion of the nodes at a time",
+        "DomainsFromProperty",
+        body=FROM_PROPERTY.schema,
+    ),
+    ("GET", "/v1/domains/<domain>"): Operation("show_domain", "Show a domain", "Domain"),
+    ("PATCH", "/v1/domains/<domain>"): Operation(
+        "update_domain",
+        "Rename a domain, or put it below another one",
+        "Domain",
+        body=CHANGED_DOMAIN.schema,
+        conflicts=True,
+    ),
+    ("DELETE", "/v1/domains/<domain>"): Operation(
+        "delete_domain", "Delete a domain without nodes", None, done={204: "Done."}, conflicts=True
+    ),
+    ("GET", "/v1/domains/<domain>/nodes"): Operation(
+        "list_domain_nodes", "List the nodes of a domain", "DomainNodes", _NODES_QUERY
+    ),
+    ("PUT", "/v1/domains/<domain>/nodes/<node>"): Operation(
+        "put_domain_node", "Put a node into a domain, out of others of its level", None, done={204: "Done."}
+    ),
+    ("DELETE", "/v1/domains/<domain>/nodes/<node>"): Operation(
+        "remove_domain_node", "Take a node out of a domain and those below it", None, done={204: "Done."}
     ),
     ("GET", "/v1/claims"): Operation("list_claims", "List claims", "Claims", _CLAIMS_QUERY),
     ("POST", "/v1/claims"): Operation(

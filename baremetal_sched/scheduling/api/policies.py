@@ -7,6 +7,8 @@ from baremetal_sched.baremetal.api.policies.checks import BASE
 from baremetal_sched.baremetal.api.policies.holds import GET_NODE, HOLDS
 from baremetal_sched.baremetal.api.policies.nodes import NODES
 
+DOMAINS = "scheduling:domains:get"
+MANAGE_DOMAINS = "scheduling:domains:manage"
 DRY_RUN = "scheduling:requests:create"
 SHOW_NODES = "scheduling:requests:show_nodes"
 CAPACITY = "scheduling:capacity:get"
@@ -56,6 +58,18 @@ RULES = (
         ALL_CAPACITY,
         _EVERYTHING,
         description="Have all machines counted; for others only machines count that their project owns or leases",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        DOMAINS,
+        f"{_EVERYTHING} or (role:reader and project_id:%(project_id)s)",
+        description="See the domains of the machines that the caller has counted (scheduling:capacity:get_all)",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        MANAGE_DOMAINS,
+        "role:admin",
+        description="Make, change and delete domains, and put nodes that the caller sees into them",
         scope_types=_SCOPES,
     ),
     policy.RuleDefault(

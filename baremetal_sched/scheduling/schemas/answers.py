@@ -3,7 +3,8 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from baremetal_sched.scheduling.capacity import COLUMNS, TRAIT
+from baremetal_sched.baremetal.domains.domain_list import LEVEL
+from baremetal_sched.scheduling.capacity import COLUMNS, DOMAIN, TRAIT
 
 TEXT: dict[str, Any] = {"type": "string"}
 TEXT_OR_NULL: dict[str, Any] = {"type": ["string", "null"]}
@@ -46,6 +47,8 @@ ERROR = fields({"error": fields({"status": said("The HTTP status.", {"type": "in
 
 #: The pattern of keys that group machines by whether they have a trait.
 TRAIT_KEY = f"^{TRAIT}[A-Z0-9_]+$"
+#: The pattern of keys that group machines by their domains of a level.
+DOMAIN_KEY = f"^{DOMAIN}{LEVEL.removeprefix('^')}"
 
 #: Which holds machines have.
 HELD = array(fields({"type": TEXT, "nodes": COUNT, "until": TEXT_OR_NULL}))
@@ -67,7 +70,11 @@ _ROW = {
         COLUMNS,
     ),
     "patternProperties": {
-        TRAIT_KEY: said("Whether the machines have the trait. Present if the answer is grouped by it.", FLAG)
+        TRAIT_KEY: said("Whether the machines have the trait. Present if the answer is grouped by it.", FLAG),
+        DOMAIN_KEY: said(
+            "Name of their domain of this level; null: they are in none. Present if the answer is grouped by it.",
+            TEXT_OR_NULL,
+        ),
     },
 }
 

@@ -34,14 +34,15 @@ ERRORS: Mapping[int, Mapping[str, Any]] = {
     400: {"query": "nosuch=1"},
     401: {"headers": {}},
     403: {"headers": {"X-Auth-Token": "u:p", "X-Roles": "guest"}},
-    404: {"node": "nosuch", "claim": "nosuch", "hold": "nosuch"},
+    404: {"node": "nosuch", "claim": "nosuch", "hold": "nosuch", "domain": "nosuch"},
     415: {"media_type": "text/plain"},
     503: {},
 }
 #: Too many failed log-ins have a test of their own.
 ELSEWHERE = {429}
-#: What claims and holds are answered with depends on others: see ``test_claims.py`` and ``test_holds.py``.
+#: What these are answered with depends on others: see the tests of each.
 OF_CLAIMS = {200, 201, 202, 204, 409}
+OTHERS = ("/claims", "/holds", "/domains")
 
 #: How callers are authenticated, by strategy.
 SCHEMES = {
@@ -59,6 +60,7 @@ def send(
     node: str = "n1",
     claim: str = CLAIM,
     hold: str = CLAIM,
+    domain: str = CLAIM,
     query: str | None = None,
     media_type: str = "application/json",
     headers: Mapping[str, str] = MappingProxyType(ADMIN),
@@ -70,7 +72,9 @@ def send(
         body = json.dumps({"query": "resources=CUSTOM_GOLD:1", "consumer": {"uuid": claim}}).encode()
     if path.endswith("/holds"):
         body = json.dumps({"type": "window", **({} if "{node}" in path else {"filter": {"nodes": [node]}})}).encode()
-    filled = path.replace("{node}", node).replace("{claim}", claim).replace("{hold}", hold)
+    if method == "PATCH":
+        body = b'{"name": "r1"}'
+    filled = path.replace("{node}", node).replace("{claim}", claim).replace("{hold}", hold).replace("{domain}", domain)
     url = f"/scheduling{filled}?{query}"
     more = {**headers, "Content-Type": media_type}
     status: int = service.http.request(url, method=method, headers=more, body=body, expect_errors=True).status_int
@@ -152,18 +156,18 @@ def test_every_status_is_answered(
     """Everything that the document describes is compared with it."""
     for method, path, operation in openapi.operations():
         for status in {int(code) for code in operation["responses"] if code != "default"} - ELSEWHERE:
-            if status in OF_CLAIMS and ("/claims" in path or "/holds" in path):
+            if status in OF_CLAIMS and any(each in path for each in OTHERS):
                 continue
             with monkeypatch.context() as patch:
                 if status == 503:
                     let_the_database_fail(patch)
                 # The policy of one node is its own: without it there is no such node.
-                expected = 404 if status == 403 and "{node}" in path else status
+                expected = 404 if status == 403 and "{node}" in path and "{domain}" not in path else status
                 how = ERRORS.get(status, {})
                 assert send(secured, method, path, **how) == expected, (method, path)
                 assert (
                     method,
-                    path.format(**{"node": "n1", "claim": CLAIM, "hold": CLAIM, **how}),
+                    path.format(**{"node": "n1", "claim": CLAIM, "hold": CLAIM, "domain": CLAIM, **how}),
                     expected,
                 ) in described
 

@@ -1,0 +1,81 @@
+"""Lists of domains and of their nodes, and how many nodes are in no domain of a level. Plain columns, no locks."""
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy.orm import Session, aliased
+
+from baremetal_sched.baremetal.visibility import Visibility
+from baremetal_sched.db import paging
+from baremetal_sched.db.models import Domain, DomainMember, Node
+from baremetal_sched.db.paging import Page
+from baremetal_sched.db.transaction import Reader
+from baremetal_sched.db.types import Rows
+from baremetal_sched.errors import InvalidValue, SchedulerError
+from baremetal_sched.errors.domains import DomainNotFound
+
+#: The pattern of the name of a level.
+LEVEL = "^[a-z][a-z0-9_-]{0,63}$"
+
+_PARENT = aliased(Domain)
+
+
+def select_domains(session: Session, conditions: dict[str, str], page: Page, visible: Visibility) -> Rows:
+    """Return the domains on the page: ``Domain``, the UUID of its ``parent``, and the number of its visible ``nodes``.
+    ``conditions``: name, level, parent (a UUID). Of callers who do not see everything only those with such nodes.
+
+    SELECT d.*, p.uuid AS parent, (SELECT count(*) FROM domain_members m WHERE m.domain_id = d.id AND …) AS nodes
+    FROM domains d LEFT JOIN domains p ON p.id = d.parent_id WHERE … ORDER BY d.id
+    """
+    columns = {"name": Domain.name, "level": Domain.level, "parent": _PARENT.uuid, "uuid": Domain.uuid}
+    members = (DomainMember.domain_id == Domain.id, *visible.conditions_behind(DomainMember.node_id))
+    nodes = select(func.count()).select_from(DomainMember).where(*members).correlate(Domain).scalar_subquery()
+    query = select(Domain, _PARENT.uuid.label("parent"), nodes.label("nodes"))
+    query = query.outerjoin(_PARENT, _PARENT.id == Domain.parent_id)
+    query = query.where(*(columns[name] == value for name, value in conditions.items()))
+    if not visible.everything:
+        page.within = exists().where(*members)
+        query = query.where(page.within)
+    return paging.select_page(session, query, Domain, page, _missing)
+
+
+def find(session: Session, uuid: str, visible: Visibility) -> Any:
+    """Return the domain as ``select_domains`` does. Raises DomainNotFound."""
+    rows = select_domains(session, {"uuid": uuid}, Page(1), visible)
+    if not rows:
+        raise DomainNotFound(domain=uuid)
+    return rows[0]
+
+
+def select_nodes(session: Session, domain: Domain, page: Page, visible: Visibility) -> Rows:
+    """Return the visible nodes of a domain that are on the page: ``uuid``, ``name`` and ``set_by``."""
+    inside = (DomainMember.domain_id == domain.id, *visible.conditions())
+    page.within = exists().where(DomainMember.node_id == Node.id, *inside)
+    query = select(Node.uuid, Node.name, DomainMember.set_by).join(DomainMember, DomainMember.node_id == Node.id)
+    return paging.select_page(session, query.where(*inside), Node, page, _missing)
+
+
+def count_inside(reader: Reader, visible: Visibility) -> dict[str, int]:
+    """Return of each level how many visible nodes are in one of its domains, in the order of the names.
+
+    SELECT d.level, (SELECT count(*) FROM domain_members m WHERE m.level = d.level AND …) FROM domains d
+    GROUP BY d.level
+    """
+    members = (DomainMember.level == Domain.level, *visible.conditions_behind(DomainMember.node_id))
+    inside = select(func.count()).select_from(DomainMember).where(*members).correlate(Domain).scalar_subquery()
+    found = reader.execute(select(Domain.level, inside).group_by(Domain.level).order_by(Domain.level))
+    return {level: count for level, count in found}
+
+
+def domain_at(level: str) -> ColumnElement[Any]:
+    """Return SQL: the name of the node's domain of this level, or NULL.
+
+    (SELECT d.name FROM domain_members m JOIN domains d ON d.id = m.domain_id WHERE m.node_id = n.id AND m.level = …)
+    """
+    own = (DomainMember.node_id == Node.id, DomainMember.level == level)
+    query = select(Domain.name).join(DomainMember, DomainMember.domain_id == Domain.id).where(*own)
+    return query.correlate(Node).scalar_subquery()
+
+
+def _missing(uuid: str) -> SchedulerError:
+    return InvalidValue(message=f"There is nothing with the UUID {uuid}, which marker names.")

@@ -1,0 +1,88 @@
+"""Domains of a level that are made from a property of the nodes, such as ``rack``, a portion of the nodes at a time."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import and_, select
+from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
+
+from baremetal_sched.baremetal.domains import domains, members
+from baremetal_sched.baremetal.domains.members import PROPERTY
+from baremetal_sched.baremetal.visibility import Visibility
+from baremetal_sched.db.models import Domain, DomainMember, Node
+from baremetal_sched.db.types import Rows
+from baremetal_sched.errors import InvalidValue
+
+#: The number of nodes that one call looks at.
+PORTION = 500
+
+#: The length of a domain's name.
+_LONGEST = 255
+
+
+@dataclass
+class Followed:
+    """A portion of the nodes: how many there were, the names of domains that were made, and how many nodes were
+    ``added``, ``moved``, ``kept`` where a person had put them, and are ``without`` the property. ``marker``: the UUID
+    of the last node; None if there are no more."""
+
+    nodes: int
+    marker: str | None
+    created: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+def follow(session: Session, level: str, name: str, marker: str | None, visible: Visibility) -> Followed:
+    """Put the next visible nodes, those after ``marker``, into the domains of ``level`` that their property ``name``
+    says. Missing domains are made; nodes without the property, and nodes that a person has put elsewhere, stay.
+
+    Raises InvalidValue for an unknown marker, DomainsNotServed.
+    """
+    domains.require_served(session)
+    rows = _portion(session, level, marker, visible)
+    found = Followed(len(rows), rows[-1].uuid if len(rows) == PORTION else None)
+    wanted: dict[int, str] = {}
+    for row in rows:
+        domain = domain_named_by(row.properties, name)
+        if domain is None:
+            found.counts["without"] += 1
+        elif domain != row.domain:
+            wanted[row.id] = domain
+    if wanted:
+        found.created = domains.ensure(session, level, set(wanted.values()), name)
+        paths = domains.paths_to(session, level, set(wanted.values()))
+        locked = select(Node.id, Node.properties).where(Node.id.in_(wanted)).order_by(Node.id).with_for_update()
+        if any(domain_named_by(properties, name) != wanted[node] for node, properties in session.execute(locked)):
+            raise StaleDataError("the property was changed meanwhile")
+        found.counts += members.place(
+            session, {node: paths[domain] for node, domain in wanted.items()}, PROPERTY, keeps_persons=True
+        )
+    return found
+
+
+def _portion(session: Session, level: str, marker: str | None, visible: Visibility) -> Rows:
+    """SELECT n.id, n.uuid, n.properties, d.name AS domain FROM nodes n LEFT JOIN domain_members m ON m.node_id = n.id
+    AND m.level = :level LEFT JOIN domains d ON … WHERE n.id > :marker ORDER BY n.id LIMIT …"""
+    after = 0
+    if marker is not None:
+        found = session.scalar(select(Node.id).where(Node.uuid == marker, *visible.conditions()))
+        if found is None:
+            raise InvalidValue(message=f"There is no node {marker}, which marker names.")
+        after = found
+    query = (
+        select(Node.id, Node.uuid, Node.properties, Domain.name.label("domain"))
+        .outerjoin(DomainMember, and_(DomainMember.node_id == Node.id, DomainMember.level == level))
+        .outerjoin(Domain, Domain.id == DomainMember.domain_id)
+    )
+    return session.execute(query.where(Node.id > after, *visible.conditions()).order_by(Node.id).limit(PORTION)).all()
+
+
+def domain_named_by(properties: Any, name: str) -> str | None:
+    """Return the name of a domain that the property ``name`` says: a text or a whole number; None if it says none."""
+    value = (properties or {}).get(name)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return None
+    text = " ".join(str(value).split())
+    return text if 0 < len(text) <= _LONGEST and text.isprintable() else None

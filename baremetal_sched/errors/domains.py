@@ -1,0 +1,47 @@
+"""Errors of domains."""
+
+from baremetal_sched.errors import ConflictError, InvalidError, NotFoundError, UnavailableError
+
+
+class DomainNotFound(NotFoundError):
+    template = "There is no domain {domain}."
+
+
+class NodeNotInDomain(NotFoundError):
+    template = "Node {node} is not in domain {domain}."
+
+
+class ParentNotFound(InvalidError):
+    """The body names it, not the path."""
+
+    template = "There is no domain {domain}, which is to be the parent."
+
+
+class LevelTwice(InvalidError):
+    """A circle of parents is a case of it."""
+
+    template = (
+        "Domain {domain} cannot be below {parent} ({level}): on the way from a domain to the top each level comes "
+        "once, and {twice} would come twice. Choose a parent of another level."
+    )
+
+
+class DomainExists(ConflictError):
+    template = "There is a domain {name} of level {level} already: {uuid}."
+
+
+class DomainHasChildren(ConflictError):
+    template = (
+        "Domain {domain} has {children} domains below it. Delete them, or give them another parent, and try again."
+    )
+
+
+class DomainHasNodes(ConflictError):
+    template = "Domain {domain} has {nodes} nodes. Take them out, or put them into another domain, and try again."
+
+
+class DomainsNotServed(UnavailableError):
+    template = (
+        "Domains can be changed when no release before this one can serve the database any more, because that release "
+        "has no domains. When all its processes have ended, run: baremetal-sched db upgrade --finish"
+    )

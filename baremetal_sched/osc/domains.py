@@ -1,0 +1,220 @@
+"""openstack scheduling domain create, set, list, show, delete, add node, remove node"""
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+from osc_lib.command import command
+from osc_lib.exceptions import CommandError
+
+from baremetal_sched.osc.client import Client, RequestFailed, UsageError, client_of
+from baremetal_sched.osc.tables import LinesColumn, TextColumn, plain
+
+_TITLES = ("UUID", "Level", "Name", "Parent", "Nodes", "From Property")
+_COUNTS = ("nodes", "added", "moved", "kept", "without")
+
+
+def _path(*parts: str) -> str:
+    return "/".join(("/domains", *(quote(part, safe="") for part in parts)))
+
+
+def find(client: Client, named: str, level: str | None = None) -> dict[str, Any]:
+    """Return the domain with this UUID or name. Raises CommandError unless exactly one exists."""
+    try:
+        found: dict[str, Any] = client.get("scheduling", _path(named))
+        return found
+    except RequestFailed as error:
+        if error.status != 404:
+            raise
+    conditions = [("name", named)] + ([] if level is None else [("level", level)])
+    domains = client.get("scheduling", "/domains", conditions)["domains"]
+    if len(domains) > 1:
+        levels = ", ".join(each["level"] for each in domains)
+        raise CommandError(f"There are several domains called {named!r}: give --level ({levels}) or the UUID.")
+    if not domains:
+        raise CommandError(f"There is no domain {named!r}. 'openstack scheduling domain list' shows all domains.")
+    return dict(domains[0])
+
+
+def _shown(domain: dict[str, Any], **more: Any) -> tuple[Any, Iterable[Any]]:
+    """Return the names and values of a domain's fields, and more."""
+    members = {name: value for name, value in domain.items() if name != "links"} | more
+    return tuple(members), tuple(TextColumn(each) if isinstance(each, str) else each for each in members.values())
+
+
+def _add_domain(parser: argparse.ArgumentParser, many: bool = False) -> None:
+    parser.add_argument("domain", metavar="<domain>", nargs="+" if many else None, help="UUID or name of the domain.")
+    parser.add_argument("--level", metavar="<level>", help="Its level, if domains of several levels have the name.")
+
+
+class CreateDomain(command.ShowOne):
+    """Make a domain, or with --from-property those that a property of the nodes names
+
+    With --from-property the command can be run again: it adds and moves nodes. A node stays where a person has put it.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("name", metavar="<name>", nargs="?", help="Name of the domain, unique within its level.")
+        parser.add_argument("--level", required=True, metavar="<level>", help="Its kind: row, rack, nvlink, any word.")
+        parser.add_argument("--parent", metavar="<domain>", help="UUID or name of the domain above it.")
+        parser.add_argument(
+            "--from-property", metavar="<property>", help="The property of nodes that has the names of domains."
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
+        """Return the names and values of the domain's fields, or of the counts."""
+        client = client_of(self.app)
+        if (parsed_args.name is None) == (parsed_args.from_property is None):
+            raise UsageError("Give the name of the domain, or --from-property.")
+        if parsed_args.from_property is not None:
+            if parsed_args.parent is not None:
+                raise UsageError("--parent is of one domain: set it afterwards with 'scheduling domain set'.")
+            return self._from_property(client, {"level": parsed_args.level, "property": parsed_args.from_property})
+        body = {"name": parsed_args.name, "level": parsed_args.level}
+        if parsed_args.parent is not None:
+            body["parent"] = find(client, parsed_args.parent)["uuid"]
+        return _shown(client.request("scheduling", "POST", "/domains", body))
+
+    @staticmethod
+    def _from_property(client: Client, body: dict[str, str]) -> tuple[Any, Iterable[Any]]:
+        counts: Counter[str] = Counter()
+        created: list[str] = []
+        marker: str | None = ""
+        while marker is not None:
+            sent = {**body, "marker": marker} if marker else body
+            done = client.request("scheduling", "POST", "/domains/from_property", sent)
+            counts.update({name: done[name] for name in _COUNTS})
+            created += done["created"]
+            marker = done["marker"]
+        return ("created", *_COUNTS), (LinesColumn(sorted(created)), *(counts[name] for name in _COUNTS))
+
+
+class SetDomain(command.ShowOne):
+    """Rename a domain, or put it below another one; its nodes are then in that one, too"""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser = super().get_parser(prog_name)
+        _add_domain(parser)
+        parser.add_argument("--name", metavar="<name>", help="The new name.")
+        parent = parser.add_mutually_exclusive_group()
+        parent.add_argument("--parent", metavar="<domain>", help="UUID or name of the domain above it.")
+        parent.add_argument("--no-parent", action="store_true", help="Put it below none.")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
+        """Return the names and values of the domain's fields."""
+        client = client_of(self.app)
+        body: dict[str, Any] = {} if parsed_args.name is None else {"name": parsed_args.name}
+        if parsed_args.no_parent:
+            body["parent"] = None
+        elif parsed_args.parent is not None:
+            body["parent"] = find(client, parsed_args.parent)["uuid"]
+        domain = find(client, parsed_args.domain, parsed_args.level)
+        return _shown(client.request("scheduling", "PATCH", _path(domain["uuid"]), body))
+
+
+class ListDomains(command.Lister):
+    """List domains, by level and name"""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("--level", metavar="<level>", help="Only domains of this level.")
+        parser.add_argument("--parent", metavar="<domain>", help="Only domains right below this one: UUID or name.")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
+        """Return titles and rows."""
+        client = client_of(self.app)
+        parameters = [("level", parsed_args.level)] if parsed_args.level is not None else []
+        if parsed_args.parent is not None:
+            parameters.append(("parent", find(client, parsed_args.parent)["uuid"]))
+        names = ("uuid", "level", "name", "parent", "nodes", "from_property")
+        found = client.pages("/domains", "domains", parameters, None)
+        return _TITLES, [tuple(_cell(domain[name]) for name in names) for domain in found]
+
+
+def _cell(value: Any) -> Any:
+    return value if isinstance(value, int) else TextColumn(value)
+
+
+class ShowDomain(command.ShowOne):
+    """Show a domain and its nodes"""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser = super().get_parser(prog_name)
+        _add_domain(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
+        """Return the names and values of the domain's fields."""
+        client = client_of(self.app)
+        domain = find(client, parsed_args.domain, parsed_args.level)
+        names = [each["name"] or each["uuid"] for each in _nodes(client, domain)]
+        return _shown(domain, members=LinesColumn(names))
+
+
+def _nodes(client: Client, domain: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    return client.pages(_path(domain["uuid"], "nodes"), "nodes", [], None)
+
+
+class DeleteDomain(command.Command):
+    """Delete domains that have no nodes, and none below them"""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser = super().get_parser(prog_name)
+        _add_domain(parser, many=True)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Delete them."""
+        client = client_of(self.app)
+        for named in parsed_args.domain:
+            client.request("scheduling", "DELETE", _path(find(client, named, parsed_args.level)["uuid"]))
+
+
+class AddNode(command.Command):
+    """Put nodes into a domain, out of any other of its level"""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser = super().get_parser(prog_name)
+        _add_domain(parser)
+        parser.add_argument("nodes", metavar="<node>", nargs="+", help="UUID or name of a node.")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Put them in."""
+        client = client_of(self.app)
+        domain = find(client, parsed_args.domain, parsed_args.level)["uuid"]
+        for node in parsed_args.nodes:
+            client.request("scheduling", "PUT", _path(domain, "nodes", plain(node)))
+
+
+class RemoveNode(command.Command):
+    """Take nodes out of a domain and those below it, or all of its nodes"""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser = super().get_parser(prog_name)
+        _add_domain(parser)
+        which = parser.add_mutually_exclusive_group(required=True)
+        which.add_argument("nodes", nargs="*", default=[], metavar="<node>", help="UUID or name of a node.")
+        which.add_argument("--all", action="store_true", help="Take all of its nodes out.")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Take them out."""
+        client = client_of(self.app)
+        domain = find(client, parsed_args.domain, parsed_args.level)
+        nodes = [each["uuid"] for each in _nodes(client, domain)] if parsed_args.all else parsed_args.nodes
+        for node in nodes:
+            client.request("scheduling", "DELETE", _path(domain["uuid"], "nodes", plain(node)))

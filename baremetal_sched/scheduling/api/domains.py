@@ -1,0 +1,137 @@
+"""/v1/domains: machines that share a rack, a row, a switch."""
+
+from typing import Any
+
+from flask import Response
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.api.policies.holds import GET_NODE
+from baremetal_sched.baremetal.api.resources.hold_actors import nodes_by
+from baremetal_sched.baremetal.domains import domain_list, domains, from_property, members
+from baremetal_sched.baremetal.nodes import nodes
+from baremetal_sched.baremetal.visibility import EVERYTHING
+from baremetal_sched.db.models import Domain
+from baremetal_sched.db.paging import Page, SortKey
+from baremetal_sched.documents.schema import canonical_uuid
+from baremetal_sched.errors.domains import DomainNotFound
+from baremetal_sched.scheduling.api.capacity import visible_to
+from baremetal_sched.scheduling.schemas.domains import CHANGED_DOMAIN, FROM_PROPERTY, NEW_DOMAIN
+from baremetal_sched.web.call import Call
+from baremetal_sched.web.query import Query
+from baremetal_sched.web.responses import empty_response, json_response
+from baremetal_sched.web.view import document
+
+PARAMETERS = ("limit", "marker", "name", "level", "parent")
+
+#: By level and name, for people.
+_ORDER = (SortKey("level"), SortKey("name"))
+
+
+def list_domains(call: Call, session: Session) -> Response:
+    """GET /v1/domains"""
+    query = Query(call, PARAMETERS)
+    conditions = {"name": query.text("name"), "level": query.text("level"), "parent": query.uuid("parent")}
+    given = {name: value for name, value in conditions.items() if value is not None}
+    page = Page(query.limit(), query.text("marker"), _ORDER)
+    rows = domain_list.select_domains(session, given, page, visible_to(call))
+    answer: dict[str, Any] = {"domains": [_document(call, *row) for row in rows]}
+    if len(rows) == page.limit:
+        answer["domains_links"] = query.next_link(rows[-1][0].uuid)
+    return json_response(answer)
+
+
+def show_domain(call: Call, session: Session, domain: str) -> Response:
+    """GET /v1/domains/{domain}"""
+    call.refuse_query()
+    return json_response(_document(call, *domain_list.find(session, _uuid(domain), visible_to(call))))
+
+
+def list_domain_nodes(call: Call, session: Session, domain: str) -> Response:
+    """GET /v1/domains/{domain}/nodes"""
+    query = Query(call, ("limit", "marker"))
+    found = domain_list.find(session, _uuid(domain), visible_to(call))[0]
+    page = Page(query.limit(), query.text("marker"))
+    rows = domain_list.select_nodes(session, found, page, visible_to(call))
+    answer: dict[str, Any] = {"nodes": [row._asdict() for row in rows]}
+    if len(rows) == page.limit:
+        answer["nodes_links"] = query.next_link(rows[-1].uuid)
+    return json_response(answer)
+
+
+def create_domain(call: Call, session: Session) -> Response:
+    """POST /v1/domains"""
+    call.refuse_query()
+    body = call.json
+    NEW_DOMAIN.check(body)
+    made = domains.create(session, body["name"], body["level"], _parent(body))
+    answer = _document(call, *domain_list.find(session, made.uuid, EVERYTHING))
+    return json_response(answer, 201, {"Location": answer["links"][0]["href"]})
+
+
+def create_from_property(call: Call, session: Session) -> Response:
+    """POST /v1/domains/from_property"""
+    call.refuse_query()
+    body = call.json
+    FROM_PROPERTY.check(body)
+    marker = canonical_uuid(body["marker"]) if "marker" in body else None
+    done = from_property.follow(session, body["level"], body["property"], marker, nodes_by(call, GET_NODE))
+    counts = {name: done.counts[name] for name in ("added", "moved", "kept", "without")}
+    return json_response({"created": done.created, "nodes": done.nodes, **counts, "marker": done.marker})
+
+
+def update_domain(call: Call, session: Session, domain: str) -> Response:
+    """PATCH /v1/domains/{domain}"""
+    call.refuse_query()
+    body = call.json
+    CHANGED_DOMAIN.check(body)
+    found = domains.find_for_change(session, _uuid(domain))
+    domains.rename(session, found, body.get("name", found.name))
+    if "parent" in body:
+        domains.hang(session, found, _parent(body))
+        members.follow_parents(session, found)
+    session.flush()
+    return json_response(_document(call, *domain_list.find(session, found.uuid, EVERYTHING)))
+
+
+def delete_domain(call: Call, session: Session, domain: str) -> Response:
+    """DELETE /v1/domains/{domain}"""
+    call.refuse_query()
+    domains.delete(session, domains.find_for_change(session, _uuid(domain)))
+    return empty_response()
+
+
+def put_node(call: Call, session: Session, domain: str, node: str) -> Response:
+    """PUT /v1/domains/{domain}/nodes/{node}"""
+    call.refuse_query()
+    path = domains.path_of(session, _uuid(domain))
+    members.put(session, path, nodes.find_for_change(session, node, nodes_by(call, GET_NODE)))
+    return empty_response()
+
+
+def remove_node(call: Call, session: Session, domain: str, node: str) -> Response:
+    """DELETE /v1/domains/{domain}/nodes/{node}"""
+    call.refuse_query()
+    found = domains.path_of(session, _uuid(domain))[0]
+    members.take_out(session, found, nodes.find_for_change(session, node, nodes_by(call, GET_NODE)))
+    return empty_response()
+
+
+def _uuid(text: str) -> str:
+    uuid = canonical_uuid(text)
+    if uuid is None:
+        raise DomainNotFound(domain=text)
+    return uuid
+
+
+def _parent(body: dict[str, Any]) -> str | None:
+    return None if body.get("parent") is None else canonical_uuid(body["parent"])
+
+
+def _document(call: Call, domain: Domain, parent: str | None, count: int) -> dict[str, Any]:
+    return {
+        **document(domain, ("uuid", "name", "level")),
+        "parent": parent,
+        "nodes": count,
+        **document(domain, ("from_property", "created_at", "updated_at")),
+        "links": [{"rel": "self", "href": f"{call.base_url}/v1/domains/{domain.uuid}"}],
+    }
