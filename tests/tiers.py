@@ -33,8 +33,8 @@ _SECOND = {
     "tests/functional/image/": "api records",
     "tests/functional/placement/": "allocations candidates candidates_trees codes edge providers reshaper resources",
     "tests/functional/redfish/": "power",
-    "tests/functional/scheduling/": "capacity claims handover holds newcomers node_availability node_explanations "
-    "requests unknown_traits",
+    "tests/functional/scheduling/": "capacity claims domains handover holds newcomers node_availability "
+    "node_explanations requests unknown_traits",
     "tests/functional/tenants/": "roles",
     "tests/functional/ui/": "fleet holds log_in node waiting",
     "tests/moving/": "",
@@ -49,6 +49,7 @@ _TIERS = {
     **{f"{folder}test_{name}.py": "first" for folder, names in _SECOND.items() for name in names.split()},
     "tests/agents/": "slow",
     "tests/clients/": "slow",
+    "tests/clients/osc/test_domains.py": "ci",
     "tests/clients/osc/test_guide.py": "ci",
     "tests/clients/test_openstack_client.py": "ci",
     "tests/clients/test_printed_commands.py": "ci",

@@ -13,6 +13,7 @@ from baremetal_sched.web.http_errors import HttpError, status_of
 AREAS = {
     "baremetal": "Nodes and what belongs to them",
     "holds": "Holds",
+    "domains": "Domains",
     "placement": "Placement",
     "scheduling": "Scheduling",
     "compute": "Servers and flavors",

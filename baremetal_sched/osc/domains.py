@@ -9,7 +9,7 @@ from urllib.parse import quote
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
-from baremetal_sched.osc.client import Client, RequestFailed, UsageError, client_of
+from baremetal_sched.osc.client import Client, FitsOrNot, RequestFailed, UsageError, client_of
 from baremetal_sched.osc.tables import LinesColumn, TextColumn, plain
 
 _TITLES = ("UUID", "Level", "Name", "Parent", "Nodes", "From Property")
@@ -49,7 +49,7 @@ def _add_domain(parser: argparse.ArgumentParser, many: bool = False) -> None:
     parser.add_argument("--level", metavar="<level>", help="Its level, if domains of several levels have the name.")
 
 
-class CreateDomain(command.ShowOne):
+class CreateDomain(FitsOrNot, command.ShowOne):
     """Make a domain, or with --from-property those that a property of the nodes names
 
     With --from-property the command can be run again: it adds and moves nodes. A node stays where a person has put it.

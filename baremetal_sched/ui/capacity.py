@@ -1,4 +1,4 @@
-"""/capacity: how many machines are free, by resource class and conductor group."""
+"""/capacity: how many machines are free, by resource class and conductor group, and by the domains of a level."""
 
 from typing import Any
 
@@ -6,13 +6,15 @@ from flask import Response
 from sqlalchemy import Connection
 
 from baremetal_sched.baremetal.api.nodes.node_filters import TRAIT_FILTERS
+from baremetal_sched.baremetal.domains.domain_list import count_inside
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.scheduling import capacity
 from baremetal_sched.scheduling.api.capacity import filters_of, visible_to
-from baremetal_sched.scheduling.capacity import Figures
+from baremetal_sched.scheduling.api.policies import DOMAINS
+from baremetal_sched.scheduling.capacity import DOMAIN, Figures
 from baremetal_sched.ui import exports
 from baremetal_sched.ui.call import UiCall
-from baremetal_sched.ui.forms import DEFAULT_GROUP, submitted
+from baremetal_sched.ui.forms import DEFAULT_GROUP, submitted, without
 from baremetal_sched.ui.pictures.heat_map import LEVELS, Addresses, Cell, Grid, grid, heat_map
 from baremetal_sched.ui.rendering import page, url_of
 from baremetal_sched.web.http_errors import message_of
@@ -23,7 +25,7 @@ MOST_ROWS = 300
 NO_CLASS = "(none)"
 
 _KEYS = ("resource_class", "conductor_group")
-PARAMETERS = (*_KEYS, "driver", "owner", *TRAIT_FILTERS)
+PARAMETERS = ("level", *_KEYS, "driver", "owner", *TRAIT_FILTERS)
 
 _EXPORTED: exports.Columns = {
     "resource_class": lambda each: each.keys["resource_class"],
@@ -42,11 +44,19 @@ def show_capacity(call: UiCall, connection: Connection) -> Response:
         filters = filters_of(query)
         found = capacity.measure(connection, _KEYS, filters, visible)
         capacity.name_holds(connection, found, filters, visible)
+        level = query.text("level")
+        by_domain = [] if level is None else capacity.measure(connection, [DOMAIN + level], filters, visible)
     except InvalidValue as error:
         return _page(call, [], 400, everything=visible.everything, complaint=message_of(error))
     if wanted:
         return exports.export(call, wanted, "capacity", _EXPORTED, found)
-    return _page(call, found, everything=visible.everything)
+    domains: dict[str, Any] = {
+        "levels_of_domains": list(count_inside(connection, visible)) if call.allows(DOMAINS) else [],
+        "level": level,
+        # That of machines in no domain comes first.
+        "by_domain": sorted((each.keys[f"{DOMAIN}{level}"] or "", each) for each in by_domain)[:MOST_ROWS],
+    }
+    return _page(call, found, everything=visible.everything, **domains)
 
 
 def _page(call: UiCall, figures: list[Figures], status: int = 200, **values: Any) -> Response:
@@ -58,7 +68,7 @@ def _page(call: UiCall, figures: list[Figures], status: int = 200, **values: Any
         "capacity.html",
         status,
         given=dict(call.query),
-        filters=dict(call.query),
+        filters=without(call.query, "level"),
         rows=rows[:MOST_ROWS],
         more=max(0, len(rows) - MOST_ROWS),
         free=sum(each.free for each in figures),
@@ -68,13 +78,13 @@ def _page(call: UiCall, figures: list[Figures], status: int = 200, **values: Any
         levels=LEVELS,
         default_group=DEFAULT_GROUP,
         no_class=NO_CLASS,
-        **{"complaint": None, **values},
+        **{"complaint": None, "level": None, **values},
     )
 
 
 def _addresses(call: UiCall) -> Addresses:
     """Where the cells of the picture lead: to the nodes of the class and group, with the filters of the page."""
-    url, filters = url_of(call.mount), dict(call.query)
+    url, filters = url_of(call.mount), without(call.query, "level")
 
     def address(resource_class: str, group: str) -> str | None:
         if resource_class == NO_CLASS:

@@ -5,6 +5,7 @@ from sqlalchemy import Connection, select
 
 from baremetal_sched.baremetal import fleet
 from baremetal_sched.baremetal.conductors.ownership import live_members
+from baremetal_sched.baremetal.domains.domain_list import count_inside
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.baremetal.provider.availability import (
     HAS_STARTED,
@@ -21,7 +22,7 @@ from baremetal_sched.placement import waiting_requests
 from baremetal_sched.scheduling import capacity
 from baremetal_sched.scheduling.api.claims import visible_to as claims_visible_to
 from baremetal_sched.scheduling.api.holds import seen_by
-from baremetal_sched.scheduling.api.policies import CAPACITY, GET_CLAIM
+from baremetal_sched.scheduling.api.policies import CAPACITY, DOMAINS, GET_CLAIM
 from baremetal_sched.scheduling.capacity import Figures
 from baremetal_sched.ui import attention
 from baremetal_sched.ui.call import UiCall
@@ -47,6 +48,8 @@ def show_fleet(call: UiCall, connection: Connection) -> Response:
     conductors = fleet.count_conductors(connection, timeout) if call.allows(SEE_CONDUCTORS) else None
     unserved = [group for group in groups if group.unserved]
     wrong = attention.of_nodes(connection, states, classes, visible)
+    inside = count_inside(connection, visible) if call.allows(DOMAINS) else {}
+    total = fleet.total(states)
     if conductors is not None:
         wrong += attention.of_conductors(connection, timeout)
     return page(
@@ -65,7 +68,8 @@ def show_fleet(call: UiCall, connection: Connection) -> Response:
         most_named=MOST_NAMED,
         shows_errors=visible.everything and call.redaction.of("last_error") is None,
         now=utcnow(),
-        total=fleet.total(states),
+        total=total,
+        outside=[(level, max(0, total - nodes)) for level, nodes in inside.items()],
         states=states,
         sums=None if classes is None else _sum(classes),
         classes=None if classes is None else classes[:MOST_ROWS],

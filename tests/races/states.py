@@ -5,12 +5,14 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import update
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.domains import domains, members
 from baremetal_sched.baremetal.holds import due, holds
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
-from baremetal_sched.db.models import Hold, WaitingRequest
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Domain, Hold, Node, WaitingRequest
 from baremetal_sched.scheduling import claims
 from baremetal_sched.scheduling.claims import NewClaim
 from baremetal_sched.settings import Settings
@@ -33,6 +35,7 @@ _THINGS = (
     *("chassis", "template", "runbook", "rule", "connector", "target", "new_port", "new_portgroup", "new_chassis"),
     *("new_template", "new_runbook", "new_rule", "new_connector", "new_target", "aggregate", "new_child", "instance"),
     *("picky_image", "foreign_runbook", "queued_image", "hold"),
+    *("row", "rack", "switch", "rack2"),
 )
 NAMES: Names = {name: given(number) for number, name in enumerate(_THINGS, 1)}
 
@@ -53,6 +56,7 @@ def _free(service: Service) -> None:
     _add_parts(service)
     _add_placement(service)
     _add_compute(service)
+    service.database.write(_add_domains)
 
 
 #: Nodes of clients before 1.11 are available at once.
@@ -96,6 +100,21 @@ def _add_placement(service: Service) -> None:
         stock = {"resource_class": "VCPU", "total": 8}
         service.placement("POST", f"/resource_providers/{NAMES[name]}/inventories", stock)
     service.claim(NAMES["other_consumer"], NAMES["provider"], "VCPU")
+
+
+def _add_domains(session: Session) -> None:
+    """A row with a rack, which has a switch; and another rack. The node n1 is in the first rack, but its property names
+    the other one."""
+    parent: Domain | None = None
+    for name, level in (("row", "row"), ("rack", "rack"), ("switch", "nvlink"), ("rack2", "rack")):
+        above = None if parent is None or name == "rack2" else parent.id
+        parent = Domain(uuid=NAMES[name], name=name, level=level, created_at=utcnow(), parent_id=above)
+        session.add(parent)
+        session.flush()
+    node = session.scalars(select(Node).where(Node.uuid == NAMES["node"])).one()
+    node.properties = {"rack": "rack2"}
+    (rack,) = session.scalars(select(Domain).where(Domain.uuid == NAMES["rack"]))
+    members.place(session, {node.id: domains.path_from(session, rack.id)}, members.PROPERTY)
 
 
 def _add_compute(service: Service) -> None:

@@ -1,7 +1,7 @@
 """Domains themselves: making, finding, changing and deleting them, and the way from one to the top."""
 
 import uuid as uuid_module
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence, Set
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -90,10 +90,12 @@ def path_from(session: Session, row_id: int | None, *, for_change: bool = False)
     return path
 
 
-def paths_to(session: Session, level: str, names: Collection[str]) -> dict[str, list[Domain]]:
+def paths_to(session: Session, level: str, names: Set[str]) -> dict[str, list[Domain]]:
     """Return the domains of the level with these names by name, each with all above it, like ``path_from``."""
     query = select(Domain).where(Domain.level == level, Domain.name.in_(names)).order_by(Domain.id)
     found = session.scalars(query.with_for_update(read=True)).all()
+    if len(found) < len(names):
+        raise StaleDataError("a domain was deleted meanwhile")
     above = {parent: path_from(session, parent) for parent in {each.parent_id for each in found}}
     return {each.name: [each, *above[each.parent_id]] for each in found}
 

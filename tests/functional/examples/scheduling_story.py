@@ -54,6 +54,7 @@ def tell(teller: Storyteller) -> None:
     teller.ask("GET", "/v1/claims/{claim}", query="wait=30", claim=CLAIM)
     teller.ask("DELETE", "/v1/claims/{claim}", claim=CLAIM)
     _tell_holds(teller)
+    _tell_domains(teller)
 
 
 def _tell_holds(teller: Storyteller) -> None:
@@ -71,6 +72,24 @@ def _tell_holds(teller: Storyteller) -> None:
     teller.ask("PATCH", f"{path}/{{hold}}", longer, node="rack1-07", hold=hold)
     teller.ask("DELETE", f"{path}/{{hold}}", node="rack1-07", hold=hold)
     teller.ask("DELETE", path, node="rack1-07")
+
+
+def _tell_domains(teller: Storyteller) -> None:
+    """Two racks from a property, in a row; a machine moves, and the other rack is deleted."""
+    for name, rack in (("rack1-07", "rack-1"), ("rack1-08", "rack-1"), ("rack1-09", "rack-2")):
+        teller.service.patch(name, ("add", "/properties/rack", rack))
+    teller.ask("POST", "/v1/domains/from_property", {"level": "rack", "property": "rack"})
+    row = teller.ask("POST", "/v1/domains", {"name": "row-a", "level": "row"})["uuid"]
+    racks = teller.ask("GET", "/v1/domains", query="level=rack&limit=2")["domains"]
+    one = "/v1/domains/{domain}"
+    first, second = (each["uuid"] for each in racks)
+    teller.ask("PATCH", one, {"parent": row}, domain=first)
+    node = f"{one}/nodes/{{node}}"
+    teller.ask("PUT", node, domain=first, node="rack1-09")
+    teller.ask("GET", one, domain=first)
+    teller.ask("GET", f"{one}/nodes", domain=first)
+    teller.ask("DELETE", node, domain=first, node="rack1-09")
+    teller.ask("DELETE", one, domain=second)
 
 
 def _add(teller: Storyteller, name: str) -> None:

@@ -62,13 +62,11 @@ def test_a_domain_is_an_aggregate(fleet: Service) -> None:
     assert names_in(fleet, rack) == ["n1", "n2"]
     assert in_aggregate(fleet, rack) == {"n1", "n2"}
     shown = ask(fleet, "GET", f"/{rack}")
-    assert {name: shown[name] for name in ("name", "level", "parent", "from_property", "nodes")} == {
-        **{"name": "r1", "level": "rack", "parent": None, "from_property": None},
-        "nodes": 2,
-    }
+    members = ("name", "level", "parent", "from_property", "nodes")
+    assert [shown[name] for name in members] == ["r1", "rack", None, None, 2]
     ask(fleet, "DELETE", f"/{rack}/nodes/n1", status=204)
     assert (names_in(fleet, rack), in_aggregate(fleet, rack)) == (["n2"], {"n2"})
-    assert "n1 is not in domain r1" not in ask(fleet, "DELETE", f"/{rack}/nodes/n1", status=404)
+    assert "is not in domain r1" in ask(fleet, "DELETE", f"/{rack}/nodes/n1", status=404)
     assert fleet.database.snapshot(audit) == []
 
 

@@ -44,6 +44,20 @@ def test_classes_by_groups(service: Service) -> None:
     assert len(look(service, "/capacity?conductor_group=(default)").rows(TABLE)) == 2
 
 
+def test_by_domain(service: Service) -> None:
+    for name, rack in (("n1", "r1"), ("n2", "r1"), ("n3", "r2"), ("n4", None)):
+        service.add_node(name, properties={} if rack is None else {"rack": rack}, traits=("CUSTOM_A",) * (name != "n3"))
+    assert "By domain" not in look(service, "/capacity").text
+    service.http.post_json("/scheduling/v1/domains/from_property", {"level": "rack", "property": "rack"})
+    service.baremetal("PUT", "/nodes/n4/maintenance", {"reason": "fan"})
+    assert look(service).terms["In no rack"] == "1"
+    assert "/ui/capacity?level=rack#domains" in look(service, "/capacity").links()
+    table = look(service, "/capacity?level=rack&traits=CUSTOM_A").rows("Machines by rack")
+    assert table == [["in no rack", "1", "0", "0", "maintenance: 1"], ["r1", "2", "2", "0", ""]]
+    assert len(look(service, "/capacity?level=hall").rows("Machines by hall")) == 1
+    assert "Cannot group by" in look(service, "/capacity?level=%3Cb%3E", 400).text
+
+
 @pytest.mark.sqlite_only
 def test_what_is_refused(service: Service, subtests: pytest.Subtests) -> None:
     for query, said in [
@@ -65,7 +79,7 @@ def test_hostile_names_are_texts(service: Service) -> None:
         assert "n1" in look(service, link.removeprefix("/ui")).text
 
 
-def test_one_statement_whatever_the_fleet(
+def test_two_statements_whatever_the_fleet(
     service: Service, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
     for nodes in [0, 6]:
@@ -75,7 +89,7 @@ def test_one_statement_whatever_the_fleet(
                 service.add_node(f"n{place}", resource_class=f"class{place}", power=False)
             with service.statements() as statements:
                 document = look(service, "/capacity?not-traits=CUSTOM_A")
-            assert len(statements) == 1
+            assert len(statements) == 2
             if nodes:
                 assert len(document.rows(TABLE)) == 2
                 assert "And 4 more rows" in document.text

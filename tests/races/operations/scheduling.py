@@ -1,4 +1,4 @@
-"""Requests of the scheduling API: holds, and the end of a claim. (What asks for one makes several transactions.)"""
+"""Requests of the scheduling API: holds, domains, and the end of a claim. (A claim makes several transactions.)"""
 
 from tests.races.operations.operation import Operation
 
@@ -39,4 +39,19 @@ OPERATIONS = (
         )
     ),
     Operation("release hold", api="scheduling", method="DELETE", path="/v1/nodes/{node}/holds/{hold}", is_hot=True),
+    *(
+        Operation(name, api="scheduling", method=method, path=f"/v1/domains{path}", body=body)
+        for name, method, path, body in (
+            ("create rack", "POST", "", {"name": "new", "level": "rack", "parent": "{row}"}),
+            ("racks from property", "POST", "/from_property", {"level": "rack", "property": "rack"}),
+            ("put rack below none", "PATCH", "/{rack}", {"parent": None}),
+            ("put rack2 below row", "PATCH", "/{rack2}", {"parent": "{row}"}),
+            ("put row below rack2", "PATCH", "/{row}", {"parent": "{rack2}"}),
+            ("delete rack2", "DELETE", "/{rack2}", None),
+            ("put node into rack2", "PUT", "/{rack2}/nodes/{node}", None),
+            ("put node into switch", "PUT", "/{switch}/nodes/{node}", None),
+            ("put node2 into switch", "PUT", "/{switch}/nodes/{node2}", None),
+            ("take node out of row", "DELETE", "/{row}/nodes/{node}", None),
+        )
+    ),
 )
