@@ -30,14 +30,11 @@ class DomainExists(ConflictError):
     template = "There is a domain {name} of level {level} already: {uuid}."
 
 
-class DomainHasChildren(ConflictError):
+class DomainNotEmpty(ConflictError):
     template = (
-        "Domain {domain} has {children} domains below it. Delete them, or give them another parent, and try again."
+        "Domain {domain} has {nodes} nodes, and {children} domains below it. Take the nodes out, give the domains "
+        "another parent or delete them, and try again."
     )
-
-
-class DomainHasNodes(ConflictError):
-    template = "Domain {domain} has {nodes} nodes. Take them out, or put them into another domain, and try again."
 
 
 class DomainsNotServed(UnavailableError):

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, func, or_, select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.domains.domain_list import names_of_domains
 from baremetal_sched.baremetal.matching.conditions import (
     CLASS,
     NEVER,
@@ -145,6 +146,9 @@ class ExplainedRequest:
         self.ids = with_unknown(request, look_up(connection, request))
         self.resolved: ResolvedRequest = by_ids(request, self.ids, VERSION)
         self.is_flat = single_provider.applies(connection, self.resolved)
+        sets = [each for group in request.groups.values() for each in group.aggregates.member_of]
+        sets += [frozenset(group.aggregates.forbidden) for group in request.groups.values()]
+        self._domains = names_of_domains(connection, frozenset().union(*sets))
 
     def without(self, drop: frozenset[str]) -> ResolvedRequest | None:
         """Return the request by ids without these conditions; None if it asks for nothing then."""
@@ -196,7 +200,10 @@ class ExplainedRequest:
         def add(condition: Condition, of_ids: Group, **scope: bool) -> None:
             reading = _Reading(of_ids, **scope)
             holds = condition.holds if stocks is None else reading.in_sql(stocks)
-            listed.append(replace(condition, holds=holds, in_tree=reading.holds))
+            text = condition.text
+            for uuid, name in self._domains.items():
+                text = text.replace(uuid, f"{uuid} ({name})")
+            listed.append(replace(condition, text=text, holds=holds, in_tree=reading.holds))
 
         for condition, one in of_group(group, named=named):
             of_ids = self._by_ids(one)

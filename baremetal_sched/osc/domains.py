@@ -44,9 +44,17 @@ def _shown(domain: dict[str, Any], **more: Any) -> tuple[Any, Iterable[Any]]:
     return tuple(members), tuple(TextColumn(each) if isinstance(each, str) else each for each in members.values())
 
 
-def _add_domain(parser: argparse.ArgumentParser, many: bool = False) -> None:
-    parser.add_argument("domain", metavar="<domain>", nargs="+" if many else None, help="UUID or name of the domain.")
-    parser.add_argument("--level", metavar="<level>", help="Its level, if domains of several levels have the name.")
+class _OfDomain(command.Command):
+    """A command about a domain, or several."""
+
+    number: str | None = None
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        parser.add_argument("domain", metavar="<domain>", nargs=self.number, help="UUID or name of the domain.")
+        parser.add_argument("--level", metavar="<level>", help="Its level, if domains of several levels have the name.")
+        return parser
 
 
 class CreateDomain(FitsOrNot, command.ShowOne):
@@ -94,13 +102,12 @@ class CreateDomain(FitsOrNot, command.ShowOne):
         return ("created", *_COUNTS), (LinesColumn(sorted(created)), *(counts[name] for name in _COUNTS))
 
 
-class SetDomain(command.ShowOne):
+class SetDomain(_OfDomain, command.ShowOne):
     """Rename a domain, or put it below another one; its nodes are then in that one, too"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the command's options."""
         parser = super().get_parser(prog_name)
-        _add_domain(parser)
         parser.add_argument("--name", metavar="<name>", help="The new name.")
         parent = parser.add_mutually_exclusive_group()
         parent.add_argument("--parent", metavar="<domain>", help="UUID or name of the domain above it.")
@@ -144,14 +151,8 @@ def _cell(value: Any) -> Any:
     return value if isinstance(value, int) else TextColumn(value)
 
 
-class ShowDomain(command.ShowOne):
+class ShowDomain(_OfDomain, command.ShowOne):
     """Show a domain and its nodes"""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
-        _add_domain(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
         """Return the names and values of the domain's fields."""
@@ -165,14 +166,10 @@ def _nodes(client: Client, domain: dict[str, Any]) -> Iterator[dict[str, Any]]:
     return client.pages(_path(domain["uuid"], "nodes"), "nodes", [], None)
 
 
-class DeleteDomain(command.Command):
+class DeleteDomain(_OfDomain):
     """Delete domains that have no nodes, and none below them"""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
-        _add_domain(parser, many=True)
-        return parser
+    number = "+"
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Delete them."""
@@ -181,13 +178,12 @@ class DeleteDomain(command.Command):
             client.request("scheduling", "DELETE", _path(find(client, named, parsed_args.level)["uuid"]))
 
 
-class AddNode(command.Command):
+class AddNode(_OfDomain):
     """Put nodes into a domain, out of any other of its level"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the command's options."""
         parser = super().get_parser(prog_name)
-        _add_domain(parser)
         parser.add_argument("nodes", metavar="<node>", nargs="+", help="UUID or name of a node.")
         return parser
 
@@ -199,13 +195,12 @@ class AddNode(command.Command):
             client.request("scheduling", "PUT", _path(domain, "nodes", plain(node)))
 
 
-class RemoveNode(command.Command):
+class RemoveNode(_OfDomain):
     """Take nodes out of a domain and those below it, or all of its nodes"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the command's options."""
         parser = super().get_parser(prog_name)
-        _add_domain(parser)
         which = parser.add_mutually_exclusive_group(required=True)
         which.add_argument("nodes", nargs="*", default=[], metavar="<node>", help="UUID or name of a node.")
         which.add_argument("--all", action="store_true", help="Take all of its nodes out.")

@@ -15,8 +15,7 @@ from baremetal_sched.db.models import Domain, DomainMember, table_of
 from baremetal_sched.db.types import Rows
 from baremetal_sched.errors.domains import (
     DomainExists,
-    DomainHasChildren,
-    DomainHasNodes,
+    DomainNotEmpty,
     DomainNotFound,
     DomainsNotServed,
     LevelTwice,
@@ -130,14 +129,12 @@ def hang(session: Session, domain: Domain, parent: str | None) -> None:
 
 
 def delete(session: Session, domain: Domain) -> None:
-    """Delete ``domain`` (its row locked). Raises DomainHasChildren, DomainHasNodes."""
+    """Delete ``domain`` (its row locked). Raises DomainNotEmpty."""
     children = select(func.count()).where(_ROWS.c.parent_id == domain.id).scalar_subquery()
     nodes = select(func.count()).where(DomainMember.domain_id == domain.id).scalar_subquery()
     below, inside = session.execute(select(children, nodes)).one()
-    if below:
-        raise DomainHasChildren(domain=domain.name, children=below)
-    if inside:
-        raise DomainHasNodes(domain=domain.name, nodes=inside)
+    if below or inside:
+        raise DomainNotEmpty(domain=domain.name, nodes=inside, children=below)
     session.delete(domain)
 
 

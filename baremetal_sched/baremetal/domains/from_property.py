@@ -1,7 +1,6 @@
 """Domains of a level that are made from a property of the nodes, such as ``rack``, a portion of the nodes at a time."""
 
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import and_, select
@@ -22,44 +21,34 @@ PORTION = 500
 _LONGEST = 255
 
 
-@dataclass
-class Followed:
-    """A portion of the nodes: how many there were, the names of domains that were made, and how many nodes were
-    ``added``, ``moved``, ``kept`` where a person had put them, and are ``without`` the property. ``marker``: the UUID
-    of the last node; None if there are no more."""
-
-    nodes: int
-    marker: str | None
-    created: list[str] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-
-
-def follow(session: Session, level: str, name: str, marker: str | None, visible: Visibility) -> Followed:
+def follow(session: Session, level: str, name: str, marker: str | None, visible: Visibility) -> dict[str, Any]:
     """Put the next visible nodes, those after ``marker``, into the domains of ``level`` that their property ``name``
     says. Missing domains are made; nodes without the property, and nodes that a person has put elsewhere, stay.
 
-    Raises InvalidValue for an unknown marker, DomainsNotServed.
+    Returns how many ``nodes`` there were, the names of domains that were ``created``, how many nodes were ``added``,
+    ``moved``, ``kept`` where a person had put them, and are ``without`` the property; and as ``marker`` the UUID of the
+    last node, None if there are no more. Raises InvalidValue for an unknown marker, DomainsNotServed.
     """
     domains.require_served(session)
     rows = _portion(session, level, marker, visible)
-    found = Followed(len(rows), rows[-1].uuid if len(rows) == PORTION else None)
-    wanted: dict[int, str] = {}
-    for row in rows:
-        domain = domain_named_by(row.properties, name)
-        if domain is None:
-            found.counts["without"] += 1
-        elif domain != row.domain:
-            wanted[row.id] = domain
+    named = {row.id: domain_named_by(row.properties, name) for row in rows}
+    wanted = {row.id: domain for row in rows if (domain := named[row.id]) not in (None, row.domain)}
+    created, done = [], Counter[str]()
     if wanted:
-        found.created = domains.ensure(session, level, set(wanted.values()), name)
+        created = domains.ensure(session, level, set(wanted.values()), name)
         paths = domains.paths_to(session, level, set(wanted.values()))
         locked = select(Node.id, Node.properties).where(Node.id.in_(wanted)).order_by(Node.id).with_for_update()
         if any(domain_named_by(properties, name) != wanted[node] for node, properties in session.execute(locked)):
             raise StaleDataError("the property was changed meanwhile")
-        found.counts += members.place(
-            session, {node: paths[domain] for node, domain in wanted.items()}, PROPERTY, keeps_persons=True
-        )
-    return found
+        of_nodes = {node: paths[domain] for node, domain in wanted.items()}
+        done = members.place(session, of_nodes, PROPERTY, keeps_persons=True)
+    return {
+        "created": created,
+        "nodes": len(rows),
+        **{each: done[each] for each in ("added", "moved", "kept")},
+        "without": list(named.values()).count(None),
+        "marker": rows[-1].uuid if len(rows) == PORTION else None,
+    }
 
 
 def _portion(session: Session, level: str, marker: str | None, visible: Visibility) -> Rows:

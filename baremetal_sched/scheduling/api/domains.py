@@ -74,9 +74,9 @@ def create_from_property(call: Call, session: Session) -> Response:
     body = call.json
     FROM_PROPERTY.check(body)
     marker = canonical_uuid(body["marker"]) if "marker" in body else None
-    done = from_property.follow(session, body["level"], body["property"], marker, nodes_by(call, GET_NODE))
-    counts = {name: done.counts[name] for name in ("added", "moved", "kept", "without")}
-    return json_response({"created": done.created, "nodes": done.nodes, **counts, "marker": done.marker})
+    return json_response(
+        from_property.follow(session, body["level"], body["property"], marker, nodes_by(call, GET_NODE))
+    )
 
 
 def update_domain(call: Call, session: Session, domain: str) -> Response:

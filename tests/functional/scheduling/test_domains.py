@@ -112,6 +112,25 @@ def test_nodes_follow_the_parent_of_their_domain(fleet: Service) -> None:
     assert fleet.database.snapshot(audit) == []
 
 
+def test_requests_for_machines_of_a_domain(fleet: Service) -> None:
+    """They name the aggregate; an explanation says which domain it is, and who waits gets a machine that comes in."""
+    rack = make(fleet, "r1")
+    query = f"resources=CUSTOM_GOLD:1&member_of={rack}"
+    assert fleet.candidates(query) == set()
+    found = fleet.http.get(f"/scheduling/v1/explanations?{query}").json
+    assert [each["text"] for each in found["conditions"] if each["id"].startswith("aggregate")] == [
+        f"is in aggregate {rack} (rack r1)"
+    ]
+    body = {"query": query, "consumer": {"uuid": NOWHERE}, "wait": 3600, "even_if_impossible": True}
+    assert fleet.http.post_json("/scheduling/v1/claims", body).status_int == 202
+    put(fleet, rack, "n2")
+    assert fleet.http.get(f"/scheduling/v1/claims/{NOWHERE}").json["state"] == "claimed"
+    other = make(fleet, "r2")
+    put(fleet, other, "n2")  # it keeps its claim, and counts where it is
+    assert fleet.http.get(f"/scheduling/v1/claims/{NOWHERE}").json["state"] == "claimed"
+    assert names_in(fleet, other) == ["n2"]
+
+
 def test_refusals(fleet: Service) -> None:
     row, rack = make(fleet, "a", "row"), make(fleet, "r1")
     ask(fleet, "PATCH", f"/{rack}", {"parent": row})
@@ -137,8 +156,8 @@ def test_refusals(fleet: Service) -> None:
             ask(fleet, "POST", body=body, status=400)
         ask(fleet, "PATCH", f"/{rack}", {}, status=400)
         children = ask(fleet, "DELETE", f"/{row}", status=409)
-        assert children.startswith("Domain a has 1 domains below it.")
-        assert ask(fleet, "DELETE", f"/{rack}", status=409).startswith("Domain r1 has 1 nodes.")
+        assert children.startswith("Domain a has 1 nodes, and 1 domains below it.")
+        assert ask(fleet, "DELETE", f"/{rack}", status=409).startswith("Domain r1 has 1 nodes, and 0 domains")
         for path in (f"/{NOWHERE}", "/r1", f"/{NOWHERE}/nodes"):
             ask(fleet, "GET", path, status=404)
         assert "n9" in ask(fleet, "PUT", f"/{rack}/nodes/n9", status=404)
