@@ -52,20 +52,24 @@ def follow(session: Session, level: str, name: str, marker: str | None, visible:
 
 
 def _portion(session: Session, level: str, marker: str | None, visible: Visibility) -> Rows:
-    """SELECT n.id, n.uuid, n.properties, d.name AS domain FROM nodes n LEFT JOIN domain_members m ON m.node_id = n.id
-    AND m.level = :level LEFT JOIN domains d ON … WHERE n.id > :marker ORDER BY n.id LIMIT …"""
+    """SELECT n.*, d.name AS domain FROM (SELECT id, uuid, properties FROM nodes WHERE id > :marker AND … ORDER BY id
+    LIMIT …) n LEFT JOIN domain_members m ON m.node_id = n.id AND m.level = :level LEFT JOIN domains d ON …
+
+    A join of whole tables would read all of them for each portion."""
     after = 0
     if marker is not None:
         found = session.scalar(select(Node.id).where(Node.uuid == marker, *visible.conditions()))
         if found is None:
             raise InvalidValue(message=f"There is no node {marker}, which marker names.")
         after = found
+    nodes = select(Node.id, Node.uuid, Node.properties).where(Node.id > after, *visible.conditions())
+    portion = nodes.order_by(Node.id).limit(PORTION).subquery()
     query = (
-        select(Node.id, Node.uuid, Node.properties, Domain.name.label("domain"))
-        .outerjoin(DomainMember, and_(DomainMember.node_id == Node.id, DomainMember.level == level))
+        select(portion, Domain.name.label("domain"))
+        .outerjoin(DomainMember, and_(DomainMember.node_id == portion.c.id, DomainMember.level == level))
         .outerjoin(Domain, Domain.id == DomainMember.domain_id)
     )
-    return session.execute(query.where(Node.id > after, *visible.conditions()).order_by(Node.id).limit(PORTION)).all()
+    return session.execute(query.order_by(portion.c.id)).all()
 
 
 def domain_named_by(properties: Any, name: str) -> str | None:
