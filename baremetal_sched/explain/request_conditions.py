@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.domains.domain_list import names_of_domains
 from baremetal_sched.baremetal.matching.conditions import (
     CLASS,
     NEVER,
@@ -27,6 +26,7 @@ from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION as VER
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.baremetal.matching.tree_shapes import BASE_CLASSES, Forest
 from baremetal_sched.baremetal.provider.availability import PROVIDER
+from baremetal_sched.db.models import Domain
 from baremetal_sched.db.transaction import selecting
 from baremetal_sched.placement import trait_ids
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
@@ -146,9 +146,7 @@ class ExplainedRequest:
         self.ids = with_unknown(request, look_up(connection, request))
         self.resolved: ResolvedRequest = by_ids(request, self.ids, VERSION)
         self.is_flat = single_provider.applies(connection, self.resolved)
-        sets = [each for group in request.groups.values() for each in group.aggregates.member_of]
-        sets += [frozenset(group.aggregates.forbidden) for group in request.groups.values()]
-        self._domains = names_of_domains(connection, frozenset().union(*sets))
+        self._domains = _domains_in(connection, request)
 
     def without(self, drop: frozenset[str]) -> ResolvedRequest | None:
         """Return the request by ids without these conditions; None if it asks for nothing then."""
@@ -218,6 +216,16 @@ class ExplainedRequest:
     def _by_ids(self, group: RequestGroup) -> Group:
         (of_ids,) = by_ids(CandidateRequest({group.suffix: group}), self.ids, VERSION).groups
         return of_ids
+
+
+def _domains_in(connection: Connection, request: CandidateRequest) -> dict[str, str]:
+    """Return the level and the name of each aggregate of the request that is a domain, such as ``rack r1``, by UUID."""
+    named = [group.aggregates for group in request.groups.values()]
+    uuids = {uuid for each in named for some in (*each.member_of, each.forbidden) for uuid in some}
+    if not uuids:
+        return {}
+    found = connection.execute(select(Domain.uuid, Domain.level, Domain.name).where(Domain.uuid.in_(uuids)))
+    return {uuid: f"{level} {name}" for uuid, level, name in found}
 
 
 def _scope(group: RequestGroup, stocks: Mapping[int, Any]) -> Scope | None:

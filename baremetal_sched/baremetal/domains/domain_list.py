@@ -1,6 +1,5 @@
 """Lists of domains and of their nodes, and how many nodes are in no domain of a level. Plain columns, no locks."""
 
-from collections.abc import Set
 from typing import Any
 
 from sqlalchemy import ColumnElement, exists, func, select
@@ -66,14 +65,6 @@ def count_inside(reader: Reader, visible: Visibility) -> dict[str, int]:
     inside = select(func.count()).select_from(DomainMember).where(*members).correlate(Domain).scalar_subquery()
     found = reader.execute(select(Domain.level, inside).group_by(Domain.level).order_by(Domain.level))
     return {level: count for level, count in found}
-
-
-def names_of_domains(reader: Reader, uuids: Set[str]) -> dict[str, str]:
-    """Return the level and the name of each of these aggregates that is a domain, such as ``rack r1``, by UUID."""
-    if not uuids:
-        return {}
-    query = select(Domain.uuid, Domain.level, Domain.name).where(Domain.uuid.in_(uuids))
-    return {uuid: f"{level} {name}" for uuid, level, name in reader.execute(query)}
 
 
 def domain_at(level: str) -> ColumnElement[Any]:
