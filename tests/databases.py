@@ -283,6 +283,8 @@ def _delete_rows(connection: Connection) -> bool:
     filled = set(connection.scalars(_FILLED))
     if "resource_providers" in filled:
         connection.execute(text("UPDATE resource_providers SET parent_id = NULL, root_id = NULL"))
+    if "domains" in filled:
+        connection.execute(text("UPDATE domains SET parent_id = NULL"))
     for table in _TABLES:
         if table in filled:
             connection.execute(text(f"DELETE FROM {table}"))
