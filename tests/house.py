@@ -25,11 +25,11 @@ SHORT_FILES = {
 }
 
 LIMITS: Mapping[str, int] = {
-    "statements": 42_300,
+    "statements": 42_640,
     "files": 660,
     "short files": 0,
     "lines of the longest file": 351,
-    "uses of Any": 1_720,
+    "uses of Any": 1_724,
     "class names that are used twice": 5,
     "modules in circles": 0,
     "rooms of the candidate search": 38,
