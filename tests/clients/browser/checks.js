@@ -154,7 +154,7 @@
         for (const id of each.getAttribute(name).split(" ")) need(document.getElementById(id), `${name}=${id}: nothing`);
     const ids = all("[id]").map((each) => each.id);
     for (const id of new Set(ids)) need(ids.filter((each) => each === id).length === 1, `several elements are #${id}`);
-    for (const each of all("script:not([src$='/ui/static/live.js']), iframe, object, embed, [style], [tabindex]:not([tabindex='0'], [tabindex='-1'])"))
+    for (const each of all("script:not([src$='/ui/static/live.js'], [src$='/ui/static/copy.js']), iframe, object, embed, [style], [tabindex]:not([tabindex='0'], [tabindex='-1'])"))
       need(false, `not allowed: ${html(each)}`);
     for (const each of all("*"))
       for (const attribute of each.attributes)
