@@ -29,7 +29,7 @@ LIMITS: Mapping[str, int] = {
     "files": 660,
     "short files": 0,
     "lines of the longest file": 351,
-    "uses of Any": 1_724,
+    "uses of Any": 1_710,
     "class names that are used twice": 5,
     "modules in circles": 0,
     "rooms of the candidate search": 38,

@@ -1,5 +1,6 @@
 """Errors of domains."""
 
+from baremetal_sched import commands
 from baremetal_sched.errors import ConflictError, InvalidError, NotFoundError, UnavailableError
 
 
@@ -40,5 +41,6 @@ class DomainNotEmpty(ConflictError):
 class DomainsNotServed(UnavailableError):
     template = (
         "Domains can be changed when no release before this one can serve the database any more, because that release "
-        "has no domains. When all its processes have ended, run: baremetal-sched db upgrade --finish"
+        "has no domains. When all its processes have ended, run: "
+        f"{commands.FINISH_UPGRADE}"
     )

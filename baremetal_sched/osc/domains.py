@@ -2,15 +2,16 @@
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
+from baremetal_sched import commands
 from baremetal_sched.osc.client import Client, FitsOrNot, RequestFailed, UsageError, client_of
-from baremetal_sched.osc.tables import LinesColumn, TextColumn, plain
+from baremetal_sched.osc.tables import Document, LinesColumn, Table, TextColumn, plain
 
 _TITLES = ("UUID", "Level", "Name", "Parent", "Nodes", "From Property")
 _COUNTS = ("nodes", "added", "moved", "kept", "without")
@@ -20,10 +21,10 @@ def _path(*parts: str) -> str:
     return "/".join(("/domains", *(quote(part, safe="") for part in parts)))
 
 
-def find(client: Client, named: str, level: str | None = None) -> dict[str, Any]:
+def find(client: Client, named: str, level: str | None = None) -> Document:
     """Return the domain with this UUID or name. Raises CommandError unless exactly one exists."""
     try:
-        found: dict[str, Any] = client.get("scheduling", _path(named))
+        found: Document = client.get("scheduling", _path(named))
         return found
     except RequestFailed as error:
         if error.status != 404:
@@ -34,11 +35,11 @@ def find(client: Client, named: str, level: str | None = None) -> dict[str, Any]
         levels = ", ".join(each["level"] for each in domains)
         raise CommandError(f"There are several domains called {named!r}: give --level ({levels}) or the UUID.")
     if not domains:
-        raise CommandError(f"There is no domain {named!r}. 'openstack scheduling domain list' shows all domains.")
+        raise CommandError(f"There is no domain {named!r}. To list all domains: {commands.LIST_DOMAINS}")
     return dict(domains[0])
 
 
-def _shown(domain: dict[str, Any], **more: Any) -> tuple[Any, Iterable[Any]]:
+def _shown(domain: Document, **more: Any) -> Table:
     """Return the names and values of a domain's fields, and more."""
     members = {name: value for name, value in domain.items() if name != "links"} | more
     return tuple(members), tuple(TextColumn(each) if isinstance(each, str) else each for each in members.values())
@@ -74,7 +75,7 @@ class CreateDomain(FitsOrNot, command.ShowOne):
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the names and values of the domain's fields, or of the counts."""
         client = client_of(self.app)
         if (parsed_args.name is None) == (parsed_args.from_property is None):
@@ -89,7 +90,7 @@ class CreateDomain(FitsOrNot, command.ShowOne):
         return _shown(client.request("scheduling", "POST", "/domains", body))
 
     @staticmethod
-    def _from_property(client: Client, body: dict[str, str]) -> tuple[Any, Iterable[Any]]:
+    def _from_property(client: Client, body: dict[str, str]) -> Table:
         counts: Counter[str] = Counter()
         created: list[str] = []
         marker: str | None = ""
@@ -114,10 +115,10 @@ class SetDomain(_OfDomain, command.ShowOne):
         parent.add_argument("--no-parent", action="store_true", help="Put it below none.")
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the names and values of the domain's fields."""
         client = client_of(self.app)
-        body: dict[str, Any] = {} if parsed_args.name is None else {"name": parsed_args.name}
+        body: Document = {} if parsed_args.name is None else {"name": parsed_args.name}
         if parsed_args.no_parent:
             body["parent"] = None
         elif parsed_args.parent is not None:
@@ -136,7 +137,7 @@ class ListDomains(command.Lister):
         parser.add_argument("--parent", metavar="<domain>", help="Only domains right below this one: UUID or name.")
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return titles and rows."""
         client = client_of(self.app)
         parameters = [("level", parsed_args.level)] if parsed_args.level is not None else []
@@ -154,7 +155,7 @@ def _cell(value: Any) -> Any:
 class ShowDomain(_OfDomain, command.ShowOne):
     """Show a domain and its nodes"""
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the names and values of the domain's fields."""
         client = client_of(self.app)
         domain = find(client, parsed_args.domain, parsed_args.level)
@@ -162,7 +163,7 @@ class ShowDomain(_OfDomain, command.ShowOne):
         return _shown(domain, members=LinesColumn(names))
 
 
-def _nodes(client: Client, domain: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _nodes(client: Client, domain: Document) -> Iterator[Document]:
     return client.pages(_path(domain["uuid"], "nodes"), "nodes", [], None)
 
 

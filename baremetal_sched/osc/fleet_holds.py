@@ -12,8 +12,6 @@ from baremetal_sched.osc.find import positive
 from baremetal_sched.osc.holds import (
     TITLES,
     TYPES,
-    Document,
-    Table,
     add_changes,
     add_new_hold,
     changes,
@@ -22,7 +20,7 @@ from baremetal_sched.osc.holds import (
     path_of,
     row_of,
 )
-from baremetal_sched.osc.tables import ResultColumn, TextColumn, add_long, chosen
+from baremetal_sched.osc.tables import Document, ResultColumn, Table, TextColumn, add_long, chosen
 
 _ALL_TYPES = ("legacy", "fault", *TYPES)
 #: The options that select nodes, and what they select by.

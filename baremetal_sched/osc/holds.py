@@ -1,7 +1,6 @@
 """openstack baremetal node hold add, list, set, remove"""
 
 import argparse
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
@@ -10,11 +9,7 @@ from osc_lib.cli import parseractions
 from osc_lib.command import command
 
 from baremetal_sched.osc.client import UsageError, client_of
-from baremetal_sched.osc.tables import TextColumn, TimeColumn, add_long, chosen, plain
-
-Document = dict[str, Any]
-#: Titles and rows.
-Table = tuple[Any, Iterable[Any]]
+from baremetal_sched.osc.tables import Document, Table, TextColumn, TimeColumn, add_long, chosen, plain
 
 TYPES = ("hardware_failure", "operator_hold", "lockout", "window")
 TITLES = ("Hold", "Node", "Type", "Scope", "State", "Starts At", "Ends At", "Asserted By", "Project", "Reason")

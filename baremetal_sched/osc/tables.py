@@ -8,6 +8,11 @@ from typing import Any
 
 from cliff.columns import FormattableColumn
 
+#: A document of the API.
+Document = dict[str, Any]
+#: Titles and rows, or names and values.
+Table = tuple[Any, Iterable[Any]]
+
 #: How wide a text in a cell of a table is, so that tables fit into 100 columns.
 _WIDTH = 78
 

@@ -19,6 +19,8 @@ from baremetal_sched.ui.find.form import read
 
 #: The values of a form's fields by their names.
 Values = Mapping[str, str]
+#: The JSON document of a request.
+Body = dict[str, Any]
 
 _NODE = "/baremetal/v1/nodes/{0}"
 _HOLDS = "/scheduling/v1/nodes/{0}/holds"
@@ -54,7 +56,7 @@ class PageAction:
     paths: Mapping[str, str]
     rule: str
     fields: tuple[FormField, ...] = ()
-    body: Callable[[str, Values], Any] = lambda item, values: None
+    body: Callable[[str, Values], Body | None] = lambda item, values: None
 
     @property
     def names(self) -> frozenset[str]:
@@ -73,8 +75,8 @@ class PageAction:
 # -- bodies ------------------------------------------------------------------------------------------------------------
 
 
-def _hold(item: str, values: Values) -> dict[str, Any]:
-    body: dict[str, Any] = {"type": values.get("type", ""), "drain": "drain" in values}
+def _hold(item: str, values: Values) -> Body:
+    body: Body = {"type": values.get("type", ""), "drain": "drain" in values}
     body |= {"reason": values["reason"]} if values.get("reason") else {}
     return body | ({"ends_at": _in_utc(values["until"])} if values.get("until") else {})
 
@@ -88,13 +90,13 @@ def _in_utc(text: str) -> str:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
 
 
-def _maintenance(item: str, values: Values) -> dict[str, Any]:
+def _maintenance(item: str, values: Values) -> Body:
     return {"reason": values["reason"]} if values.get("reason") else {}
 
 
-def _target(target: str, item: str, values: Values) -> dict[str, Any]:
+def _target(target: str, item: str, values: Values) -> Body:
     """Return the body of a change of the power or provision state, with the password or the steps if it has any."""
-    body: dict[str, Any] = {"target": target}
+    body: Body = {"target": target}
     if "password" in values:
         body["rescue_password"] = values["password"]
     if "steps" in values:
@@ -106,7 +108,7 @@ def _target(target: str, item: str, values: Values) -> dict[str, Any]:
     return body
 
 
-def _claim(item: str, values: Values) -> dict[str, Any]:
+def _claim(item: str, values: Values) -> Body:
     form = read(parse_qsl(item, keep_blank_values=True))
     if form is None:
         raise InvalidValue(message="Fill in the form that finds machines first.")

@@ -39,7 +39,7 @@ class InnerAnswer:
         return self.status < 400
 
 
-def send(call: UiCall, method: str, path: str, body: Any = None) -> InnerAnswer:
+def send(call: UiCall, method: str, path: str, body: object = None) -> InnerAnswer:
     """Send a request for ``path``, such as ``/baremetal/v1/nodes/n1``, as the caller of ``call``. The page must have no
     open transaction."""
     _, mount, rest = path.split("/", 2)
@@ -65,7 +65,7 @@ def send(call: UiCall, method: str, path: str, body: Any = None) -> InnerAnswer:
 def _answer(api: WSGIApplication, environ: WSGIEnvironment) -> InnerAnswer:
     statuses: list[int] = []
 
-    def start_response(status: str, headers: Iterable[Any], exc_info: Any = None) -> Any:
+    def start_response(status: str, headers: Iterable[object], exc_info: object = None) -> Any:
         statuses.append(int(status.partition(" ")[0]))
 
     text = b"".join(api(environ, start_response))
@@ -77,7 +77,7 @@ def _answer(api: WSGIApplication, environ: WSGIEnvironment) -> InnerAnswer:
     return InnerAnswer(status, document, _message(document) or HTTPStatus(status).phrase if status >= 400 else "")
 
 
-def _message(document: Any) -> str:
+def _message(document: object) -> str:
     """Return the message of an error, whichever API it is of; empty if it has none."""
     if not isinstance(document, dict):
         return ""
