@@ -93,8 +93,9 @@ def test_what_nobody_did_in_time_is_done_late_and_in_order(served: Service) -> N
     sweep(served)
     assert [each["type"] for each in listed(served) if each["state"] == "active"] == ["hardware_failure"]
     late = events(served)[-3:]
-    starts = ("has begun, 5400 seconds late", "has ended", "has begun, 1800 seconds late")
-    assert [event.startswith(start) for event, start in zip(late, starts, strict=True)] == [True] * 3
+    assert [event.partition(",")[0].partition(":")[0] for event in late] == ["has begun", "has ended", "has begun"]
+    seconds = [int(event.split()[2]) for event in (late[0], late[2])]
+    assert all(each >= least for each, least in zip(seconds, (5400, 1800), strict=True))
     assert served.node("n1")["maintenance_reason"] == "hardware_failure"
     served.http.delete(f"{HOLDS}/{second['uuid']}", status=204)
     assert closes_at(served) is not None
