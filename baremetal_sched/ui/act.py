@@ -15,6 +15,7 @@ from baremetal_sched.errors import InvalidError, InvalidValue, NotFoundError
 from baremetal_sched.ui import inner_requests
 from baremetal_sched.ui.actions import ACTIONS, PageAction, Values
 from baremetal_sched.ui.call import UiCall
+from baremetal_sched.ui.guard import page_below
 from baremetal_sched.ui.inner_requests import InnerAnswer
 from baremetal_sched.ui.rendering import SAID, page, url_of
 from baremetal_sched.web.http_errors import BadRequest, message_of
@@ -87,9 +88,7 @@ def _order(call: UiCall) -> ActionOrder:
         raise InvalidValue(message="Tick at least one row, then choose the action again.")
     if len(items) > MOST_ITEMS:
         raise InvalidValue(message=f"{len(items)} rows are ticked. Tick at most {MOST_ITEMS}.")
-    back = values.get("back", "")
-    is_own = back.startswith(f"{call.mount}/") and back.isascii() and back.isprintable() and "\\" not in back
-    return ActionOrder(values["action"], action, items, back if is_own else url_of(call.mount)(), values)
+    return ActionOrder(values["action"], action, items, page_below(call, values.get("back", "")), values)
 
 
 def _done(call: UiCall, order: ActionOrder, item: str) -> InnerAnswer | None:
@@ -128,7 +127,7 @@ def _confirmation(
 def _names(call: UiCall, session: Session, items: Sequence[str]) -> dict[str, str]:
     """Return what people call the items: the names of nodes that the caller sees, and the types of their holds; two
     statements at most."""
-    wanted = [part for item in items for part in item.split("/")]
+    wanted = [part for item in items for part in item.split("/", 1)]
     query = select(Node.uuid, Node.name).where(Node.uuid.in_(wanted), *call.visible.conditions())
     nodes: dict[str, str] = {uuid: name or uuid for uuid, name in session.execute(query)}
     holds: dict[str, str] = {}
@@ -140,5 +139,5 @@ def _names(call: UiCall, session: Session, items: Sequence[str]) -> dict[str, st
 
 
 def _called(item: str, nodes: dict[str, str], holds: dict[str, str]) -> Iterator[str]:
-    for part in item.split("/"):
+    for part in item.split("/", 1):
         yield nodes.get(part) or holds.get(part) or part

@@ -1,6 +1,5 @@
 """The table of actions that pages propose: what each does, in words and as the request of an API."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +15,8 @@ from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIM, SERVER
 from baremetal_sched.scheduling.api import policies
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.find.form import read
+from baremetal_sched.web.body import parse_json
+from baremetal_sched.web.http_errors import BodyTooDeep
 
 #: The values of a form's fields by their names.
 Values = Mapping[str, str]
@@ -24,6 +25,8 @@ Body = dict[str, Any]
 
 _NODE = "/baremetal/v1/nodes/{0}"
 _HOLDS = "/scheduling/v1/nodes/{0}/holds"
+#: Levels of brackets in steps, as a document is written by recursion.
+_STEPS_DEPTH = 64
 _PROVISION_RULE = "baremetal:node:set_provision_state"
 _POWER_RULE = "baremetal:node:set_power_state"
 
@@ -66,10 +69,11 @@ class PageAction:
     def path(self, item: str) -> str:
         """Return the path of the request about ``item``. Raises InvalidValue if it is no such item."""
         parts = [quote(part, safe="") for part in item.split("/")]
-        try:
-            return (self.paths.get(parts[0]) or self.paths[""]).format(*parts)
-        except LookupError:
-            raise InvalidValue(message=f"{self.label} cannot be done with {item[:255]}.") from None
+        path = self.paths.get(parts[0]) or self.paths.get("", "")
+        is_plain = len(parts) == (2 if "{1}" in path else 1) and all(parts)
+        if not path or ("{" in path and not is_plain):
+            raise InvalidValue(message=f"{self.label} cannot be done with {item[:255]}.")
+        return path.format(*parts)
 
 
 # -- bodies ------------------------------------------------------------------------------------------------------------
@@ -101,8 +105,8 @@ def _target(target: str, item: str, values: Values) -> Body:
         body["rescue_password"] = values["password"]
     if "steps" in values:
         try:
-            body[f"{target}_steps"] = json.loads(values["steps"])
-        except (ValueError, RecursionError):
+            body[f"{target}_steps"] = parse_json(values["steps"].encode(), _STEPS_DEPTH)
+        except (ValueError, BodyTooDeep):
             example = '[{"interface": "deploy", "step": "erase_devices"}]'
             raise InvalidValue(message=f"The steps must be a list in JSON, such as {example}") from None
     return body

@@ -24,6 +24,8 @@ REFRESH = "X-Refresh"
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 #: Characters of a path that need no escape.
 _PATH_CHARACTERS = "/~!$&'()*+,;=:@"
+#: Where forms lead, and nothing else.
+_OF_FORMS = frozenset({"login", "logout", "act"})
 
 _OTHER_SITE = "The headers Origin and Sec-Fetch-Site of this request do not say that a page of this service sent it."
 _OLD_FORM = (
@@ -60,14 +62,18 @@ def admit(call: UiCall) -> Person | None:
         person = call.page_access.log_ins.person(row, call.http)
     except NotAuthenticated:
         if row.entry is not None:
-            # It does not begin again when the file is as it was.
-            _change(call, partial(sessions.end, session_id=row.id))
+            end(call, row)  # it does not begin again when the file is as it was
         call.row = None
         return None
     if row.idle >= sessions.WRITTEN_EVERY and REFRESH not in call.http.headers:
         _change(call, partial(sessions.note_request, session_id=row.id))
     call.caller, call.credentials = person.caller, person.credentials
     return person
+
+
+def end(call: UiCall, row: SessionRow) -> None:
+    """End the session of the request."""
+    _change(call, partial(sessions.end, session_id=row.id))
 
 
 def _change(call: UiCall, work: Callable[..., None]) -> None:
@@ -108,24 +114,20 @@ def check_form(call: UiCall, *, logs_in: bool) -> None:
 def way_back(call: UiCall, error: Exception) -> Response | None:
     """Return the redirection of a browser to the page where its person logs in, or chooses a project; None if this
     is another client, or another error."""
-    if call.page_access.log_ins is None or REFRESH in call.http.headers:
-        return None
-    if not isinstance(error, NotAuthenticated | NoScope) or not prefers_html(call.http.headers.get("Accept", "")):
+    is_for_people = REFRESH not in call.http.headers and prefers_html(call.http.headers.get("Accept", ""))
+    if call.page_access.log_ins is None or not is_for_people or not isinstance(error, NotAuthenticated | NoScope):
         return None
     page = "login" if isinstance(error, NotAuthenticated) else "session"
     query = call.http.query_string.decode("latin-1")
     here = quote(call.mount + call.http.path, safe=_PATH_CHARACTERS) + (f"?{query}" if query else "")
-    if call.http.method not in _SAFE_METHODS:  # back to the page with the form
-        referrer = urlsplit(call.http.referrer or "")
-        here = referrer.path + (f"?{referrer.query}" if referrer.query else "")
+    if call.http.method not in _SAFE_METHODS:  # back to the page with the form: what is behind https://host
+        here = "/".join(["", *(call.http.referrer or "").split("/", 3)[3:]])
     return redirect(f"{call.mount}/{page}?next={quote(here, safe='')}")
 
 
 def set_cookies(call: UiCall, response: Response) -> None:
     """Set the new cookies of a request that is for a page, and delete those that are empty."""
-    if call.route is None:
-        return
-    for name, value in call.new_cookies.items():
+    for name, value in call.new_cookies.items() if call.route else ():
         response.set_cookie(
             name,
             value,
@@ -147,7 +149,8 @@ def page_below(call: UiCall, address: str) -> str:
     first = f"{call.mount}/"
     path = unquote(urlsplit(address).path) if address.startswith(first) and _is_plain(address) else ""
     is_page = path and "\\" not in path and not set(path.split("/")) & {".", ".."}
-    return address if is_page and path not in {f"{first}login", f"{first}logout"} else first
+    is_of_form = address == f"{first}confirm" or path.removeprefix(first) in _OF_FORMS
+    return address if is_page and not is_of_form else first
 
 
 def _is_plain(text: str) -> bool:

@@ -13,8 +13,6 @@ from http import HTTPStatus
 from typing import Any
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
-import orjson
-
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.web.slots import ACCEPTED_AT
 
@@ -43,7 +41,7 @@ def send(call: UiCall, method: str, path: str, body: object = None) -> InnerAnsw
     """Send a request for ``path``, such as ``/baremetal/v1/nodes/n1``, as the caller of ``call``. The page must have no
     open transaction."""
     _, mount, rest = path.split("/", 2)
-    sent = b"" if body is None else orjson.dumps(body)
+    sent = b"" if body is None else json.dumps(body).encode()
     kept = {name: call.http.environ[name] for name in _KEPT if name in call.http.environ}
     environ = {
         **kept,
@@ -70,7 +68,7 @@ def _answer(api: WSGIApplication, environ: WSGIEnvironment) -> InnerAnswer:
 
     text = b"".join(api(environ, start_response))
     try:
-        document = orjson.loads(text) if text else None
+        document = json.loads(text) if text else None
     except ValueError:
         document = None
     status = statuses[-1]

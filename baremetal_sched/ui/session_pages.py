@@ -11,6 +11,7 @@ from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.guard import SESSION, page_below, redirect
 from baremetal_sched.ui.log_ins import KeystoneLogIns, LogIns, NotLoggedIn, Person
 from baremetal_sched.ui.rendering import page
+from baremetal_sched.ui.sessions import SessionRow
 from baremetal_sched.web.caller import Caller
 from baremetal_sched.web.http_errors import PathNotFound, RefusedRequest
 
@@ -42,12 +43,11 @@ def log_in(call: UiCall, session: None) -> Response:
         return _login_page(call, log_ins, after, 401, str(error))
     call.caller = new.person.caller
     cookie, old = sessions.new_value(), call.http.cookies.get(SESSION)
-    person = new.person.caller.user_id or ""
     call.page_access.database.change(
         partial(
             sessions.begin,
             cookie=cookie,
-            person=person,
+            person=new.person.caller.user_id or "",
             expires_at=new.expires_at,
             replaced=old,
             values=new.values,
@@ -59,26 +59,25 @@ def log_in(call: UiCall, session: None) -> Response:
 
 
 def show_session(call: UiCall, session: None) -> Response:
-    """GET /session: who is logged in, until when; the projects to choose from. Raises NotAuthenticated,
-    AuthenticationUnavailable."""
+    """GET /session: who is logged in, until when; the projects to choose from. Raises NotAuthenticated, PathNotFound if
+    nobody logs in here, AuthenticationUnavailable."""
     call.refuse_unknown(("next",))
-    after = page_below(call, dict(call.query).get("next", ""))
-    return _session_page(call, _person(call), after)
+    return _session_page(call, *_session(call), page_below(call, dict(call.query).get("next", "")))
 
 
 def choose_scope(call: UiCall, session: None) -> Response:
     """POST /session: act for another project, or for the system, and go back to the page ``next``.
 
-    Raises NotAuthenticated, PathNotFound if the session has one scope, AuthenticationUnavailable.
+    Raises NotAuthenticated, PathNotFound if the session has one scope or nobody logs in here,
+    AuthenticationUnavailable.
     """
-    person, after = _person(call), page_below(call, call.form.get("next", ""))
-    log_ins, row = call.page_access.log_ins, call.row
-    if not isinstance(log_ins, KeystoneLogIns) or row is None or row.is_fixed:
+    (log_ins, person, row), after = _session(call), page_below(call, call.form.get("next", ""))
+    if not isinstance(log_ins, KeystoneLogIns) or row.is_fixed:
         raise PathNotFound
     try:
         tokens, expires_at = log_ins.change_scope(person, call.form.get("project") or None)
     except NotAuthenticated:
-        return _session_page(call, person, after, 403, _NO_CHANGE)
+        return _session_page(call, log_ins, person, row, after, 403, _NO_CHANGE)
     cookie = sessions.new_value()
     renew = partial(sessions.renew, row=row, cookie=cookie, tokens=tokens, expires_at=expires_at)
     if not call.page_access.database.change(renew, deadline=call.deadline):
@@ -89,16 +88,16 @@ def choose_scope(call: UiCall, session: None) -> Response:
 
 def log_out(call: UiCall, session: None) -> Response:
     """POST /logout: end the session, or all sessions of the person, whether Keystone answers or not."""
-    row = call.row
-    if row is None or call.page_access.log_ins is None:
+    log_ins, row = _log_ins(call), call.row
+    if row is None:
         raise NotAuthenticated
     call.caller = Caller(row.person)
     stored = [row.tokens] if row.tokens else []
     if call.form.get("everywhere"):
         stored = call.page_access.database.change(partial(sessions.end_all, person=row.person), deadline=call.deadline)
     else:
-        call.page_access.database.change(partial(sessions.end, session_id=row.id), deadline=call.deadline)
-    call.page_access.log_ins.revoke(stored)
+        guard.end(call, row)
+    log_ins.revoke(stored)
     call.new_cookies[SESSION] = ""
     return redirect(f"{call.mount}/login")
 
@@ -109,11 +108,11 @@ def _log_ins(call: UiCall) -> LogIns:
     return call.page_access.log_ins
 
 
-def _person(call: UiCall) -> Person:
-    person = guard.admit(call)
-    if person is None:
+def _session(call: UiCall) -> tuple[LogIns, Person, SessionRow]:
+    log_ins, person = _log_ins(call), guard.admit(call)
+    if person is None or call.row is None:
         raise NotAuthenticated
-    return person
+    return log_ins, person, call.row
 
 
 def _login_page(call: UiCall, log_ins: LogIns, after: str, status: int = 200, message: str | None = None) -> Response:
@@ -123,11 +122,20 @@ def _login_page(call: UiCall, log_ins: LogIns, after: str, status: int = 200, me
     return page(call, "login.html", status, after=after, message=message, refusal=refusal, log_ins=log_ins, given=given)
 
 
-def _session_page(call: UiCall, person: Person, after: str, status: int = 200, message: str | None = None) -> Response:
-    log_ins, row = call.page_access.log_ins, call.row
-    if row is None:
-        raise NotAuthenticated
-    scopes = log_ins.scopes(person) if isinstance(log_ins, KeystoneLogIns) and not row.is_fixed else []
+def _session_page(
+    call: UiCall,
+    log_ins: LogIns,
+    person: Person,
+    row: SessionRow,
+    after: str,
+    status: int = 200,
+    message: str | None = None,
+) -> Response:
+    try:
+        scopes = log_ins.scopes(person) if isinstance(log_ins, KeystoneLogIns) and not row.is_fixed else []
+    except NotAuthenticated:
+        guard.end(call, row)  # the token in use may be valid still, so that /login would lead back here
+        raise
     ends = datetime.fromtimestamp(row.expires_at, UTC).replace(tzinfo=None)
     values = {"after": after, "message": message, "scopes": scopes, "holder": person.caller, "ends": ends}
     return page(call, "session.html", status, **values)

@@ -91,9 +91,7 @@ class KeystoneClient:
         headers = {"X-Auth-Token": token, "Accept": "application/json"}
 
         def ask(what: str) -> list[dict[str, Any]]:
-            found = self._session.get(f"{self.url}/auth/{what}", headers=headers, authenticated=False).json()
-            listed: list[dict[str, Any]] = found[what]
-            return listed
+            return list(self._session.get(f"{self.url}/auth/{what}", headers=headers, authenticated=False).json()[what])
 
         projects, system = self._bounded(lambda: (ask("projects"), ask("system")))
         enabled = [TokenScope(each["id"], each["name"], each["domain_id"]) for each in projects if each["enabled"]]

@@ -138,7 +138,12 @@ def test_what_is_typed_is_checked(service: Service) -> None:
     uuid = service.add_node("n1")
     service.set_columns(uuid, provision_state="manageable")
     with unchanged(service):
-        for text, said in [("{", "a list in JSON"), ("[" * 20_000, "a list in JSON"), ('"x"', "")]:
+        steps = '[{"interface": "deploy", "step": "x", "args": {"a": %s}}]'
+        for text, said in [
+            *[(each, "a list in JSON") for each in ("{", "[" * 20_000, steps % ("[" * 300 + "]" * 300), steps % "NaN")],
+            ('"x"', ""),
+            (steps % '"\\ud800"', "unpaired surrogates"),
+        ]:
             refused = confirmed(service, "clean", uuid, steps=text)
             assert refused.status_int == 400
             assert said in read(refused).text
@@ -146,6 +151,8 @@ def test_what_is_typed_is_checked(service: Service) -> None:
     with unchanged(service):
         refused = confirmed(service, "rescue", uuid, password=" ")
         assert 'A non-empty "rescue_password"' in read(refused).text
+    service.set_columns(uuid, provision_state="manageable")
+    assert confirmed(service, "clean", uuid, steps=steps % ("9" * 30)).status_int == 303
 
 
 def test_a_waiting_request_is_cancelled(service: Service) -> None:
@@ -233,7 +240,7 @@ def test_what_cannot_be_confirmed(service: Service) -> None:
             for path in ("confirm", "act"):
                 answer = post(service, path, query, 400)
                 assert said in read(answer).text
-        for item in ("..", "../../placement", "a/b/c", HOSTILE, uuid, ""):
+        for item in ("..", "../../placement", "a/b/c", HOSTILE, uuid, "", f"{uuid}/x", f"{uuid}%2fx", f"{uuid}?x", "/"):
             for action in ("release", "cancel", "hold", "power on", "claim"):
                 if (action, item) == ("hold", uuid) or (action, item) == ("power on", uuid):
                     continue
@@ -243,6 +250,7 @@ def test_what_cannot_be_confirmed(service: Service) -> None:
 
 def test_it_leads_back_to_a_page_of_this_service_only(service: Service) -> None:
     elsewhere = ("https://evil.example/", "//evil.example", "/baremetal/v1", "/ui/\\evil", "/ui/\r\nX: y", "")
+    elsewhere += ("/ui/../baremetal", "/ui/%2e%2e/baremetal", "/ui/logout", "/ui/act", "/ui/confirm")
     for number, back in enumerate(elsewhere):
         uuid = service.add_node(f"n{number}")
         form = {"action": "maintenance on", "item": uuid, "back": back}

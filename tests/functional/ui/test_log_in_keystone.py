@@ -140,6 +140,17 @@ def test_who_is_disabled_is_out_at_once(service: Service, keystone: FakeKeystone
     assert get(service, "/nodes", 303).location == "/ui/login?next=%2Fui%2Fnodes"
 
 
+def test_a_log_in_that_is_revoked_ends_the_session(service: Service, keystone: FakeKeystone) -> None:
+    """The token in use may be valid still, or be in a cache: the pages do not lead to each other for ever."""
+    log_in(service, "alice")
+    submit(get(service, "/session"), "/ui/session", project="red-id")
+    keystone.revoke(keystone.asked[0])
+    get(service, "/nodes")
+    assert get(service, "/session", 303).location == "/ui/login?next=%2Fui%2Fsession"
+    get(service, "/login")
+    assert not rows(service)
+
+
 def test_a_session_ends_with_its_token(service: Service) -> None:
     log_in(service, "bob")
     (row,) = rows(service)
