@@ -25,6 +25,7 @@ from tests.functional.ui.logging_in import (
     submit,
 )
 from tests.functional.ui.pages import read
+from tests.functional.ui.test_fleet import ADMIN
 from tests.service import Service
 
 COOKIE = "baremetal_sched_session"
@@ -322,7 +323,10 @@ def test_a_form_without_a_session_leads_to_the_log_in_and_back(people: Service) 
     page = get(people, "/nodes")
     go_by(people, 3601)
     token = page.forms[1]["csrf_token"].value
-    for referrer, after in [("http://localhost/ui/nodes?a=b", "%2Fui%2Fnodes%3Fa%3Db"), ("", "")]:
+    for referrer, after in [
+        ("http://localhost/ui/nodes?a=b", "%2Fui%2Fnodes%3Fa%3Db"),
+        *[(each, "") for each in ("", "http://[", "\xff")],
+    ]:
         headers = {**BROWSER, "Referer": referrer}
         answer = people.http.post("/ui/session", {"csrf_token": token}, headers=headers, status=303)
         assert answer.location == f"/ui/login?next={after}"
@@ -355,13 +359,53 @@ def test_log_ins_and_log_outs_are_audited(lines: io.StringIO, database_url: str,
 
 @pytest.mark.sqlite_only
 def test_without_authentication_nobody_logs_in(service: Service) -> None:
-    for path in ("/ui/login", "/ui/session"):
-        service.http.get(path, headers=BROWSER, status="*")
-    assert service.http.get("/ui/login", headers=BROWSER, status=404)
-    assert "baremetal_sched_form" in service.http.cookies or get(service)
+    token = get(service, "/confirm?action=release&item=x").forms[1]["csrf_token"].value
+    for path in ("login", "session"):
+        get(service, f"/{path}", 404)
+    for path in ("login", "session", "logout"):
+        service.http.post(f"/ui/{path}", {"csrf_token": token}, headers=BROWSER, status=404)
     first = service.http.cookies["baremetal_sched_form"]
     get(service, "/nodes")
     assert service.http.cookies["baremetal_sched_form"] == first
+
+
+@pytest.mark.sqlite_only
+def test_with_noauth2_pages_are_for_reading(database_url: str) -> None:
+    with Service(database_url, api={"auth_strategy": "noauth2"}) as service:
+        service.add_conductor("c1")
+        uuid = service.add_node("n1")
+        for path in ("/ui/login", "/ui/session"):
+            service.http.get(path, headers={**BROWSER, **ADMIN}, status=404)
+        assert "/ui/login" not in get(service, "/nodes", 401).text
+        for path in ("/ui/nodes", "/ui/nodes/n1", "/ui/holds"):
+            page = service.http.get(path, headers={**BROWSER, **ADMIN})
+            assert "/ui/confirm" not in page.text
+            assert 'type="checkbox" name="item"' not in page.text
+        form = {"action": "maintenance on", "item": uuid}
+        assert "/ui/login" not in service.http.post("/ui/act", form, headers={**BROWSER, **ADMIN}, status=401).text
+
+
+def test_behind_a_proxy_with_a_prefix(database_url: str, tmp_path: Path) -> None:
+    proxy = {"oslo_middleware": {"enable_proxy_headers_parsing": True}}
+    with Service(database_url, **file_settings(tmp_path), **proxy) as service:
+        headers = {**BROWSER, "X-Forwarded-Prefix": "/metal", "X-Forwarded-Proto": "https"}
+        led = service.http.get("/ui/nodes", headers=headers, status=303)
+        assert led.location == "/metal/ui/login?next=%2Fmetal%2Fui%2Fnodes"
+        page = service.http.get("/ui/login", {"next": "/metal/ui/nodes"}, headers=headers)
+        sent = [page.headers["Set-Cookie"]]
+        form = {"csrf_token": page.forms[1]["csrf_token"].value, "next": "/metal/ui/nodes"}
+        form |= {"user": "root", "password": "root" + BEHIND}
+        headers["Cookie"] = sent[0].partition(";")[0]
+        answer = service.http.post("/ui/login", form, headers=headers, status=303)
+        assert answer.location == "/metal/ui/nodes"
+        sent.append(answer.headers["Set-Cookie"])
+        assert all("Path=/metal/ui;" in each and "Secure" in each for each in sent)
+        service.add_conductor("c1")
+        uuid = service.add_node("n1")
+        headers["Cookie"] = sent[1].partition(";")[0]
+        page = service.http.get("/ui/confirm", {"action": "maintenance on", "item": uuid}, headers=headers)
+        order = {"action": "maintenance on", "item": uuid, "csrf_token": page.forms[1]["csrf_token"].value}
+        assert service.http.post("/ui/act", order, headers=headers, status=303).location == "/metal/ui/"
 
 
 @pytest.mark.sqlite_only
