@@ -169,7 +169,7 @@ def _named(client: Client, uuids: Iterable[str]) -> Iterator[tuple[Document, boo
     unknown = [uuid for uuid in uuids if uuid not in found]
     if unknown:
         raise CommandError(f"There is no hold {unknown[0]} that you may see.")
-    yield from ((found[uuid], True) for uuid in uuids)
+    yield from ((found[uuid], True) for uuid in dict.fromkeys(uuids))
 
 
 def _selected(client: Client, parameters: list[tuple[str, str]]) -> list[tuple[Document, bool]]:

@@ -145,7 +145,8 @@ class KeystoneLogIns(LogIns):
     def log_in(self, form: MultiDict[str, str], http: Request) -> NewSession:
         # Application credentials have ids, which are not those of users.
         name = form.get("application_credential_id") or form.get("user", "")
-        counted = {"address": http.remote_addr or "", "name": name.casefold()[:255]}
+        # Databases take a name with blanks behind it for the same.
+        counted = {"address": http.remote_addr or "", "name": name.casefold().strip()[:255]}
         for kind, counts in self._limits.items():
             counts.count(counted[kind])
         began = time.monotonic()

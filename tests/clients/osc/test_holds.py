@@ -95,7 +95,7 @@ def test_holds_of_the_own_project_on_many_nodes(site: Site) -> None:
 def test_holds_that_are_named(site: Site) -> None:
     (by_admin,) = site.json("scheduling hold add --node annas --type window")
     (by_ben,) = site.json("scheduling hold add --node annas --type lockout", "ben")
-    named = f"{by_admin['Hold']} {by_ben['Hold']}"
+    named = f"{by_admin['Hold']} {by_ben['Hold']} {by_admin['Hold']}"
     tried = site.json(f"scheduling hold remove {named} --dry-run", "ben")
     assert [each["Result"] for each in tried] == ["would be released"] * 2
     done = site.run(f"scheduling hold remove {named} -f json", "ben")

@@ -129,7 +129,7 @@ def test_guessing_is_limited_by_address_and_by_name(service: Service) -> None:
         return answer.status_int
 
     assert [guess(each, f"user-{each}", "192.0.2.1") for each in range(12)][10:] != [401, 401]
-    assert [guess(each, "alice", f"198.51.100.{each}") for each in range(12)][10:] != [401, 401]
+    assert [guess(each, "alice" + each * " ", f"198.51.100.{each}") for each in range(12)][10:] != [401, 401]
     assert guess(0, "bob", "203.0.113.1") == 401
 
 
