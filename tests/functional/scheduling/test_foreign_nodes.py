@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
+from baremetal_sched.db.models import Domain
 from baremetal_sched.scheduling.api.routes import ROUTES as API
 from baremetal_sched.ui.routes import ROUTES as PAGES
 from baremetal_sched.web.route import Route
@@ -31,6 +33,8 @@ EVERYONE = {
 FOREIGN = "aaaaaaaa-0000-4000-8000-00000000f0e1"
 FOREIGN_NODES = [FOREIGN, "zulu-1", "zulu-2"]
 CHILD = "aaaaaaaa-0000-4000-8000-00000000f0e2"
+FOREIGN_DOMAIN = "aaaaaaaa-0000-4000-8000-00000000f0e3"
+OWN_DOMAIN = "aaaaaaaa-0000-4000-8000-00000000f0e4"
 OWN_NODES = ["own", "leased", "of-nobody"]
 
 #: What others have, and what is nearly the same: neither may be told from what there is not.
@@ -75,6 +79,7 @@ def capacity() -> Iterator[str]:
         "lessee": "zulu-project", "shard": "zulu-shard", "driver": "fake-hardware", "traits": "CUSTOM_ZULU",
         "not-traits": "CUSTOM_ZULU", "traits-any": "CUSTOM_ZULU,CUSTOM_OWN", "not-traits-any": "CUSTOM_ZULU,CUSTOM_X",
     }  # fmt: skip
+    yield "group_by=domain:row"
     yield from (f"group_by=resource_class&{name}={value}" for name, value in values.items())
 
 
@@ -86,6 +91,7 @@ ASKED: dict[tuple[str, str], list[Any]] = {
     ("GET", "/v1/explanations"): QUERIES,
     ("POST", "/v1/explanations"): [*({"query": query} for query in QUERIES[:3]), *flavors(), *allocations()],
     ("GET", "/find"): ["class=goldd", *(f"class={name}&required={trait}" for name in CLASSES for trait in TRAITS[:2])],
+    ("GET", "/confirm"): [f"action=hold&item={FOREIGN}", f"action=cancel&item={CHILD}"],
     ("GET", "/nodes"): [
         "",
         "resource_class=zulu-class",
@@ -111,6 +117,7 @@ NAMES = {
     "<ident>": [*FOREIGN_NODES, *OWN_NODES],
     "<path:name>": ["zulu-rack", "own-rack"],
     "<name>": [],
+    "<domain>": [FOREIGN_DOMAIN, OWN_DOMAIN],
 }
 #: They say nothing of nodes.
 #: Pages of what nodes alone do not change.
@@ -122,8 +129,15 @@ HOLD = "/v1/nodes/<node>/holds"
 #: Claims change what others get; ``test_claims.py`` has what tenants hear of those of others. The page of who waits
 #: has no nodes.
 CLAIMS, WAITING = "/v1/claims", "/waiting"
+#: Only administrators change domains: ``test_domains.py``.
+DOMAINS = "/v1/domains"
 ROUTES = [
-    *(("/scheduling", route) for route in API if not route.public and not route.path.startswith((CLAIMS, HOLD))),
+    *(
+        ("/scheduling", route)
+        for route in API
+        if not (route.public or route.path.startswith((CLAIMS, HOLD)))
+        and (route.method == "GET" or not route.path.startswith(DOMAINS))
+    ),
     *(("/ui", route) for route in PAGES if not route.public and route.method == "GET" and route.path != WAITING),
 ]
 
@@ -153,12 +167,22 @@ def answers(service: Service, mount: str, route: Route, headers: dict[str, str],
     return found
 
 
+def add_domain(service: Service, uuid: str, name: str, *nodes: str) -> None:
+    new = {"name": name, "level": name.partition("-")[2]}
+    made = service.http.post_json("/scheduling/v1/domains", new, headers=ADMINISTRATOR, status=201).json["uuid"]
+    known = update(Domain).where(Domain.uuid == made).values(uuid=uuid)
+    service.database.change(lambda connection: connection.execute(known))
+    for node in nodes:
+        service.http.put(f"/scheduling/v1/domains/{uuid}/nodes/{node}", headers=ADMINISTRATOR, status=204)
+
+
 def add_own_nodes(service: Service) -> None:
     service.add_conductor("c1")
     service.add_conductor("c2", "own-rack")
     service.add_node("own", owner="a", traits=(OWN_TRAIT,), conductor_group="own-rack")
     service.add_node("leased", owner="landlord", lessee="a", traits=("HW_CPU_X86_VMX",))
     service.add_node("of-nobody")
+    add_domain(service, OWN_DOMAIN, "own-row", "own", "of-nobody")
 
 
 def add_foreign_nodes(service: Service) -> None:
@@ -174,6 +198,8 @@ def add_foreign_nodes(service: Service) -> None:
     service.set_columns(nodes[2], conductor_group="unserved-zulu", maintenance=True)
     hold = {"type": "window", "reason": "zulu-reason"}
     service.http.post_json(f"/scheduling/v1/nodes/{nodes[0]}/holds", hold, headers=ADMINISTRATOR, status=201)
+    add_domain(service, FOREIGN_DOMAIN, "zulu-row", "zulu-1")
+    service.http.put(f"/scheduling/v1/domains/{OWN_DOMAIN}/nodes/zulu-2", headers=ADMINISTRATOR, status=204)
     provider = {"name": "zulu-card", "uuid": CHILD, "parent_provider_uuid": nodes[1]}
     service.placement("POST", "/resource_providers", provider, headers=PLACEMENT_ADMIN)
 
