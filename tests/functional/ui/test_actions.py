@@ -5,10 +5,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from sqlalchemy import select
 from webtest import Form, TestResponse
 
+from baremetal_sched.db.models import Hold, WaitingRequest
+from baremetal_sched.db.models.base import table_of
+from baremetal_sched.ui.actions import ACTIONS
 from tests.functional.scheduling.test_claims import UUID
-from tests.functional.ui.logging_in import BROWSER, file_settings, get, log_in
+from tests.functional.ui.logging_in import BROWSER, ROLES, file_settings, get, log_in
 from tests.functional.ui.pages import look, read
 from tests.functional.ui.test_fleet import HOSTILE
 from tests.functional.ui.test_waiting import wait
@@ -285,3 +289,32 @@ def test_others_see_the_command(database_url: str, tmp_path: Path) -> None:
             answer = form.submit(headers=BROWSER, status=303 if offered else 403)
             assert offered or "baremetal:node:maintenance:add" in read(answer).text
             service.http.reset()
+
+
+def test_policy_refuses_each_action(database_url: str, tmp_path: Path, subtests: pytest.Subtests) -> None:
+    """In the API's words, and nothing changes: the caller may see the machine and the request, and no more."""
+    settings = file_settings(tmp_path)
+    (tmp_path / "roles").write_text(ROLES.replace("[member]", "[reader]"))
+    with Service(database_url, **settings) as service:
+        service.add_conductor("c1")
+        uuid = service.add_node("n1", owner="p1")
+        log_in(service, "root")
+        query = "class=gold"
+        for name, item, fields in (("hold", uuid, {}), ("claim", query, {"minutes": "60"})):
+            form = form_of(get(service, f"/confirm?{urlencode({'action': name, 'item': item})}"))
+            for field, value in fields.items():
+                form[field] = value
+            form.submit(headers=BROWSER, status=303)
+        hold, claim = service.database.select(
+            lambda connection: [connection.scalar(select(table_of(each).c.uuid)) for each in (Hold, WaitingRequest)]
+        )
+        service.http.reset()
+        log_in(service, "ann")
+        items = {"release": f"{uuid}/{hold}", "cancel": f"claim/{claim}", "claim": query}
+        for name in ACTIONS:
+            form = form_of(get(service, f"/confirm?{urlencode({'action': name, 'item': items.get(name, uuid)})}"))
+            if "steps" in form.fields:
+                form["steps"] = "[]"
+            with subtests.test(name), unchanged(service):
+                refused = form.submit(headers=BROWSER, status=403)
+                assert f"{ACTIONS[name].rule}" in read(refused).text
