@@ -102,7 +102,11 @@ def plant(service: Service, tenant: Tenant) -> None:
     assert claim.status_int == 202, claim.text
     hold = {"type": "operator_hold", "reason": tenant.word("hold-reason")}
     held = service.http.post_json(f"/scheduling/v1/nodes/{node}/holds", hold, headers=SYSTEM, status=201)
+    domain = {"name": tenant.word("rack"), "level": "rack"}
+    rack = service.http.post_json("/scheduling/v1/domains", domain, headers=SYSTEM, status=201).json["uuid"]
+    service.http.put(f"/scheduling/v1/domains/{rack}/nodes/{node}", headers=SYSTEM, status=204)
     tenant.ids |= {
+        "domain": rack,
         "claim": claim.json["uuid"],
         "hold": held.json["uuid"],
         "server_id": uuid, "ident": ident, "image_id": ident, "flavor_id": flavor["id"],
@@ -111,6 +115,7 @@ def plant(service: Service, tenant: Tenant) -> None:
         "key": "note", "network": "n", "alias": "os-keypairs", "shared": shared, "node": node,
     }  # fmt: skip
     tenant.words += [
+        rack,
         tenant.ids["claim"],
         tenant.ids["hold"],
         uuid,
@@ -231,6 +236,7 @@ def seen_by(service: Service, tenant: Tenant) -> list[str]:
         f"/compute/v2.1/servers/{ids['server_id']}/os-instance-actions", f"/image/v2/images/{ids['ident']}",
         f"/image/v2/images/{ids['shared']}", f"/image/v2/images/{ids['shared']}/members", "/image/v2/images",
         f"/scheduling/v1/claims/{ids['claim']}", "/scheduling/v1/claims", "/scheduling/v1/holds",
+        "/scheduling/v1/domains",
     )  # fmt: skip
     answers = [send(service, tenant, "GET", path) for path in paths]
     assert {answer.status_int for answer in answers} == {200}

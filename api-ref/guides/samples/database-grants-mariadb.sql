@@ -9,6 +9,8 @@ GRANT INSERT, UPDATE, DELETE ON baremetal_sched.allocations TO 'baremetal_api'@'
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.chassis TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.consumers TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.deploy_templates TO 'baremetal_api'@'%';
+GRANT INSERT, UPDATE, DELETE ON baremetal_sched.domain_members TO 'baremetal_api'@'%';
+GRANT INSERT, UPDATE, DELETE ON baremetal_sched.domains TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.driver_calls TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.flavor_projects TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.flavors TO 'baremetal_api'@'%';
@@ -25,6 +27,7 @@ GRANT INSERT, UPDATE, DELETE ON baremetal_sched.node_history TO 'baremetal_api'@
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.node_traits TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.node_work TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.nodes TO 'baremetal_api'@'%';
+GRANT INSERT, UPDATE, DELETE ON baremetal_sched.page_sessions TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.pending_claims TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.portgroups TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.ports TO 'baremetal_api'@'%';
@@ -41,6 +44,7 @@ GRANT INSERT, UPDATE, DELETE ON baremetal_sched.traits TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.volume_connectors TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.volume_targets TO 'baremetal_api'@'%';
 
+GRANT INSERT, UPDATE, DELETE ON baremetal_sched.aggregates TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.allocations TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.bios_settings TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.conductor_hardware_types TO 'baremetal_conductor'@'%';
@@ -57,9 +61,11 @@ GRANT INSERT, UPDATE, DELETE ON baremetal_sched.node_inventories TO 'baremetal_c
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.node_traits TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.node_work TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.nodes TO 'baremetal_conductor'@'%';
+GRANT INSERT, UPDATE, DELETE ON baremetal_sched.page_sessions TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.pending_claims TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.portgroups TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.ports TO 'baremetal_conductor'@'%';
+GRANT INSERT, UPDATE, DELETE ON baremetal_sched.provider_aggregates TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.provider_traits TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.resource_classes TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.resource_providers TO 'baremetal_conductor'@'%';

@@ -11,16 +11,16 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO baremetal_api, baremetal_conduc
 GRANT SELECT ON ALL TABLES IN SCHEMA public TO baremetal_api, baremetal_conductor;
 
 GRANT INSERT, UPDATE, DELETE ON
-    aggregates, allocations, chassis, consumers, deploy_templates, driver_calls, flavor_projects, flavors,
-    holds, image_members, image_properties, image_tags, images, inspection_rules, inventories, keypairs,
-    node_allocations, node_history, node_traits, node_work, nodes, pending_claims, portgroups, ports,
+    aggregates, allocations, chassis, consumers, deploy_templates, domain_members, domains, driver_calls, flavor_projects,
+    flavors, holds, image_members, image_properties, image_tags, images, inspection_rules, inventories, keypairs,
+    node_allocations, node_history, node_traits, node_work, nodes, page_sessions, pending_claims, portgroups, ports,
     provider_aggregates, provider_traits, resource_classes, resource_providers, runbook_traits, runbooks, server_actions, server_tags,
     servers, traits, volume_connectors, volume_targets
     TO baremetal_api;
 
 GRANT INSERT, UPDATE, DELETE ON
-    allocations, bios_settings, conductor_hardware_types, conductor_interfaces, conductors, consumers,
+    aggregates, allocations, bios_settings, conductor_hardware_types, conductor_interfaces, conductors, consumers,
     driver_calls, firmware_components, holds, inventories, node_allocations, node_history, node_inventories,
-    node_traits, node_work, nodes, pending_claims, portgroups, ports, provider_traits, resource_classes, resource_providers,
+    node_traits, node_work, nodes, page_sessions, pending_claims, portgroups, ports, provider_aggregates, provider_traits, resource_classes, resource_providers,
     server_actions, servers, traits
     TO baremetal_conductor;
