@@ -15,8 +15,8 @@ _LOOPBACK_ONLY = (
     "from elsewhere."
 )
 _IN_CLEAR = (
-    "This request came over plain HTTP, where others can read a password and the cookie of a session, so nobody can "
-    "log in. Use https. If a proxy has the certificate, let it set X-Forwarded-Proto, and set [oslo_middleware] "
+    "This request came over plain HTTP, where others can read a password and the cookie of a session, so log-in is "
+    "refused. Use https. If a proxy has the certificate, let it set X-Forwarded-Proto, and set [oslo_middleware] "
     "enable_proxy_headers_parsing = true."
 )
 
@@ -48,7 +48,7 @@ def check(settings: Settings, environ: WSGIEnvironment) -> None:
 
 
 def why_no_passwords(environ: WSGIEnvironment) -> str | None:
-    """Return why this client may not send a password; None if nobody can read it on its way."""
+    """Return why this client may not send a password; None if the connection is encrypted or local."""
     return None if environ["wsgi.url_scheme"] == "https" or _is_on_loopback(environ) else _IN_CLEAR
 
 

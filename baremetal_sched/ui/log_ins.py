@@ -69,7 +69,7 @@ class NewSession:
 
 
 class LogIns(ABC):
-    """One way to log in. ``refusal``: why nobody can at present, with ``remedy``, a command; None: everybody can."""
+    """One way to log in. ``refusal``: why it is refused at present, with ``remedy``, a command; None: it is not."""
 
     refusal: str | None = None
     remedy: str | None = None

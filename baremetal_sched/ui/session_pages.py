@@ -19,8 +19,8 @@ _NO_CHANGE = "Keystone gives you no token for this project. Choose another one, 
 
 
 def show_login(call: UiCall, session: None) -> Response:
-    """GET /login: the form, or back to the page ``next`` for who is logged in. Raises PathNotFound if nobody logs in
-    here."""
+    """GET /login: the form, or back to the page ``next`` for who is logged in. Raises PathNotFound if there is
+    no log-in."""
     call.refuse_unknown(("next",))
     log_ins, after = _log_ins(call), page_below(call, dict(call.query).get("next", ""))
     if guard.admit(call) is not None:
@@ -31,7 +31,7 @@ def show_login(call: UiCall, session: None) -> Response:
 def log_in(call: UiCall, session: None) -> Response:
     """POST /login: begin a session, and go back to the page ``next``.
 
-    Raises RefusedRequest where nobody can log in, PathNotFound, TooManyFailedLogins, AuthenticationUnavailable.
+    Raises RefusedRequest where log-in is refused, PathNotFound, TooManyFailedLogins, AuthenticationUnavailable.
     """
     log_ins, after = _log_ins(call), page_below(call, call.form.get("next", ""))
     refusal = log_ins.refusal or access.why_no_passwords(call.http.environ)
@@ -60,7 +60,7 @@ def log_in(call: UiCall, session: None) -> Response:
 
 def show_session(call: UiCall, session: None) -> Response:
     """GET /session: who is logged in, until when; the projects to choose from. Raises NotAuthenticated, PathNotFound if
-    nobody logs in here, AuthenticationUnavailable."""
+    there is no log-in, AuthenticationUnavailable."""
     call.refuse_unknown(("next",))
     return _session_page(call, *_session(call), page_below(call, dict(call.query).get("next", "")))
 
@@ -68,7 +68,7 @@ def show_session(call: UiCall, session: None) -> Response:
 def choose_scope(call: UiCall, session: None) -> Response:
     """POST /session: act for another project, or for the system, and go back to the page ``next``.
 
-    Raises NotAuthenticated, PathNotFound if the session has one scope or nobody logs in here,
+    Raises NotAuthenticated, PathNotFound if the session has one scope or there is no log-in,
     AuthenticationUnavailable.
     """
     (log_ins, person, row), after = _session(call), page_below(call, call.form.get("next", ""))
