@@ -27,7 +27,7 @@ from baremetal_sched.db.types import Query
 from baremetal_sched.errors import SchedulerError
 from baremetal_sched.errors.baremetal import NodeAllocated
 from baremetal_sched.machines import agent_info, states
-from baremetal_sched.placement.waiting_requests import WAITING
+from baremetal_sched.placement.waiting_requests import UNDECIDED
 from baremetal_sched.scheduling import sweep
 
 log = structlog.get_logger(__name__)
@@ -220,7 +220,7 @@ class PeriodicTask:
 
 
 # Mostly there is nothing to do. These are created once: that is most of what they cost.
-_IN_QUEUE: Query = select(WaitingRequest.id).where(WaitingRequest.state == constant(WAITING)).limit(1)
+_IN_QUEUE: Query = select(WaitingRequest.id).where(WaitingRequest.state.in_(map(constant, UNDECIDED))).limit(1)
 _RESERVED: Query = select(Node.id).where(Node.reservation.is_not(None)).limit(1)
 _IN_WAIT: Query = select(Node.id).where(Node.provision_state.in_([constant(state) for state, *_ in _WAITS])).limit(1)
 

@@ -1,4 +1,4 @@
-"""Errors of the scheduling API: claims that wait."""
+"""Errors of the scheduling API: claims that wait, and claims of several machines."""
 
 from baremetal_sched import commands
 from baremetal_sched.errors import ConflictError, InvalidError, NotFoundError, UnavailableError
@@ -70,3 +70,16 @@ class WaitingNotServed(UnavailableError):
         "Nothing can wait while a release before this one may serve the database, because that release hands no "
         f"machine over. When all its processes have ended, run: {commands.FINISH_UPGRADE}"
     )
+
+
+class GroupsNotServed(UnavailableError):
+    template = (
+        "Several machines cannot be claimed at once while a release before this one may serve the database, because "
+        f"that release knows no groups. When all its processes have ended, run: {commands.FINISH_UPGRADE}"
+    )
+
+
+class GroupDiffers(ConflictError):
+    """The first claim of a group says how its machines are spread."""
+
+    template = "The machines of group {group} are {rules}. Leave spread and pack out, or name another group."

@@ -25,9 +25,7 @@ from sqlalchemy import (
     delete,
     func,
     insert,
-    or_,
     select,
-    tuple_,
     union_all,
     update,
 )
@@ -53,6 +51,7 @@ RESERVING_REVISION = "0024"
 
 # States.
 WAITING = "waiting"
+GATHERING = "gathering"  # waits for several machines at one moment: a free one is not kept for it
 CLAIMED = "claimed"
 TIMED_OUT = "timed_out"
 FAILED = "failed"
@@ -62,10 +61,15 @@ CLAIM = "claim"
 ALLOCATION = "allocation"
 SERVER = "server"
 
-#: SQL condition: the claim waits, and its time is not over.
-IS_WAITING = and_(WaitingRequest.state == WAITING, WaitingRequest.deadline > epoch())
+#: The states of claims that are not decided.
+UNDECIDED = (WAITING, GATHERING)
+
+_IN_TIME = WaitingRequest.deadline > epoch()
+#: SQL conditions: the claim waits, for one machine or several, and its time is not over; it is one of several.
+IS_WAITING = and_(WaitingRequest.state.in_(UNDECIDED), _IN_TIME)
+IS_GATHERING = and_(WaitingRequest.state == GATHERING, _IN_TIME)
 #: SQL condition: its deadline has passed, and its state has not been updated yet.
-IS_OVERDUE = and_(WaitingRequest.state == WAITING, WaitingRequest.deadline <= epoch())
+IS_OVERDUE = and_(WaitingRequest.state.in_(UNDECIDED), WaitingRequest.deadline <= epoch())
 
 _QUEUE = PENDING_CLAIMS.c
 
@@ -118,6 +122,7 @@ class NewWaitingRequest:
     """A request that is to wait for a machine. It waits for ``seconds`` from now on, unless it began ``since`` and
     waits ``until``, in seconds since 1970. Higher ``priority`` goes first. ``reason`` says why it must wait, in a
     sentence. ``needed_trait`` is one of the traits that the machine must have: machines without it are not looked at.
+    ``gathers``: it is for several machines, of the group ``group_id``.
     """
 
     uuid: str
@@ -135,6 +140,8 @@ class NewWaitingRequest:
     secret: Any = None
     needed_trait: str | None = None
     priority: int = 0
+    gathers: bool = False
+    group_id: int | None = None
 
     def consumer(self) -> ConsumerWrite:
         """Return the consumer of which the UUID is reserved while it waits."""
@@ -148,8 +155,8 @@ def key_of(request: Mapping[str, Any]) -> str:
 
 
 def enter(session: Session, new: NewWaitingRequest, *, most: int) -> WaitingRequest:
-    """Enter a request into the queue, and return its claim: its UUID is reserved. After the transaction, machines are
-    looked for once more.
+    """Enter a request into the queue, and return its claim: its UUID is reserved if it is for one machine. After the
+    transaction, machines are looked for once more.
 
     Raises TooManyWaitingClaims if ``most`` of its project wait; UuidTaken if a consumer has its UUID; WaitingNotServed
     while a release that hands nothing over may serve the database.
@@ -159,9 +166,9 @@ def enter(session: Session, new: NewWaitingRequest, *, most: int) -> WaitingRequ
         raise WaitingNotServed
     _require_few(session, new.project, most)
     notes_of(session.connection()).waiting.append(new.uuid)
-    entered = _insert(session, new, state=WAITING)
+    entered = _insert(session, new, state=GATHERING if new.gathers else WAITING)
     # Releases that do not know them would take a reserved UUID for one that is in use.
-    reserves = schema_state.is_since(served_since, RESERVING_REVISION)
+    reserves = schema_state.is_since(served_since, RESERVING_REVISION) and not new.gathers
     if reserves and not consumers.reserve(session.connection(), new.consumer()):
         raise UuidTaken(uuid=new.uuid)
     return entered
@@ -169,7 +176,8 @@ def enter(session: Session, new: NewWaitingRequest, *, most: int) -> WaitingRequ
 
 def _require_few(session: Session, project: str, most: int) -> None:
     """Raise TooManyWaitingClaims if ``most`` of the project wait."""
-    waiting = select(func.count()).where(WaitingRequest.consumer_project == project, WaitingRequest.state == WAITING)
+    is_undecided = WaitingRequest.state.in_(UNDECIDED)
+    waiting = select(func.count()).where(WaitingRequest.consumer_project == project, is_undecided)
     number = session.scalar(waiting) or 0
     if most - 100 < number < most:  # so near to it one begins to wait after the other
         schema_state.lock(session.connection())
@@ -201,6 +209,7 @@ def _insert(session: Session, new: NewWaitingRequest, **values: Any) -> WaitingR
             secret=new.secret,
             needed_trait=new.needed_trait,
             priority=new.priority,
+            group_id=new.group_id,
             created_at=utcnow(),
             **requester.of(session).known(),
             **values,
@@ -269,7 +278,7 @@ def _of_entry(entry: QueueEntry) -> Query:
     return (
         select(WaitingRequest)
         .where(
-            IS_WAITING,
+            and_(WaitingRequest.state == WAITING, _IN_TIME),
             WaitingRequest.resource_class == entry.resource_class,
             WaitingRequest.priority == entry.priority,
             WaitingRequest.request_key == entry.request_key,
@@ -316,33 +325,6 @@ def count_by_class(most: int, *conditions: ColumnElement[bool]) -> Query:
     columns = (WaitingRequest.resource_class, number)
     by_class = select(*columns).where(IS_WAITING, *conditions).group_by(WaitingRequest.resource_class)
     return by_class.order_by(number.desc(), WaitingRequest.resource_class).limit(most)
-
-
-def position(session: Session, claim: WaitingRequest) -> int:
-    """Return the place of a waiting claim in the queue of its class; the first is 1."""
-    earlier: ColumnElement[bool] = or_(
-        WaitingRequest.priority > claim.priority,
-        and_(
-            WaitingRequest.priority == claim.priority,
-            tuple_(WaitingRequest.asked_at, WaitingRequest.id) < tuple_(claim.asked_at, claim.id),
-        ),
-    )
-    ahead = select(func.count()).where(IS_WAITING, WaitingRequest.resource_class == claim.resource_class, earlier)
-    return 1 + (session.scalar(ahead) or 0)
-
-
-def positions(session: Session, claims: Sequence[WaitingRequest]) -> dict[int, int]:
-    """Return the places of claims in the queues of their classes, by id; claims that do not wait have none.
-
-    SELECT id, place FROM (SELECT id, row_number() OVER (PARTITION BY resource_class ORDER BY priority DESC, asked_at,
-    id) AS place FROM pending_claims WHERE state = 'waiting' AND … AND resource_class IN (…)) AS queue WHERE id IN (…)
-    """
-    order = (WaitingRequest.priority.desc(), WaitingRequest.asked_at, WaitingRequest.id)
-    place = func.row_number().over(partition_by=WaitingRequest.resource_class, order_by=order).label("place")
-    classes = {claim.resource_class for claim in claims}
-    queue = select(WaitingRequest.id, place).where(IS_WAITING, WaitingRequest.resource_class.in_(classes)).subquery()
-    rows = session.execute(select(queue).where(queue.c.id.in_([claim.id for claim in claims])))
-    return {claim_id: number for claim_id, number in rows}
 
 
 def still_waiting(reader: Connection, uuids: Collection[str]) -> set[str]:

@@ -1,6 +1,6 @@
 """Claims of the scheduling API: a machine is chosen and claimed in one transaction, now or when one is free."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,15 +10,26 @@ from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.baremetal.matching.request import Host, MachineContext, MachineRequest
+from baremetal_sched.baremetal.matching.request import Amounts, Host, MachineContext, MachineRequest
+from baremetal_sched.baremetal.matching.spreading import SEVERAL, Several
 from baremetal_sched.db.clock import epoch
-from baremetal_sched.db.models import Allocation, Consumer, Node, WaitingRequest
+from baremetal_sched.db.models import Allocation, Consumer, GroupMember, Node, WaitingRequest
 from baremetal_sched.errors.placement import TAKEN_MEANWHILE, ConsumerConflict, ConsumerWaits, NoAllocations
 from baremetal_sched.errors.scheduling import ClaimDiffers, ClaimElsewhere, ClaimNotFound, ConsumerInUse, UuidTaken
-from baremetal_sched.placement import allocations, waiting_requests
+from baremetal_sched.placement import allocations, queue_positions, waiting_requests
 from baremetal_sched.placement.consumers import RESERVED, ConsumerWrite, amounts_held_by, belongs_to_kind
 from baremetal_sched.placement.names import resource_class_of
-from baremetal_sched.placement.waiting_requests import CLAIM, CLAIMED, FAILED, TIMED_OUT, WAITING, NewWaitingRequest
+from baremetal_sched.placement.waiting_requests import (
+    CLAIM,
+    CLAIMED,
+    FAILED,
+    TIMED_OUT,
+    UNDECIDED,
+    WAITING,
+    NewWaitingRequest,
+)
+from baremetal_sched.scheduling import group_claims, machine_groups
+from baremetal_sched.scheduling.group_claims import ClaimedMachine, GroupClaim
 from baremetal_sched.scheduling.queue import request_of
 from baremetal_sched.settings import Settings
 
@@ -31,7 +42,7 @@ STATES = (WAITING, CLAIMED, TIMED_OUT, FAILED, RELEASED)
 
 @dataclass(frozen=True)
 class NewClaim:
-    """The requested claim and its consumer. ``digest`` identifies the whole body."""
+    """The requested claim and its consumer. ``digest`` identifies the whole body. ``several``: None for one machine."""
 
     uuid: str
     request: MachineRequest
@@ -40,14 +51,21 @@ class NewClaim:
     consumer_type: str | None
     digest: str
     priority: int = 0
+    several: Several | None = None
 
-    def waiting_request(self, resource_class: str, seconds: float = 0, reason: str | None = None) -> NewWaitingRequest:
+    def of_group(self, several: Several) -> GroupClaim:
+        """Return the claim as one of several machines."""
+        return GroupClaim(self.uuid, self.request, several, self.project, self.user, self.consumer_type)
+
+    def waiting_request(
+        self, resource_class: str, seconds: float = 0, reason: str | None = None, group_id: int | None = None
+    ) -> NewWaitingRequest:
         """Return the claim as a row of the queue of the class (empty if it does not wait)."""
         return NewWaitingRequest(
             uuid=self.uuid,
             kind=CLAIM,
             resource_class=resource_class,
-            request=self.request.document(),
+            request=self.request.document() | ({} if self.several is None else {SEVERAL: self.several.document()}),
             project=self.project,
             user=self.user,
             seconds=seconds,
@@ -56,6 +74,8 @@ class NewClaim:
             reason=reason,
             needed_trait=self.request.needed_trait(),
             priority=self.priority,
+            gathers=self.several is not None,
+            group_id=group_id,
         )
 
 
@@ -69,11 +89,13 @@ def existing(session: Session, uuid: str, digest: str, project: str) -> WaitingR
 
 
 def claim_now(session: Session, new: NewClaim, settings: Settings) -> "ClaimStatus | None":
-    """Claim a machine that is free now, and return the claim; None if nothing fits.
+    """Claim a machine that is free now, or several, and return the claim; None if nothing fits.
 
     Raises ConsumerInUse, the errors of ``choose`` of the request, and StaleDataError if it loses a race.
     """
     context = MachineContext(session, settings)
+    if new.several is not None:
+        return _claim_several(context, new, new.of_group(new.several))
     host = new.request.choose(context)
     chosen = new.request.other_providers(context) if host is None else host.claim
     if chosen is None:
@@ -84,13 +106,27 @@ def claim_now(session: Session, new: NewClaim, settings: Settings) -> "ClaimStat
         raise ConsumerInUse(consumer=new.uuid) from error
     resource_class = "" if host is None else resource_class_of(host.node.resource_class or "")
     claimed = waiting_requests.enter_claimed(session, new.waiting_request(resource_class))
-    return ClaimStatus(claimed, CLAIMED, chosen, None)
+    return ClaimStatus(claimed, CLAIMED, chosen, None, _only(claimed, chosen))
+
+
+def _claim_several(context: MachineContext, new: NewClaim, claim: GroupClaim) -> "ClaimStatus | None":
+    chosen = group_claims.choose(context, claim)
+    if chosen is None:
+        return None
+    group_claims.write(context.session, claim, chosen)
+    row = new.waiting_request(new.request.machine_class())
+    (status,) = statuses_of(context.session, [waiting_requests.enter_claimed(context.session, row)])
+    return status
 
 
 def wait(session: Session, new: NewClaim, seconds: float, reason: str, settings: Settings) -> WaitingRequest:
     """Enter the claim into the queue. Raises CannotWait, ConsumerInUse, and the errors of
     ``waiting_requests.enter``."""
-    row = new.waiting_request(new.request.machine_class(), seconds, reason)
+    group_id = None
+    if new.several is not None:
+        group = machine_groups.find(session, new.project, new.several, lock=True)
+        group_id = machine_groups.join(session, new.project, machine_groups.within(session, new.several, group), group)
+    row = new.waiting_request(new.request.machine_class(), seconds, reason, group_id)
     try:
         return waiting_requests.enter(session, row, most=settings.scheduling.most_waiting)
     except UuidTaken as error:
@@ -139,13 +175,15 @@ def _write(session: Session, request: ConsumerWrite, consumer_type: str | None) 
 class ClaimStatus:
     """A claim as it is now: ``state`` is derived from its deadline and from the consumer's allocations.
 
-    ``allocations`` are amounts by class by provider; ``position`` is None unless it waits.
+    ``allocations`` are amounts by class by provider; ``position`` is None unless it waits. ``machines``: those of a
+    claim of several that it has now.
     """
 
     claim: WaitingRequest
     state: str
     allocations: Mapping[str, Mapping[str, int]]
     position: int | None
+    machines: Sequence[ClaimedMachine] = ()
 
 
 def show(session: Session, uuid: str) -> ClaimStatus:
@@ -161,30 +199,51 @@ def statuses_of(session: Session, requests: Sequence[WaitingRequest]) -> list[Cl
     """Return claims as they are now."""
     claimed = [claim.uuid for claim in requests if claim.state == CLAIMED]
     held = amounts_held_by(session, claimed, CLAIM) if claimed else {}
-    waiting = [claim for claim in requests if claim.state == WAITING]
+    several = [claim.uuid for claim in requests if claim.state == CLAIMED and SEVERAL in claim.request]
+    machines = group_claims.machines_of(session, several)
+    held |= {uuid: _merged(found) for uuid, found in machines.items()}
+    waiting = [claim for claim in requests if claim.state in UNDECIDED]
     now = session.scalar(select(epoch())) or 0.0 if waiting else 0.0
     if len(waiting) == 1:
-        places = {waiting[0].id: waiting_requests.position(session, waiting[0])}
+        places = {waiting[0].id: queue_positions.position(session, waiting[0])}
     else:
-        places = waiting_requests.positions(session, waiting) if waiting else {}
+        places = queue_positions.positions(session, waiting) if waiting else {}
     states = [state_of(claim, now, is_held=claim.uuid in held) for claim in requests]
     return [
-        ClaimStatus(claim, state, held.get(claim.uuid, {}), places.get(claim.id) if state == WAITING else None)
+        ClaimStatus(
+            claim,
+            state,
+            held.get(claim.uuid, {}),
+            places.get(claim.id) if state == WAITING else None,
+            machines.get(claim.uuid) or _only(claim, held.get(claim.uuid)),
+        )
         for claim, state in zip(requests, states, strict=True)
     ]
 
 
+def _only(claim: WaitingRequest, held: Amounts | None) -> list[ClaimedMachine]:
+    return [ClaimedMachine(1, claim.uuid, held)] if held else []
+
+
+def _merged(machines: Iterable[ClaimedMachine]) -> Amounts:
+    return {provider: amounts for machine in machines for provider, amounts in machine.amounts.items()}
+
+
 def state_of(claim: WaitingRequest, now: float, *, is_held: bool) -> str:
     """Return the state of a claim at ``now``: after its deadline it does not wait, even if its row still says so."""
-    if claim.state == WAITING and claim.deadline <= now:
-        return TIMED_OUT
+    if claim.state in UNDECIDED:
+        return TIMED_OUT if claim.deadline <= now else WAITING
     return RELEASED if claim.state == CLAIMED and not is_held else claim.state
 
 
 def in_state(state: str) -> ColumnElement[bool]:
     """Return the SQL condition that a claim is in this state now, as ``state_of`` derives it."""
     has_it = select(Consumer.id).join(Allocation, Allocation.consumer_id == Consumer.id)
-    is_held = has_it.where(Consumer.uuid == WaitingRequest.uuid, belongs_to_kind(CLAIM)).exists()
+    of_several = has_it.join(GroupMember, GroupMember.consumer_id == Consumer.id)
+    is_held = or_(
+        has_it.where(Consumer.uuid == WaitingRequest.uuid, belongs_to_kind(CLAIM)).exists(),
+        of_several.where(GroupMember.claim == WaitingRequest.uuid, belongs_to_kind(CLAIM)).exists(),
+    )
     if state == WAITING:
         return waiting_requests.IS_WAITING
     if state == TIMED_OUT:
@@ -202,6 +261,9 @@ def withdraw(session: Session, claim: WaitingRequest) -> None:
     waiting_requests.leave(session, claim.uuid)
     if claim.state != CLAIMED:
         return
+    if SEVERAL in claim.request:
+        group_claims.release(session, claim.uuid)
+        return
     with suppress(NoAllocations):
         allocations.release_given(session, claim.uuid, CLAIM)
 
@@ -218,6 +280,8 @@ def document_of(status: ClaimStatus) -> dict[str, Any]:
         "priority": claim.priority,
         "position": status.position,
         "allocations": {uuid: {"resources": dict(amounts)} for uuid, amounts in status.allocations.items()},
+        "count": claim.request.get(SEVERAL, {}).get("count", 1),
+        "machines": [each.document(claim.resource_class) for each in status.machines],
         "reason": claim.reason,
         "consumer": {
             "uuid": claim.uuid,

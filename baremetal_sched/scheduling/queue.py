@@ -14,6 +14,7 @@ from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.node_explanation import Finding, NodeExplanation, explain
 from baremetal_sched.baremetal.matching.node_request import NodeRequest
 from baremetal_sched.baremetal.matching.request import MachineRequest
+from baremetal_sched.baremetal.matching.spreading import SEVERAL, Several
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.models import Node, WaitingRequest
@@ -32,7 +33,13 @@ _MOST_READ = 5_000
 
 def request_of(document: Mapping[str, Any]) -> MachineRequest:
     """Return the request that ``document`` was made of."""
-    return TreeRequest(**document) if "query" in document else NodeRequest.of(document)
+    return read(document)[0]
+
+
+def read(document: Mapping[str, Any]) -> tuple[MachineRequest, Several | None]:
+    """Return the request that ``document`` was made of, and how many machines it is for; None: one."""
+    own = {name: value for name, value in document.items() if name != SEVERAL}
+    return TreeRequest(**own) if "query" in own else NodeRequest.of(own), Several.of(document.get(SEVERAL, {}))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from baremetal_sched.errors import SchedulerError
 from baremetal_sched.explain.explanations import explain_request
 from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.tables import CLASSES, PROVIDERS
-from baremetal_sched.placement.waiting_requests import IS_OVERDUE, IS_WAITING, TIMED_OUT
+from baremetal_sched.placement.waiting_requests import IS_OVERDUE, IS_WAITING, TIMED_OUT, WAITING
 from baremetal_sched.scheduling.handover import SessionHandover
 from baremetal_sched.scheduling.queue import request_of
 from baremetal_sched.settings import Settings
@@ -92,7 +92,7 @@ def _free_machines(session: Session, is_own: IsOwn) -> Iterator[tuple[int, str]]
     SELECT n.id, n.uuid, …, p.id, c.name FROM nodes n … JOIN resource_classes c ON c.id = p.mirrored_class_id
     WHERE <it is free> AND c.name IN (SELECT resource_class FROM pending_claims WHERE <it waits>)
     """
-    waited_for = select(WaitingRequest.resource_class).where(IS_WAITING)
+    waited_for = select(WaitingRequest.resource_class).where(IS_WAITING, WaitingRequest.state == WAITING)
     if session.scalars(waited_for.limit(1)).first() is None:
         return
     columns = (Node.uuid, Node.conductor_group, Node.driver, PROVIDERS.c.id, CLASSES.c.name)

@@ -124,6 +124,8 @@ class Explanation:
     of_trees: bool = False
     #: Sentences behind the summary, with a blank before them.
     hint: str = ""
+    #: A sentence about the domains that have too few of several machines, with a blank before it.
+    domains: str = ""
 
     def as_trees(self, *, fits_if_free: bool) -> "Explanation":
         """Return it for a request that several providers of a tree have to serve, and that has no candidate.
@@ -138,7 +140,7 @@ class Explanation:
     @property
     def summary(self) -> str:
         """All of it in one sentence, and the hint."""
-        return self._summary + self.hint
+        return self._summary + self.hint + self.domains
 
     @property
     def _summary(self) -> str:
@@ -150,7 +152,8 @@ class Explanation:
             others_fit = self.verdict is Verdict.BUSY
             return sentences.together(found.fitting or found.among, if_free=not found.fitting, others_fit=others_fit)
         relaxations = [] if self.of_trees else found.relaxations
-        found = replace(found, fitting=self.fitting, verdict=self.verdict, relaxations=relaxations)
+        verdict = Verdict.FITS if self.domains and self.fitting >= self.needed else self.verdict
+        found = replace(found, fitting=self.fitting, verdict=verdict, relaxations=relaxations)
         of_all = None if self.scan.sample is None else self.scan.nodes
         why = {part for condition, _ in found.decisive for part in re.split("[:,]", condition.id)}
         meant = {each.name: each.did_you_mean[0][0] for each in self.unknown if each.did_you_mean and each.name in why}

@@ -120,7 +120,7 @@ class NodeRequest:
         class_id = names.ids_of(session, ResourceClass, [class_name]).get(class_name)
         if class_id is None:
             return None
-        fitting = _fitting(class_id, self)
+        fitting = free_nodes_of(class_id, self)
         unlocked = fitting.where(of_lock(counts=True).holds)
         for node_ids in _batches(session, unlocked, class_id, self):
             node = _lock_one(session, unlocked, node_ids)
@@ -135,7 +135,7 @@ class NodeRequest:
         class_id = names.ids_of(context.session, ResourceClass, [class_name]).get(class_name)
         if class_id is None:
             return False
-        free = _fitting(class_id, self).where(Node.reservation.is_(None))
+        free = free_nodes_of(class_id, self).where(Node.reservation.is_(None))
         return context.session.execute(free.limit(1)).first() is not None
 
     def other_providers(self, context: MachineContext) -> None:
@@ -226,8 +226,10 @@ def _require_none(session: Session, fitting: Query) -> None:
         raise SuitableNodesLocked(count=found[True])
 
 
-def _fitting(class_id: int, request: NodeRequest) -> Query:
-    """SELECT n.id, i.provider_id FROM inventories i JOIN resource_providers p … JOIN nodes n ON n.uuid = p.uuid WHERE
+def free_nodes_of(class_id: int, request: NodeRequest) -> Query:
+    """Return the query of the free nodes that fit, locked by conductors or not:
+
+    SELECT n.id, i.provider_id FROM inventories i JOIN resource_providers p … JOIN nodes n ON n.uuid = p.uuid WHERE
     i.resource_class_id = :class AND i.free = 1 AND …
 
     The index over free capacity yields the free nodes one by one (the inventory of a node has a total of 1).

@@ -6,7 +6,7 @@ that no other transaction is about to take is locked.
 """
 
 import random
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
@@ -56,6 +56,7 @@ QUERY_VERSION = 39
 
 #: How many candidates are read, if none of fewer can be taken.
 _LIMITS = (64, 2_000, 100_000)
+MOST = (100_000,)
 
 #: How many candidates are read to find one that is no machine.
 _CANDIDATES = 100
@@ -103,8 +104,8 @@ class TreeRequest:
         own = [name for name in amounts if is_custom(name)]
         if len(own) != 1 or amounts[own[0]] != 1:
             raise CannotWait(
-                message="To wait, a request must ask for one unit of a node's custom class in the group without a "
-                "suffix, such as resources=CUSTOM_GOLD:1."
+                message="To wait, or for several machines, a request must ask for one unit of a node's custom class "
+                "in the group without a suffix, such as resources=CUSTOM_GOLD:1."
             )
         return own[0]
 
@@ -156,12 +157,12 @@ class TreeRequest:
         """
         session, clauses = context.session, self.clauses(context)
         with suppress(*_UNKNOWN):
-            for fresh in self._trees(context):
-                roots = _capable(session, fresh, self.extra_specs)
+            for fresh in self.trees(context):
+                roots = capable(session, fresh, self.extra_specs)
                 locked = free_machine.lock_first(session, roots, clauses)
                 if locked is not None:
                     node, root = locked
-                    return Host(node, _claim(session, node, root, fresh[root]))
+                    return Host(node, claim_of(session, node, root, fresh[root]))
         return None
 
     def hosts(self, context: MachineContext, limit: int) -> list[tuple[str, Amounts]]:
@@ -173,11 +174,11 @@ class TreeRequest:
         session, clauses = context.session, self.clauses(context)
         hosts: list[tuple[str, Amounts]] = []
         with suppress(*_UNKNOWN):
-            for fresh in self._trees(context):
-                for part in free_machine.batches_of(_capable(session, fresh, self.extra_specs)):
+            for fresh in self.trees(context):
+                for part in free_machine.batches_of(capable(session, fresh, self.extra_specs)):
                     query = free_machine.of_roots(part, clauses).limit(limit - len(hosts))
                     rows = session.execute(query).all()
-                    hosts += [(node.uuid, _claim(session, node, root, fresh[root])) for node, root in rows]
+                    hosts += [(node.uuid, claim_of(session, node, root, fresh[root])) for node, root in rows]
                     if len(hosts) >= limit:
                         return hosts
         return hosts
@@ -210,10 +211,10 @@ class TreeRequest:
         options = search.Options(breadth_first=True, seconds=seconds, unknown_traits=True)
         return search.find(selecting(context.session), self.parsed(limit), self.version, options)
 
-    def _trees(self, context: MachineContext) -> Iterator[dict[int, Found]]:
+    def trees(self, context: MachineContext, limits: Sequence[int] = _LIMITS) -> Iterator[dict[int, Found]]:
         """Yield the first candidate of each tree by the id of its root: first for a few trees, then for more."""
         seen: set[int] = set()
-        for limit in _LIMITS:
+        for limit in limits:
             with closing(self._search(context, limit)) as found:
                 candidates = list(islice(found, limit))
             trees: dict[int, Found] = {}
@@ -294,7 +295,7 @@ def _root_of(candidate: Found) -> int | None:
     return next(iter(candidate.roots)) if len(candidate.roots) == 1 else None
 
 
-def _capable(session: Session, roots: Iterable[int], extra_specs: Mapping[str, str]) -> list[int]:
+def capable(session: Session, roots: Iterable[int], extra_specs: Mapping[str, str]) -> list[int]:
     """Return the roots, in random order, whose nodes have the capabilities of the extra specs."""
     fitting = list(roots)
     random.shuffle(fitting)
@@ -311,7 +312,7 @@ def _capable(session: Session, roots: Iterable[int], extra_specs: Mapping[str, s
     return [root for root in fitting if root in able]
 
 
-def _claim(session: Session, node: Node, root: int, candidate: Found) -> Amounts:
+def claim_of(session: Session, node: Node, root: int, candidate: Found) -> Amounts:
     """Return the amounts of the candidate, completed by 1 of the machine's own class."""
     claim = _amounts(session, candidate, {root: node.uuid})
     claim.setdefault(node.uuid, {}).setdefault(resource_class_of(node.resource_class or ""), 1)

@@ -7,6 +7,7 @@ from baremetal_sched.db.models.findings import BiosSetting, FirmwareComponent, N
 from baremetal_sched.db.models.flavors import Flavor, FlavorProject, Keypair
 from baremetal_sched.db.models.holds import Hold
 from baremetal_sched.db.models.images import Image, ImageMember, ImageProperty, ImageTag
+from baremetal_sched.db.models.machine_groups import GroupMember, MachineGroup
 from baremetal_sched.db.models.nodes import Chassis, Node, NodeAllocation, NodeHistory, NodeTrait, NodeWork
 from baremetal_sched.db.models.page_sessions import PageSession
 from baremetal_sched.db.models.placement import (
@@ -43,6 +44,7 @@ __all__ = [
     "FirmwareComponent",
     "Flavor",
     "FlavorProject",
+    "GroupMember",
     "Hold",
     "Image",
     "ImageMember",
@@ -51,6 +53,7 @@ __all__ = [
     "InspectionRule",
     "Inventory",
     "Keypair",
+    "MachineGroup",
     "Node",
     "NodeAllocation",
     "NodeHistory",

@@ -20,7 +20,7 @@ class WaitingRequest(HasUuid, Requested, Created, Base):
     ``request_key`` have equal requests (``request``): a machine that fits one of them fits all. ``asked_at``,
     ``deadline`` and ``decided_at`` are seconds since 1970 by the clock of the database; higher priorities go first.
     ``secret`` has secrets for the deployment of a server, and is deleted when the claim does not wait any more.
-    ``body_digest`` identifies the body that asked for it.
+    ``body_digest`` identifies the body that asked for it. ``group_id``: the machine group that gets the machines.
     """
 
     __tablename__ = "pending_claims"
@@ -46,4 +46,5 @@ class WaitingRequest(HasUuid, Requested, Created, Base):
     consumer_user: Mapped[str] = mapped_column(String(255))
     consumer_type: Mapped[str | None] = mapped_column(String(255))
     reason: Mapped[str | None] = mapped_column(Message)
+    group_id: Mapped[int | None] = mapped_column(Integer)
     secret: Mapped[Any | None] = mapped_column(SealedJson(whole=True))

@@ -21,10 +21,9 @@ from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import CommitUnknown, InvalidValue, SchedulerError
 from baremetal_sched.errors.compute import ExplanationTookTooLong, TooManyExplanations
 from baremetal_sched.errors.scheduling import ClaimNotFound, ConsumerInUse, FitUnknown, NeverFits, NothingFree
-from baremetal_sched.explain.explanations import explain_request
 from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.waiting_requests import CLAIMED, WAITING
-from baremetal_sched.scheduling import claims
+from baremetal_sched.scheduling import claims, explaining
 from baremetal_sched.scheduling.api.policies import ALL_CLAIMS, DELETE_CLAIM, GET_CLAIM
 from baremetal_sched.scheduling.api.request_bodies import ClaimBody, SchedulingCall, read_claim
 from baremetal_sched.scheduling.claims import STATES, ClaimStatus, NewClaim
@@ -86,7 +85,7 @@ def _claim_now(call: SchedulingCall, session: Session, body: ClaimBody) -> Claim
     if claim is not None:
         return claims.statuses_of(session, [claim])[0]
     new = body.new_claim(session)
-    if body.wait or new.request.project is not None:
+    if body.wait or body.several is not None or new.request.project is not None:
         new.request.machine_class()  # raises unless it is that of a node
     return claims.claim_now(session, new, call.settings) or new
 
@@ -99,16 +98,16 @@ def _enter(call: SchedulingCall, session: Session, body: ClaimBody, new: NewClai
 def _explained(call: SchedulingCall, body: ClaimBody, new: NewClaim) -> tuple[str, Verdict | None]:
     """Return why nothing is free, and the verdict on the request; None if there is no time to find out."""
 
-    def explain(session: Session) -> Explanation:
+    def explain(session: Session) -> tuple[Explanation, Verdict]:
         requester.attach(session, audit.requester_of(call))
         context = MachineContext.of_project(session, call.settings, new.request.project)
-        return explain_request(context, new.request)
+        return explaining.explain(context, new.request, new.several, new.project)
 
     try:
-        explained = call.database.read(explain, deadline=call.deadline)
+        explained, verdict = call.database.read(explain, deadline=call.deadline)
     except (TooManyExplanations, ExplanationTookTooLong) as error:
         return (str(error) if body.wait and not body.even_if_impossible else FALLBACK), None
-    return explained.summary, explained.verdict
+    return explained.summary, verdict
 
 
 def _write(call: SchedulingCall, work: Callable[[Session], T]) -> T:

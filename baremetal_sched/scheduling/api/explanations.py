@@ -11,9 +11,11 @@ from baremetal_sched.baremetal.matching.conditions import Condition
 from baremetal_sched.baremetal.matching.explanation import ClosestTree, Explanation
 from baremetal_sched.baremetal.matching.masks import Share
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
+from baremetal_sched.baremetal.matching.spreading import MEMBERS, Several
 from baremetal_sched.db import requester
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.explain.explanations import explain_request
+from baremetal_sched.scheduling import explaining
 from baremetal_sched.scheduling.api.policies import EXPLAIN_ALL
 from baremetal_sched.scheduling.api.request_bodies import EXPLANATIONS, Pairs, body_of, query_request, read_request
 from baremetal_sched.scheduling.schemas.explanations import MOST_WANTED
@@ -36,7 +38,10 @@ def show_explanation(call: Call, session: Session) -> Response:
 def create_explanation(call: Call, session: Session) -> Response:
     """POST /v1/explanations"""
     body = body_of(call)
-    return json_response(document(explain_request(*request_of(context_of(call, session), body))))
+    context, request = request_of(context_of(call, session), body)
+    wanted = {"count": body["wanted"]} if "wanted" in body and any(name in body for name in MEMBERS) else {}
+    explained, _ = explaining.explain(context, request, Several.of(wanted | body), call.caller.project_id or "")
+    return json_response(document(explained))
 
 
 def _number(values: list[str]) -> int:

@@ -10,6 +10,7 @@ from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.baremetal.matching.explanation import Explanation
 from baremetal_sched.baremetal.matching.node_explanation import Finding
 from baremetal_sched.baremetal.matching.request import MachineContext
+from baremetal_sched.baremetal.matching.spreading import MEMBERS
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
@@ -72,8 +73,9 @@ def show_node_explanation(call: Call, session: Session, node: str) -> Response:
 def create_node_explanation(call: Call, session: Session, node: str) -> Response:
     """POST /v1/explanations/nodes/{node}"""
     body = body_of(call)
-    if "wanted" in body:
-        raise InvalidValue(message="The explanation is about one machine: leave wanted out.")
+    for name in ("wanted", *MEMBERS):
+        if name in body:
+            raise InvalidValue(message=f"The explanation is about one machine: leave {name} out.")
     found, names_others = _find(call, session, node)
     context = explanations.context_of(call, session, found.uuid)
     return _answer(context, found, explain_request(*explanations.request_of(context, body)), names_others)

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.matching.node_request import NodeRequest, uuids_of
 from baremetal_sched.baremetal.matching.request import MachineRequest
+from baremetal_sched.baremetal.matching.spreading import MEMBERS, Several
 from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION, TreeRequest
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE, TraitEntry
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
@@ -114,10 +115,9 @@ class RequestForms:
     whole: bool
 
 
-CLAIMS = RequestForms(
-    CLAIM_BY_QUERY, CLAIM_BY_FLAVOR, CLAIM_LIKE_ALLOCATION, ("consumer", "wait", "even_if_impossible"), whole=True
-)
-EXPLANATIONS = RequestForms(QUERY, SERVER, WANTED, ("wanted",), whole=False)
+_OF_CLAIMS = ("consumer", "wait", "even_if_impossible", *MEMBERS)
+CLAIMS = RequestForms(CLAIM_BY_QUERY, CLAIM_BY_FLAVOR, CLAIM_LIKE_ALLOCATION, _OF_CLAIMS, whole=True)
+EXPLANATIONS = RequestForms(QUERY, SERVER, WANTED, ("wanted", *MEMBERS), whole=False)
 
 
 def read_request(
@@ -195,11 +195,13 @@ class ClaimBody:
     even_if_impossible: bool
     digest: str
     resolve: Resolve
+    several: Several | None
 
     def new_claim(self, session: Session) -> NewClaim:
         """Return the claim. Raises the errors of flavors, images and nodes that cannot be used."""
         request = self.resolve(session)
-        return NewClaim(self.uuid, request, self.project, self.user, self.consumer_type, self.digest)
+        owner = (self.project, self.user, self.consumer_type)
+        return NewClaim(self.uuid, request, *owner, self.digest, several=self.several)
 
 
 def read_claim(call: Call) -> ClaimBody:
@@ -225,6 +227,7 @@ def read_claim(call: Call) -> ClaimBody:
         even_if_impossible=document.get("even_if_impossible", False),
         digest=_digest(document, project, user),
         resolve=resolve,
+        several=Several.of(document),
     )
 
 

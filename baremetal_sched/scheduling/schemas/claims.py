@@ -7,7 +7,18 @@ from baremetal_sched.placement.waiting_requests import ALLOCATION as OF_ALLOCATI
 from baremetal_sched.placement.waiting_requests import CLAIM as OF_CLAIMS
 from baremetal_sched.placement.waiting_requests import SERVER as OF_SERVERS
 from baremetal_sched.scheduling.claims import STATES
-from baremetal_sched.scheduling.schemas.answers import COUNTS, TEXT, TEXT_OR_NULL, UUID, array, component, fields, said
+from baremetal_sched.scheduling.schemas.answers import (
+    COUNT,
+    COUNTS,
+    TEXT,
+    TEXT_OR_NULL,
+    UUID,
+    UUID_OR_NULL,
+    array,
+    component,
+    fields,
+    said,
+)
 from baremetal_sched.scheduling.schemas.explanations import ALLOCATION, QUERY, SERVER
 
 KINDS = (OF_CLAIMS, OF_ALLOCATIONS, OF_SERVERS)
@@ -26,14 +37,14 @@ _SECONDS: dict[str, Any] = {"type": "integer", "minimum": 0, "maximum": LARGEST_
 
 #: Members of every body, for any request.
 _COMMON: dict[str, Any] = {
-    "consumer": said("The consumer of the claim.", _CONSUMER),
+    "consumer": said("The consumer of the claim; of several machines, their owner.", _CONSUMER),
     "wait": said("Seconds to wait if nothing is free.", {**_SECONDS, "default": 0}),
     "even_if_impossible": said("Wait even if no machine would fit if all were free.", {"type": "boolean"}),
 }
 
 
 def _asking(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a claim of one machine that ``schema`` asks for."""
+    """Return the schema of a claim of the machines that ``schema`` asks for."""
     properties = {name: each for name, each in schema["properties"].items() if name not in _NOT_TAKEN}
     return closed({**properties, **_COMMON}, *schema["required"])
 
@@ -55,7 +66,7 @@ _TIME_OR_NULL: dict[str, Any] = {**TEXT_OR_NULL, "format": "date-time"}
 
 CLAIM = fields(
     {
-        "uuid": said("UUID of the claim, and of its consumer.", UUID),
+        "uuid": said("UUID of the claim, and of its consumer if it is for one machine.", UUID),
         "kind": said("What waits: a claim of this API, an allocation or a server.", {"enum": list(KINDS)}),
         "state": said("Whether it waits, has its machine, waited in vain, or was given back.", {"enum": list(STATES)}),
         "resource_class": said("The class of the requested node, as placement names it.", TEXT),
@@ -71,6 +82,11 @@ CLAIM = fields(
         "allocations": said(
             "Its allocations, by provider (UUID).",
             {"type": "object", "additionalProperties": fields({"resources": COUNTS})},
+        ),
+        "count": said("How many machines it is for.", COUNT),
+        "machines": said(
+            "The machines that it has now, in order; what was released is missing.",
+            array(fields({"number": said("From 1.", COUNT), "consumer": UUID, "node": UUID_OR_NULL})),
         ),
         "reason": said("Why it must wait, or has waited in vain; null if it got its machine.", TEXT_OR_NULL),
         "consumer": said(

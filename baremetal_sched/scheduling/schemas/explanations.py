@@ -21,6 +21,7 @@ from baremetal_sched.scheduling.schemas.answers import (
     said,
 )
 from baremetal_sched.scheduling.schemas.requests import REQUEST
+from baremetal_sched.scheduling.schemas.several import SEVERAL
 
 #: The most machines that may be wanted.
 MOST_WANTED = 1_000_000
@@ -29,7 +30,7 @@ MOST_WANTED = 1_000_000
 NUMBER_WANTED: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": MOST_WANTED, "default": 1}
 
 #: A query of allocation candidates.
-QUERY = Form(closed({"query": {"type": "string", "maxLength": 100_000}, "wanted": NUMBER_WANTED}, "query"))
+QUERY = Form(closed({"query": {"type": "string", "maxLength": 100_000}, "wanted": NUMBER_WANTED, **SEVERAL}, "query"))
 
 #: A flavor and an image.
 SERVER = Form(
@@ -37,13 +38,14 @@ SERVER = Form(
         {
             **{name: form for name, form in REQUEST.schema["properties"].items() if name != "limit"},
             "wanted": NUMBER_WANTED,
+            **SEVERAL,
         },
         "flavor",
     )
 )
 
 #: How many machines are wanted, beside the members that the bare metal API takes for an allocation.
-WANTED = Form(closed({"wanted": NUMBER_WANTED}))
+WANTED = Form(closed({"wanted": NUMBER_WANTED, **SEVERAL}))
 
 _TEXTS_OR_NULL: dict[str, Any] = {"type": ["array", "null"], "items": TEXT}
 
@@ -58,6 +60,7 @@ ALLOCATION = closed(
         "uuid": TEXT_OR_NULL,
         "extra": {"type": ["object", "null"]},
         "wanted": NUMBER_WANTED,
+        **SEVERAL,
     },
     "resource_class",
 )
@@ -68,8 +71,9 @@ ANY_REQUEST: dict[str, Any] = {"oneOf": [QUERY.schema, SERVER.schema, ALLOCATION
 
 def of_one_machine(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a body that takes no number of machines."""
+    numbers = {"wanted", *SEVERAL}
     kinds = [
-        {**each, "properties": {name: form for name, form in each["properties"].items() if name != "wanted"}}
+        {**each, "properties": {name: form for name, form in each["properties"].items() if name not in numbers}}
         for each in schema["oneOf"]
     ]
     return {"oneOf": kinds}

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from baremetal_sched.baremetal.matching.spreading import MEMBERS
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import UnavailableError
@@ -93,7 +94,7 @@ def test_every_route_is_described() -> None:
 
 
 def test_allocations_are_described() -> None:
-    assert set(ALLOCATION["properties"]) == {*ALLOCATION_CREATE.fields, "wanted"} - {"node"}
+    assert set(ALLOCATION["properties"]) == {*ALLOCATION_CREATE.fields, "wanted", *MEMBERS} - {"node"}
 
 
 @pytest.mark.sqlite_only

@@ -92,7 +92,7 @@ def providers_of(resolved: ResolvedRequest, columns: Sequence[Any], dialect: str
     first, *others = sorted(group.resources, key=lambda resource_class: resource_class not in resolved.few_classes)
     rest = [(other, group.resources[other]) for other in others]
     of_provider = [
-        *_in_aggregates(provider, group),
+        *in_aggregates(provider, group),
         *conditions.has_traits(provider.c.root_id, resolved.root_required, resolved.root_forbidden),
     ]
     if group.tree is not None:
@@ -117,7 +117,7 @@ def providers_of(resolved: ResolvedRequest, columns: Sequence[Any], dialect: str
     return query.where(*of_provider).select_from(source)
 
 
-def _in_aggregates(provider: Any, group: Group) -> Conditions:
+def in_aggregates(provider: Any, group: Group) -> Conditions:
     """Without suffix, an aggregate of the root spans the tree; with one, it is the provider alone that counts."""
     if group.suffix:
         return conditions.in_aggregates(provider.c.id, group)

@@ -1,0 +1,253 @@
+"""Several machines for one request: ``choose_several`` is to several what ``choose`` is to one.
+
+The database counts the free machines that fit by domain, ``spreading`` decides from which domains they come, and the
+rows of the chosen machines are locked. What others lock meanwhile is left out, and the choice is repeated.
+"""
+
+import random
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, case, func, null, select
+from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
+
+from baremetal_sched.baremetal.matching import free_machine, node_request, tree_request
+from baremetal_sched.baremetal.matching.node_request import NodeRequest
+from baremetal_sched.baremetal.matching.request import Amounts, Host, MachineContext, MachineRequest
+from baremetal_sched.baremetal.matching.spreading import Lack, Place, Places, Quotas, Several, lack, quotas
+from baremetal_sched.baremetal.matching.tree_request import TreeRequest, as_tree
+from baremetal_sched.db.handover import notes_of
+from baremetal_sched.db.models import Domain, DomainMember, Node, ResourceClass, table_of
+from baremetal_sched.db.transaction import selecting
+from baremetal_sched.db.types import Query
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
+from baremetal_sched.placement import names
+from baremetal_sched.placement.candidates.request.resolve import resolve
+from baremetal_sched.placement.candidates.sql import conditions, single_provider
+from baremetal_sched.placement.candidates.sql.conditions import one_of
+from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
+
+#: How often the choice is repeated with the machines that others have not locked.
+_ATTEMPTS = 10
+
+#: The prime by which machines are shuffled: concurrent choices rarely choose the same.
+_PRIME = 65_537
+
+PACK, SPREAD = table_of(DomainMember).alias("pack"), table_of(DomainMember).alias("spread")
+
+
+@dataclass(frozen=True)
+class FreeMachines:
+    """The free machines that fit a request: the query of their nodes and inventories, and of one (its row, and the id
+    of its provider) the amounts to claim."""
+
+    query: Query
+    claim: Callable[[Node, int], Amounts]
+
+
+def choose_several(
+    context: MachineContext, request: MachineRequest, several: Several, held: Places
+) -> list[Host] | None:
+    """Return as many machines as are requested, their rows and the inventories of their own class locked, in the order
+    of their ids; None if no choice of the free ones satisfies the request.
+
+    ``held``: where the machines are that the group has already. Raises InvalidValue for a request that other providers
+    than machines have to serve, StaleDataError if other transactions are taking the machines, and like ``choose``.
+    """
+    fitting = free_machines(context, request)
+    if fitting is None:
+        return None
+    lost: set[int] = set()
+    for _ in range(_ATTEMPTS):
+        query = fitting.query if not lost else fitting.query.where(Node.id.not_in(lost))
+        chosen = quotas(several, count_places(context.session, query, several), held)
+        if chosen is None:
+            break
+        picked = _pick(context.session, query, several, chosen)
+        rows = _lock(context.session, fitting.query, several, picked)
+        if len(rows) == several.count:
+            return [Host(node, fitting.claim(node, root)) for node, root in rows]
+        lost |= picked.keys() - {node.id for node, _ in rows}
+    if lost:
+        raise StaleDataError("the machines that fit are being taken by others")
+    return None
+
+
+def fitting_several(
+    context: MachineContext, request: MachineRequest, several: Several, held: Places
+) -> list[tuple[str, Amounts]] | None:
+    """Return machines (UUIDs of nodes) that ``choose_several`` may choose, and the amounts. Nothing is locked."""
+    fitting = free_machines(context, request)
+    chosen = None
+    if fitting is not None:
+        chosen = quotas(several, count_places(context.session, fitting.query, several), held)
+    if fitting is None or chosen is None:
+        return None
+    picked = _pick(context.session, fitting.query, several, chosen)
+    rows = context.session.execute(_rows(fitting.query, picked)).all()
+    return [(node.uuid, fitting.claim(node, root)) for node, root in rows]
+
+
+def why_too_few(context: MachineContext, request: MachineRequest, several: Several, held: Places) -> Lack | None:
+    """Return where the free machines run out; None if enough can be had. Raises like ``choose_several``."""
+    fitting = free_machines(context, request)
+    free = {} if fitting is None else count_places(context.session, fitting.query, several)
+    return lack(several, free, held) if quotas(several, free, held) is None else None
+
+
+def could_be_had(
+    context: MachineContext, request: MachineRequest, several: Several, held: Places, own: Collection[int]
+) -> bool:
+    """Return False if no choice would satisfy the request even if all machines were free. ``own``: the nodes (ids) that
+    the group has. Raises BadQuery."""
+    question = request.question(context)
+    of_request = [each.holds for each in question.conditions if each.kind == "request" and each.counts]
+    query: Query = select(Node.id).select_from(question.source).where(*question.where, *of_request)
+    query = query.where(Node.id.not_in(own)) if own else query
+    return quotas(several, count_places(context.session, query, several), held) is not None
+
+
+def names_of(session: Session, domains: Collection[int]) -> dict[int, str]:
+    """Return the names of domains by id."""
+    rows = session.execute(select(Domain.id, Domain.name).where(Domain.id.in_(domains)))
+    return {row_id: name for row_id, name in rows}
+
+
+# -- the machines that fit ---------------------------------------------------------------------------------------------
+
+
+def free_machines(context: MachineContext, request: MachineRequest) -> FreeMachines | None:
+    """Return the free machines that fit; None if a name in the request does not exist. Raises InvalidValue for a
+    request that other providers than machines have to serve, CannotWait if it names no class of nodes."""
+    own = request.machine_class()
+    tree = as_tree(request)
+    if isinstance(request, NodeRequest):
+        class_id = names.ids_of(context.session, ResourceClass, [own]).get(own)
+        if class_id is None:
+            return None
+        query = node_request.free_nodes_of(class_id, request).where(Node.reservation.is_(None))
+        return FreeMachines(query, lambda node, root: {node.uuid: {own: 1}})
+    found = None
+    if tree is not None:
+        with suppress(TraitNotFound, UnknownClassInQuery):
+            found = _of_one_provider(context, tree, own) or _of_trees(context, tree)
+    return found
+
+
+def _of_one_provider(context: MachineContext, request: TreeRequest, own: str) -> FreeMachines | None:
+    """Return the machines that serve the request alone, by conditions in SQL; None if only the search can tell."""
+    connection = selecting(context.session)
+    resolved = resolve(connection, request.parsed(), request.version, unknown_traits=True)
+    if resolved is None or request.extra_specs or not single_provider.applies(connection, resolved):
+        return None
+    (group,) = resolved.groups
+    if len(group.resources) > 1:
+        return None
+    clauses = [
+        INVENTORIES.c.resource_class_id == next(iter(group.resources)),
+        *conditions.has_traits(PROVIDERS.c.id, group.required, group.forbidden),
+        *conditions.has_traits(PROVIDERS.c.id, resolved.root_required, resolved.root_forbidden),
+        *single_provider.in_aggregates(PROVIDERS, group),
+        *([] if group.tree is None else [PROVIDERS.c.id == group.tree]),
+    ]
+    query = free_machine.free_nodes(*clauses, *request.clauses(context))
+    return FreeMachines(query, lambda node, root: {node.uuid: {own: 1}})
+
+
+def _of_trees(context: MachineContext, request: TreeRequest) -> FreeMachines:
+    """Return the machines that the search finds. Raises InvalidValue if others share what the request needs."""
+    found = {root: each for trees in request.trees(context, tree_request.MOST) for root, each in trees.items()}
+    alone = {root: each for root, each in found.items() if each.roots == {root}}
+    if found and not alone:
+        raise InvalidValue(
+            message="Several machines are claimed at once only if each has all that the request needs, and nothing "
+            "that providers share."
+        )
+    roots = tree_request.capable(context.session, alone, request.extra_specs)
+    query = free_machine.free_nodes(one_of(PROVIDERS.c.id, roots), *request.clauses(context))
+    return FreeMachines(query, lambda node, root: tree_request.claim_of(context.session, node, root, alone[root]))
+
+
+# -- counting, picking, locking ----------------------------------------------------------------------------------------
+
+
+def count_places(session: Session, query: Query, several: Several) -> dict[Place, int]:
+    """Return how many machines of a query of nodes are at each place.
+
+    SELECT pack.domain_id, spread.domain_id, count(*) FROM <the nodes>
+    LEFT JOIN domain_members pack ON pack.node_id = n.id AND pack.level = … LEFT JOIN domain_members spread …
+    GROUP BY pack.domain_id, spread.domain_id
+    """
+    columns, keys = [], []
+    for alias, level in ((PACK, several.pack_by), (SPREAD, several.spread_by)):
+        columns.append(null() if level is None else alias.c.domain_id)
+        if level is not None:
+            query = query.outerjoin(alias, _at(alias, level))
+            keys.append(alias.c.domain_id)
+    counted = query.with_only_columns(*columns, func.count(), maintain_column_froms=True).order_by(None)
+    rows = session.execute(counted.group_by(*keys)).all()
+    return {(pack, spread): number for pack, spread, number in rows if number}
+
+
+def _at(alias: Any, level: str) -> ColumnElement[bool]:
+    return and_(alias.c.node_id == Node.id, alias.c.level == level)
+
+
+def _pick(session: Session, query: Query, several: Several, chosen: Quotas) -> dict[int, Place]:
+    """Return ids of machines, as many of each domain as the quotas say, each with its place: first the ones that were
+    just offered to waiting requests, then random ones.
+
+    SELECT id, spread FROM (SELECT n.id, spread.domain_id AS spread, row_number() OVER (PARTITION BY spread.domain_id
+    ORDER BY …) AS place FROM <the nodes> JOIN domain_members …) AS picked WHERE place <= …
+    """
+    factor = random.randrange(1, _PRIME)  # noqa: S311 - spreading, not a secret
+    order: list[Any] = [Node.id * factor % _PRIME, Node.id]
+    offered = notes_of(session.connection()).offered
+    if offered:
+        order.insert(0, case((PROVIDERS.c.id.in_(offered), 0), else_=1))
+    if several.pack_by is not None:
+        query = query.join(PACK, and_(_at(PACK, several.pack_by), PACK.c.domain_id == chosen.pack))
+    place = func.row_number().over(order_by=order)
+    domain: Any = null()
+    if several.spread_by is not None:
+        in_chosen = SPREAD.c.domain_id.in_(list(chosen.numbers))
+        query = query.join(SPREAD, and_(_at(SPREAD, several.spread_by), in_chosen))
+        domain = SPREAD.c.domain_id
+        place = func.row_number().over(partition_by=domain, order_by=order)
+    columns = (Node.id.label("node_id"), domain.label("domain_id"), place.label("place"))
+    picked = query.with_only_columns(*columns, maintain_column_froms=True).order_by(None).subquery("picked")
+    most = max(chosen.numbers.values())
+    rows = session.execute(select(picked).where(picked.c.place <= most).order_by(picked.c.node_id)).all()
+    return {
+        row.node_id: (chosen.pack, row.domain_id) for row in rows if row.place <= chosen.numbers.get(row.domain_id, 0)
+    }
+
+
+def _rows(query: Query, picked: Mapping[int, Place]) -> Query:
+    with_root = query.with_only_columns(Node, PROVIDERS.c.id, maintain_column_froms=True)
+    return with_root.where(Node.id.in_(picked)).order_by(None).order_by(Node.id)
+
+
+def _lock(session: Session, query: Query, several: Several, picked: Mapping[int, Place]) -> Sequence[Any]:
+    """Lock the picked machines in the order of their ids, and return the rows of the ones that still fit and are still
+    where they were.
+
+    SELECT n.*, p.id FROM … WHERE n.id IN (…) AND <it still fits> ORDER BY n.id FOR UPDATE OF n, i SKIP LOCKED
+    """
+    locked = _rows(query, picked).with_for_update(of=(Node, INVENTORIES), skip_locked=True)
+    rows = session.execute(locked).all()
+    if not several.levels:
+        return rows
+    # Under the lock: a node that was moved after the statement had read it is somewhere else now.
+    members = table_of(DomainMember)
+    here = select(members.c.node_id, members.c.domain_id).where(
+        members.c.node_id.in_([node.id for node, _ in rows]), members.c.level.in_(several.levels)
+    )
+    at: dict[int, set[int]] = {}
+    for node_id, domain_id in session.execute(here):
+        at.setdefault(node_id, set()).add(domain_id)
+    return [row for row in rows if at.get(row[0].id, set()) == {each for each in picked[row[0].id] if each is not None}]

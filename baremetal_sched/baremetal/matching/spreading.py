@@ -1,0 +1,209 @@
+"""From which domains several machines are taken, all or none. Pure, without a database.
+
+Within one domain of the level ``pack_by`` the limits of ``spread`` are a partition matroid: taking what is there is
+optimal, so counting decides. Of the domains that have enough, the one with the fewest machines to spare is taken.
+"""
+
+import heapq
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+#: Ids of the domains of a machine: that of the level ``pack_by``, and that of ``spread_by``. None: it is in no domain
+#: of the level, or the request names no such level.
+Place = tuple[int | None, int | None]
+
+#: How many machines are at each place.
+Places = Mapping[Place, int]
+
+#: How many machines can be used, by domain of the level ``spread_by``, by domain of the level ``pack_by``.
+_Rooms = dict[int | None, dict[int | None, int]]
+
+#: The members of a body that say how many machines it is for, and the name of all of them in a request's document.
+MEMBERS = ("count", "spread", "pack", "group")
+SEVERAL = "several"
+
+
+@dataclass(frozen=True)
+class Several:
+    """How many machines a request is for, and how they are spread over domains, ``at_most`` in each domain of the
+    level ``spread_by``, and within one domain of the level ``pack_by``. ``group``: the name of the group that they
+    join."""
+
+    count: int
+    spread_by: str | None = None
+    at_most: int | None = None
+    pack_by: str | None = None
+    group: str | None = None
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "Several | None":
+        """Return what the members of a body say; None if it has none of them: it is for one machine."""
+        if not any(document.get(name) is not None for name in MEMBERS):
+            return None
+        spread, pack = document.get("spread") or {}, document.get("pack") or {}
+        at_most = spread.get("at_most", 1) if spread else None
+        return cls(document.get("count") or 1, spread.get("by"), at_most, pack.get("by"), document.get("group"))
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON, as bodies write it."""
+        return {
+            "count": self.count,
+            **({} if self.spread_by is None else {"spread": {"by": self.spread_by, "at_most": self.at_most}}),
+            **({} if self.pack_by is None else {"pack": {"by": self.pack_by}}),
+            **({} if self.group is None else {"group": self.group}),
+        }
+
+    @property
+    def levels(self) -> set[str]:
+        """The levels whose domains count."""
+        return {level for level in (self.spread_by, self.pack_by) if level is not None}
+
+    @property
+    def rules(self) -> tuple[str | None, int | None, str | None]:
+        """How the machines are spread, apart from their number."""
+        return self.spread_by, self.at_most, self.pack_by
+
+
+@dataclass(frozen=True)
+class Quotas:
+    """How many machines are taken from each domain of the level ``spread_by``, all in the domain ``pack``."""
+
+    pack: int | None
+    numbers: Mapping[int | None, int]
+
+
+def quotas(several: Several, free: Places, held: Places) -> Quotas | None:
+    """Return from where the machines are taken; None if no choice of the ``free`` ones satisfies the request.
+
+    ``held``: where the machines are that the group has already. They count in the domains of ``spread_by``; new ones
+    are taken from a domain of ``pack_by`` that has some of them.
+    """
+    rooms = _rooms(several, free, held)
+    enough = [pack for pack, room in rooms.items() if sum(room.values()) >= several.count]
+    if not enough:
+        return None
+    pack = min(enough, key=lambda each: (sum(rooms[each].values()), each or 0))
+    return Quotas(pack, _dealt(several.count, rooms[pack], _taken(held)))
+
+
+def _rooms(several: Several, free: Places, held: Places) -> _Rooms:
+    taken, homes = _taken(held), {pack for pack, _ in held if pack is not None}
+    rooms: _Rooms = {}
+    for (pack, spread), number in free.items():
+        if several.pack_by is not None and (pack is None or (homes and pack not in homes)):
+            continue
+        if several.spread_by is not None:
+            if spread is None:
+                continue
+            number = min(number, (several.at_most or 1) - taken[spread])
+        if number > 0:
+            rooms.setdefault(pack, {})[spread] = number
+    return rooms
+
+
+def _taken(held: Places) -> Counter[int | None]:
+    taken: Counter[int | None] = Counter()
+    for (_, spread), number in held.items():
+        taken[spread] += number
+    return taken
+
+
+def _dealt(count: int, room: Mapping[int | None, int], taken: Mapping[int | None, int]) -> dict[int | None, int]:
+    """Return how many of each domain: the ones with the fewest machines of the group first, then those with most
+    room."""
+    dealt: Counter[int | None] = Counter()
+    turns = [(taken.get(each, 0), -number, each or 0, each) for each, number in room.items()]
+    heapq.heapify(turns)
+    for _ in range(count):
+        has, left, row_id, domain = heapq.heappop(turns)
+        dealt[domain] += 1
+        if left < -1:
+            heapq.heappush(turns, (has + 1, left + 1, row_id, domain))
+    return dict(dealt)
+
+
+# -- why there is no choice --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Lack:
+    """Where the machines run out: ``had`` of them can be had, in the domain ``pack`` (an id).
+
+    ``domains``: how many domains of ``spread_by`` have some. ``at_most``: the limit that would be enough, ``unpacked``:
+    whether they could be had from several domains of ``pack_by``; ``is_home``: the group is in ``pack`` already.
+    ``placeless``: the free machines that are in no domain, by level.
+    """
+
+    had: int
+    pack: int | None
+    domains: int
+    at_most: int | None
+    unpacked: bool
+    is_home: bool
+    placeless: Mapping[str, int]
+
+
+def lack(several: Several, free: Places, held: Places) -> Lack:
+    """Return why ``quotas`` finds nothing."""
+    rooms = _rooms(several, free, held)
+    pack = max(rooms, key=lambda each: (sum(rooms[each].values()), -(each or 0)), default=None)
+    room = rooms.get(pack, {})
+    levels = zip((several.pack_by, several.spread_by), (0, 1), strict=True)
+    placeless = {
+        level: sum(number for place, number in free.items() if place[side] is None)
+        for level, side in levels
+        if level is not None
+    }
+    return Lack(
+        sum(room.values()),
+        pack,
+        len(room),
+        _enough_each(several, free, held),
+        several.pack_by is not None and quotas(replace(several, pack_by=None), merged(free), held) is not None,
+        any(home is not None for home, _ in held),
+        {level: number for level, number in placeless.items() if number},
+    )
+
+
+def merged(places: Places) -> Places:
+    """Return the same machines without regard to the level ``pack_by``."""
+    return {(None, spread): number for spread, number in _taken(places).items()}
+
+
+def _enough_each(several: Several, free: Places, held: Places) -> int | None:
+    """Return the least limit of ``spread`` that would be enough; None if none would, or there is none."""
+    if several.spread_by is None:
+        return None
+    low, high = (several.at_most or 1) + 1, sum(free.values()) + sum(held.values())
+    if low > high or quotas(replace(several, at_most=high), free, held) is None:
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        if quotas(replace(several, at_most=middle), free, held) is None:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def sentence(several: Several, lacks: Lack, names: Mapping[int, str]) -> str:
+    """Return where the machines run out and which change would help; ``names`` are those of domains by id."""
+    where = []
+    if several.spread_by is not None:
+        has = "has" if lacks.domains == 1 else "have"
+        where.append(
+            f"at most {several.at_most} in the same {several.spread_by}, of which {lacks.domains} {has} some free"
+        )
+    if several.pack_by is not None and lacks.pack is not None:
+        begin = "the group is in" if lacks.is_home else "the best is"
+        where.append(f"all in the same {several.pack_by}, of which {begin} {names.get(lacks.pack, 'unknown')}")
+    elif several.pack_by is not None:
+        where.append(f"all in the same {several.pack_by}")
+    changes = [] if lacks.at_most is None else [f"allow {lacks.at_most} in the same {several.spread_by}"]
+    changes += [f"ask for {lacks.had}"] if lacks.had else []
+    changes += [f"leave {several.pack_by} out"] if lacks.unpacked and several.pack_by else []
+    placeless = "".join(f" In no {level}: {number:,}." for level, number in lacks.placeless.items())
+    said = f"Only {lacks.had} of {several.count} machines can be had with {', and '.join(where)}."
+    return said + (f" To do: {', or '.join(changes)}." if changes else "") + placeless

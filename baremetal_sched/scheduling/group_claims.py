@@ -1,0 +1,166 @@
+"""Claims of several machines, all or none: each machine has a consumer of its own, and all are claimed in one
+transaction.
+
+Order of locks: the group, then nodes in the order of their ids, their inventories, the waiting request, consumers.
+"""
+
+import uuid as uuid_module
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import insert, select, update
+from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
+
+from baremetal_sched.baremetal.matching.request import Amounts, Host, MachineContext, MachineRequest
+from baremetal_sched.baremetal.matching.several import choose_several, fitting_several
+from baremetal_sched.baremetal.matching.spreading import Several
+from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.models import Consumer, GroupMember, MachineGroup, WaitingRequest, table_of
+from baremetal_sched.db.results import rows_changed
+from baremetal_sched.errors.placement import TAKEN_MEANWHILE, ConsumerConflict, ConsumerWaits, NoAllocations
+from baremetal_sched.errors.scheduling import ConsumerInUse
+from baremetal_sched.placement import allocations
+from baremetal_sched.placement.consumers import ConsumerWrite, amounts_held_by
+from baremetal_sched.placement.waiting_requests import CLAIM, CLAIMED, IS_GATHERING
+from baremetal_sched.scheduling import machine_groups
+from baremetal_sched.scheduling.queue import read
+from baremetal_sched.settings import Settings
+
+
+@dataclass(frozen=True)
+class GroupClaim:
+    """A claim of several machines for a project and a user."""
+
+    uuid: str
+    request: MachineRequest
+    several: Several
+    project: str
+    user: str
+    consumer_type: str | None
+
+    @classmethod
+    def of(cls, waiting: WaitingRequest) -> "GroupClaim | None":
+        """Return the claim that waits; None if it is one of a single machine."""
+        request, several = read(waiting.request)
+        if several is None:
+            return None
+        owner = (waiting.consumer_project, waiting.consumer_user, waiting.consumer_type)
+        return cls(waiting.uuid, request, several, *owner)
+
+    def consumer(self, number: int) -> str:
+        """Return the UUID of the consumer of the machine with this number, from 1: always the same."""
+        return str(uuid_module.uuid5(uuid_module.UUID(self.uuid), str(number)))
+
+
+@dataclass(frozen=True)
+class ChosenMachines:
+    """The machines of a claim, locked, and the row of its group, locked, if there is one."""
+
+    hosts: Sequence[Host]
+    several: Several
+    group: MachineGroup | None
+
+
+def choose(context: MachineContext, claim: GroupClaim) -> ChosenMachines | None:
+    """Lock the group, and machines that satisfy the claim; None if no choice does.
+
+    Raises GroupsNotServed, GroupDiffers, and the errors of ``choose_several``.
+    """
+    machine_groups.require_served(context.session)
+    group = machine_groups.find(context.session, claim.project, claim.several, lock=True)
+    several = machine_groups.within(context.session, claim.several, group)
+    held = machine_groups.places(context.session, several, group)
+    hosts = choose_several(context, claim.request, several, held)
+    return None if hosts is None else ChosenMachines(hosts, several, group)
+
+
+def write(session: Session, claim: GroupClaim, chosen: ChosenMachines) -> None:
+    """Claim the chosen machines. Raises ConsumerInUse, StaleDataError if it loses a race."""
+    writes = [
+        ConsumerWrite(claim.consumer(number), host.claim, claim.project, claim.user, None, kind=CLAIM)
+        for number, host in enumerate(chosen.hosts, 1)
+    ]
+    for each in writes:
+        if claim.consumer_type is not None:
+            each.consumer_type = claim.consumer_type
+    try:
+        allocations.write(session, writes, "Unable to allocate:")
+    except (ConsumerConflict, ConsumerWaits) as error:
+        raise ConsumerInUse(consumer=claim.uuid) from error
+    except TAKEN_MEANWHILE as error:
+        raise StaleDataError("a part of the claim was taken meanwhile") from error
+    group_id = machine_groups.join(session, claim.project, chosen.several, chosen.group)
+    named = select(Consumer.uuid, Consumer.id).where(Consumer.uuid.in_([each.uuid for each in writes]))
+    ids = {uuid: row_id for uuid, row_id in session.execute(named)}
+    common = {"claim": claim.uuid, "group_id": group_id}
+    rows = [{"consumer_id": ids[each.uuid], "number": number, **common} for number, each in enumerate(writes, 1)]
+    session.connection().execute(insert(table_of(GroupMember)), rows)
+
+
+def serve(session: Session, settings: Settings, uuid: str) -> bool:
+    """Claim machines for a claim that waits, if enough are free; return whether they were. Raises like ``choose`` and
+    ``write``; StaleDataError if it does not wait any more."""
+    waiting = session.scalars(select(WaitingRequest).where(WaitingRequest.uuid == uuid, IS_GATHERING)).first()
+    claim = None if waiting is None else GroupClaim.of(waiting)
+    chosen = None if claim is None else choose(MachineContext(session, settings), claim)
+    if claim is None or chosen is None:
+        return False
+    decided = {"state": CLAIMED, "decided_at": epoch(), "reason": None}
+    waits = update(WaitingRequest).where(WaitingRequest.uuid == uuid, IS_GATHERING)
+    if not rows_changed(session.execute(waits.values(decided).execution_options(synchronize_session=False))):
+        raise StaleDataError("the claim does not wait any more")
+    write(session, claim, chosen)
+    return True
+
+
+def dry_run(context: MachineContext, claim: GroupClaim) -> list[tuple[str, Amounts]] | None:
+    """Return machines (UUIDs of nodes) that ``choose`` may choose, and their amounts. Nothing is locked. Raises
+    like it."""
+    group = machine_groups.find(context.session, claim.project, claim.several, lock=False)
+    several = machine_groups.within(context.session, claim.several, group)
+    held = machine_groups.places(context.session, several, group)
+    return fitting_several(context, claim.request, several, held)
+
+
+# -- what a claim has --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ClaimedMachine:
+    """A machine of a claim, by its number from 1: its consumer (UUID), and the amounts that this has."""
+
+    number: int
+    consumer: str
+    amounts: Amounts
+
+    def document(self, resource_class: str) -> dict[str, Any]:
+        """Return it as JSON. The node is the provider of the class."""
+        nodes = [uuid for uuid, amounts in self.amounts.items() if resource_class in amounts]
+        return {"number": self.number, "consumer": self.consumer, "node": next(iter(nodes), None)}
+
+
+def machines_of(session: Session, claims: Collection[str]) -> dict[str, list[ClaimedMachine]]:
+    """Return the machines that claims (UUIDs) have now, in order."""
+    if not claims:
+        return {}
+    query = select(GroupMember.claim, GroupMember.number, Consumer.uuid)
+    query = query.join(Consumer, Consumer.id == GroupMember.consumer_id).where(GroupMember.claim.in_(claims))
+    members = session.execute(query.order_by(GroupMember.claim, GroupMember.number)).all()
+    held = amounts_held_by(session, [consumer for *_, consumer in members], CLAIM) if members else {}
+    machines = defaultdict[str, list[ClaimedMachine]](list)
+    for claim, number, consumer in members:
+        if consumer in held:
+            machines[claim].append(ClaimedMachine(number, consumer, held[consumer]))
+    return machines
+
+
+def release(session: Session, claim: str) -> None:
+    """Give back the machines of a claim that it was given. What its consumers have got since through the placement API
+    stays."""
+    for machine in sorted(machines_of(session, [claim])[claim], key=lambda each: min(each.amounts)):
+        with suppress(NoAllocations):
+            allocations.release_given(session, machine.consumer, CLAIM)

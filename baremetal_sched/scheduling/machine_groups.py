@@ -1,0 +1,133 @@
+"""Groups of machines: a name in a project, how its machines are spread, and where they are now.
+
+A group is gone with its last machine and its last waiting request; its row is swept later. Whoever claims for a group
+locks its row before all else, so claims of one group follow each other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlalchemy import and_, delete, exists, or_, select
+from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
+
+from baremetal_sched.baremetal.matching.several import count_places
+from baremetal_sched.baremetal.matching.spreading import Place, Several
+from baremetal_sched.db import schema_state
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.insert import insert_if_missing
+from baremetal_sched.db.models import Allocation, GroupMember, MachineGroup, Node, WaitingRequest, table_of
+from baremetal_sched.db.types import Query
+from baremetal_sched.errors.scheduling import GroupDiffers, GroupsNotServed
+from baremetal_sched.placement.tables import PROVIDERS
+from baremetal_sched.placement.waiting_requests import IS_GATHERING
+
+#: The schema of the first release that knows groups of machines.
+FIRST_REVISION = "0028"
+
+#: How many groups that are gone are deleted at once.
+_AT_ONCE = 100
+
+
+def require_served(session: Session) -> None:
+    """Raise GroupsNotServed while a release that knows no groups may serve the database."""
+    if not schema_state.has_finished(session.connection(), FIRST_REVISION):
+        raise GroupsNotServed
+
+
+def find(session: Session, project: str, several: Several, *, lock: bool) -> MachineGroup | None:
+    """Return the group that the request names, None if it names none or there is no row; with ``lock`` its row is
+    locked until the transaction ends. Raises GroupDiffers if it has other rules than the request."""
+    if several.group is None:
+        return None
+    query = select(MachineGroup).where(MachineGroup.project == project, MachineGroup.name == several.group)
+    query = query.with_for_update().execution_options(populate_existing=True) if lock else query
+    group = session.scalars(query).first()
+    asks = several.spread_by or several.pack_by
+    if group is not None and asks and several.rules != _rules(group) and not _is_gone(session, group):
+        raise GroupDiffers(group=group.name, rules=_described(group))
+    return group
+
+
+def within(session: Session, several: Several, group: MachineGroup | None) -> Several:
+    """Return the request by the rules of its group, unless the group is gone."""
+    if group is None or several.spread_by or several.pack_by or _is_gone(session, group):
+        return several
+    return replace(several, spread_by=group.spread_by, at_most=group.at_most, pack_by=group.pack_by)
+
+
+def join(session: Session, project: str, several: Several, group: MachineGroup | None) -> int | None:
+    """Return the id of the group (its row locked, None if there is no row) that the request joins: it is made, or made
+    again, if it is missing or gone. None if the request names no group."""
+    if several.group is None:
+        return None
+    values = {"spread_by": several.spread_by, "at_most": several.at_most, "pack_by": several.pack_by}
+    if group is None:
+        row = {"project": project, "name": several.group, "created_at": utcnow(), **values}
+        made = insert_if_missing(session.connection(), table_of(MachineGroup), row)
+        if made is None:
+            raise StaleDataError("the group was made meanwhile")
+        return made
+    if several.rules != _rules(group):
+        group.spread_by, group.at_most, group.pack_by = several.rules
+    return group.id
+
+
+def places(session: Session, several: Several, group: MachineGroup | None) -> dict[Place, int]:
+    """Return where the machines of the group are now.
+
+    SELECT pack.domain_id, spread.domain_id, count(*) FROM group_members m JOIN allocations a ON a.consumer_id =
+    m.consumer_id JOIN resource_providers p ON p.id = a.provider_id AND p.mirrored_class_id = a.resource_class_id
+    JOIN nodes n ON n.uuid = p.uuid LEFT JOIN domain_members pack … LEFT JOIN domain_members spread …
+    WHERE m.group_id = … GROUP BY pack.domain_id, spread.domain_id
+    """
+    return {} if group is None else count_places(session, _nodes(group), several)
+
+
+def nodes(session: Session, group: MachineGroup | None) -> Sequence[int]:
+    """Return the ids of the nodes that the group has."""
+    return [] if group is None else session.scalars(_nodes(group)).all()
+
+
+def _nodes(group: MachineGroup) -> Query:
+    of_class = PROVIDERS.c.mirrored_class_id == Allocation.resource_class_id
+    provider = and_(PROVIDERS.c.id == Allocation.provider_id, of_class)
+    return (
+        select(Node.id)
+        .select_from(GroupMember)
+        .join(Allocation, Allocation.consumer_id == GroupMember.consumer_id)
+        .join(PROVIDERS, provider)
+        .join(Node, Node.uuid == PROVIDERS.c.uuid)
+        .where(GroupMember.group_id == group.id)
+    )
+
+
+def _rules(group: MachineGroup) -> tuple[str | None, int | None, str | None]:
+    return group.spread_by, group.at_most, group.pack_by
+
+
+def _described(group: MachineGroup) -> str:
+    rules = [] if group.spread_by is None else [f"spread by {group.spread_by}, at most {group.at_most}"]
+    return " and ".join([*rules, *([] if group.pack_by is None else [f"packed by {group.pack_by}"])]) or "neither"
+
+
+def _is_gone(session: Session, group: MachineGroup) -> bool:
+    return session.scalar(select(_IS_USED).where(MachineGroup.id == group.id)) is not True
+
+
+_IS_USED = or_(
+    exists().where(GroupMember.group_id == MachineGroup.id),
+    exists().where(IS_GATHERING, WaitingRequest.group_id == MachineGroup.id),
+)
+
+
+def sweep(session: Session) -> None:
+    """Delete the rows of groups that are gone. Rows that others have locked are left to the next sweep."""
+    gone = session.scalars(select(MachineGroup.id).where(~_IS_USED).limit(_AT_ONCE)).all()
+    if not gone:
+        return
+    locked = select(MachineGroup.id).where(MachineGroup.id.in_(gone)).order_by(MachineGroup.id)
+    free = session.scalars(locked.with_for_update(skip_locked=True)).all()
+    # Under the locks: nobody joins them any more.
+    still = session.scalars(select(MachineGroup.id).where(MachineGroup.id.in_(free), ~_IS_USED)).all()
+    session.execute(delete(MachineGroup).where(MachineGroup.id.in_(still)))

@@ -1,0 +1,28 @@
+"""Schemas of how many machines a request is for, and how they are spread."""
+
+from typing import Any
+
+from baremetal_sched.baremetal.domains.domain_list import LEVEL
+from baremetal_sched.compute.schemas.form import closed
+from baremetal_sched.scheduling.schemas.answers import TEXT, said
+
+#: The most machines of one claim.
+MOST = 100
+
+_NUMBER: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": MOST}
+_LEVEL = said("A level of domains, such as rack.", {**TEXT, "pattern": LEVEL})
+
+#: Members of a body that asks for several machines at once.
+SEVERAL: dict[str, Any] = {
+    "count": said("How many machines, all or none. Each has a consumer of its own.", {**_NUMBER, "default": 1}),
+    "spread": said(
+        "Take at most so many machines of each domain of a level.",
+        closed({"by": _LEVEL, "at_most": {**_NUMBER, "default": 1}}, "by"),
+    ),
+    "pack": said("Take all machines of one domain of a level.", closed({"by": _LEVEL}, "by")),
+    "group": said(
+        "The name of a group in the project. Its first claim says how it is spread and packed; later claims count the "
+        "machines that it has.",
+        {**TEXT, "minLength": 1, "maxLength": 255},
+    ),
+}

@@ -1,0 +1,211 @@
+"""Claims of several machines: all or none, spread over domains or together in one, and groups that grow."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from baremetal_sched.baremetal.provider.audit import audit
+from baremetal_sched.db.models import SchemaState
+from tests.functional.scheduling.test_claims import (
+    CLAIMS,
+    FLAVOR,
+    LIKE_ALLOCATION,
+    QUERY,
+    UUID,
+    listed,
+    message,
+    post,
+    show,
+)
+from tests.functional.scheduling.test_domains import make, put
+from tests.restored import Rows
+from tests.service import Service
+
+OTHER = "3f2504e0-4f89-41d3-9a0c-0305e82c3302"
+EXPLANATIONS = "/scheduling/v1/explanations"
+SPREAD = {"spread": {"by": "rack", "at_most": 1}}
+PACK = {"pack": {"by": "rack"}}
+
+
+def claim(service: Service, count: int, status: int = 201, **more: Any) -> Any:
+    answer = post(service, status=status, count=count, **more)
+    return message(answer) if status >= 400 else answer.json
+
+
+def names_of(service: Service, claimed: Any) -> list[str]:
+    """The names of the machines of a claim, without their order."""
+    return sorted(service.node(each["node"])["name"] for each in claimed["machines"])
+
+
+def racks_of(claimed_names: list[str]) -> list[str]:
+    return sorted(name.partition("-")[0] for name in claimed_names)
+
+
+def fill(service: Service, **racks: int) -> dict[str, str]:
+    """Racks with free machines that are called a-0, a-1, …; returns the UUIDs of the domains."""
+    domains = {}
+    for rack, number in racks.items():
+        domains[rack] = make(service, rack)
+        for place in range(number):
+            service.add_node(f"{rack}-{place}")
+        put(service, domains[rack], *(f"{rack}-{place}" for place in range(number)))
+    return domains
+
+
+@pytest.fixture
+def served(service: Service) -> Service:
+    service.add_conductor("r1")
+    return service
+
+
+def test_all_or_none(served: Service) -> None:
+    for name in ("n1", "n2", "n3"):
+        served.add_node(name)
+    claimed = claim(served, 3, consumer={"uuid": UUID, "project_id": "p", "type": "HOST"})
+    assert (claimed["state"], claimed["count"], names_of(served, claimed)) == ("claimed", 3, ["n1", "n2", "n3"])
+    assert [each["number"] for each in claimed["machines"]] == [1, 2, 3]
+    assert set(claimed["allocations"]) == {each["node"] for each in claimed["machines"]}
+    for each in claimed["machines"]:
+        held = served.placement("GET", f"/allocations/{each['consumer']}").json
+        assert (list(held["allocations"]), held["project_id"], held["consumer_type"]) == ([each["node"]], "p", "HOST")
+    assert show(served) == claimed
+    # The same body is the same claim.
+    again = post(served, status=201, count=3, consumer={"uuid": UUID, "project_id": "p", "type": "HOST"}).json
+    assert again == claimed
+    assert "another body" in claim(served, 2, 409, consumer={"uuid": UUID, "project_id": "p", "type": "HOST"})
+    served.http.delete(f"{CLAIMS}/{UUID}", status=204)
+    assert "Only 3 nodes can be had" in claim(served, 4, 409)
+    assert served.placement("GET", f"/allocations/{claimed['machines'][0]['consumer']}").json["allocations"] == {}
+    claim(served, 3)
+    assert served.database.snapshot(audit) == []
+
+
+def test_every_form_of_a_request(served: Service, row: Rows) -> None:
+    fill(served, a=2, b=1)
+    for body in (QUERY, LIKE_ALLOCATION, FLAVOR):
+        with row(body):
+            claimed = post(served, body, count=2, **SPREAD, status=201).json
+            assert racks_of(names_of(served, claimed)) == ["a", "b"]
+            post(served, body, count=1, **PACK, status=201)
+
+
+def test_one_is_released(served: Service) -> None:
+    for name in ("n1", "n2", "n3"):
+        served.add_node(name)
+    claimed = claim(served, 3, consumer={"uuid": UUID})
+    served.placement("DELETE", f"/allocations/{claimed['machines'][1]['consumer']}")
+    shown = show(served)
+    assert (shown["state"], shown["count"], [each["number"] for each in shown["machines"]]) == ("claimed", 3, [1, 3])
+    assert (listed(served, "state=claimed"), listed(served, "state=released")) == ([UUID], [])
+    for place in (0, 2):
+        served.placement("DELETE", f"/allocations/{claimed['machines'][place]['consumer']}")
+    assert show(served)["state"] == "released"
+    assert listed(served, "state=released") == [UUID]
+    served.http.delete(f"{CLAIMS}/{UUID}", status=204)
+    claim(served, 3)
+
+
+def test_spread(served: Service) -> None:
+    fill(served, a=3, b=1)
+    served.add_node("x-0")
+    said = claim(served, 3, 409, spread={"by": "rack"})
+    assert said.endswith(
+        "Only 2 of 3 machines can be had with at most 1 in the same rack, of which 2 have some free. "
+        "To do: allow 2 in the same rack, or ask for 2. In no rack: 1."
+    )
+    assert racks_of(names_of(served, claim(served, 3, spread={"by": "rack", "at_most": 2}))) == ["a", "a", "b"]
+
+
+def test_pack(served: Service) -> None:
+    fill(served, a=3, b=2, c=4)
+    # The rack with the fewest machines to spare.
+    assert racks_of(names_of(served, claim(served, 3, **PACK))) == ["a", "a", "a"]
+    said = claim(served, 5, 409, **PACK)
+    assert "Only 4 of 5 machines can be had with all in the same rack, of which the best is c." in said
+    assert said.endswith("To do: ask for 4, or leave rack out.")
+
+
+def test_spread_within_one(served: Service) -> None:
+    racks = fill(served, a=2, b=1, c=2, d=2)
+    rows = {name: make(served, name, "row") for name in ("r1", "r2")}
+    for rack, name in (("a", "r1"), ("b", "r1"), ("c", "r2"), ("d", "r2")):
+        served.http.patch_json(f"/scheduling/v1/domains/{racks[rack]}", {"parent": rows[name]})
+    both = {"pack": {"by": "row"}, "spread": {"by": "rack", "at_most": 2}}
+    assert racks_of(names_of(served, claim(served, 4, **both))) == ["c", "c", "d", "d"]
+    assert racks_of(names_of(served, claim(served, 3, **both))) == ["a", "a", "b"]
+
+
+def test_a_group_grows(served: Service) -> None:
+    fill(served, a=2, b=2, c=2)
+    first = claim(served, 2, group="db", **SPREAD)
+    used = racks_of(names_of(served, first))
+    (left,) = {"a", "b", "c"} - set(used)
+    assert racks_of(names_of(served, claim(served, 1, group="db"))) == [left]
+    assert "at most 1 in the same rack" in claim(served, 1, 409, group="db", **SPREAD)
+    said = claim(served, 1, 409, group="db", **PACK)
+    assert said == (
+        "The machines of group db are spread by rack, at most 1. Leave spread and pack out, or name another group."
+    )
+    # A released machine makes room, also where it was moved.
+    served.placement("DELETE", f"/allocations/{first['machines'][0]['consumer']}")
+    claim(served, 1, group="db")
+    claim(served, 1, group="other", **PACK)
+
+
+def test_a_group_counts_where_its_machines_are_now(served: Service) -> None:
+    racks = fill(served, a=1, b=2)
+    (mine,) = names_of(served, claim(served, 1, group="db", query="resources=CUSTOM_GOLD:1", **SPREAD))
+    other = "b" if mine.startswith("a") else "a"
+    put(served, racks[other], mine)
+    (second,) = names_of(served, claim(served, 1, 201, group="db")) if other == "a" else (None,)
+    if second is not None:
+        assert second.startswith("b")
+    else:
+        assert "at most 1" in claim(served, 1, 409, group="db")
+
+
+def test_a_group_is_gone_with_its_last_machine(served: Service) -> None:
+    fill(served, a=2)
+    first = claim(served, 1, group="db", consumer={"uuid": UUID, "project_id": "p"}, **PACK)
+    assert first["request"]["several"]["group"] == "db"
+    # Another project's group is another group.
+    claim(served, 1, group="db", consumer={"project_id": "q"}, **SPREAD)
+    served.http.delete(f"{CLAIMS}/{UUID}", status=204)
+    claim(served, 1, group="db", consumer={"project_id": "p"}, **SPREAD)
+    assert "are spread by rack" in claim(served, 1, 409, group="db", consumer={"project_id": "p"}, **PACK)
+
+
+def test_what_cannot_be_asked(served: Service, row: Rows) -> None:
+    served.add_node("n1")
+    host = served.placement("POST", "/resource_providers", {"name": "host"}).json["uuid"]
+    body = {"inventories": {"VCPU": {"total": 4}}, "resource_provider_generation": 0}
+    served.placement("PUT", f"/resource_providers/{host}/inventories", body)
+    for wrong in (
+        {"count": 0},
+        {"count": 101},
+        {"count": 2, "spread": {"at_most": 1}},
+        {"count": 2, "spread": {"by": "Rack"}},
+        {"count": 2, "pack": {"by": "rack", "at_most": 2}},
+        {"group": ""},
+        {"count": 2, "query": "resources=VCPU:1"},
+    ):
+        with row(wrong):
+            post(served, status=400, **wrong)
+
+
+def test_groups_are_refused_while_an_earlier_release_may_serve(served: Service) -> None:
+    served.add_node("n1")
+    older = update(SchemaState).values(served_since="0027")
+    served.database.write(lambda session: session.execute(older) and None)
+    assert "knows no groups" in claim(served, 1, 503)
+    post(served, status=201)
+
+
+def test_an_explanation_answers_the_same(served: Service) -> None:
+    fill(served, a=3, b=1)
+    body = {"query": "resources=CUSTOM_GOLD:1", "count": 3, **SPREAD}
+    explained = served.http.post_json(EXPLANATIONS, body).json
+    assert (explained["verdict"], explained["fitting"], explained["wanted"]) == ("short", 4, 3)
+    assert explained["summary"] == claim(served, 3, 409, **SPREAD)
+    assert served.http.post_json(EXPLANATIONS, {**body, "count": 2}).json["verdict"] == "fits"
