@@ -1,9 +1,10 @@
 """Machines that may have become free for waiting claims: a transaction's notes, and the machines that share with
 them."""
 
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Integer, Select, and_, bindparam, select, union_all
+from sqlalchemy import ColumnElement, Connection, Integer, Select, and_, bindparam, or_, select, union_all
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import statement_epoch
@@ -27,10 +28,11 @@ _ROOTS = PROVIDERS.alias("root")
 #: JOIN resource_classes c ON c.id = r.mirrored_class_id
 #: JOIN inventories i ON i.provider_id = r.id AND i.resource_class_id = r.mirrored_class_id AND i.free > 0
 #: AND <it is open>
-#: WHERE (SELECT w.id FROM pending_claims w WHERE w.state = 'waiting' AND w.resource_class = c.name LIMIT 1) IS NOT NULL
-#: AND p.… (An EXISTS becomes a join, which reads all that wait.)
+#: WHERE ((SELECT w.id FROM pending_claims w WHERE w.state = 'waiting' AND w.resource_class = c.name LIMIT 1)
+#: IS NOT NULL OR (… 'gathering' …) IS NOT NULL) AND p.… (An EXISTS becomes a join, which reads all that wait.)
+_WAITING, _GATHERING = (first_waiting_for(CLASSES.c.name, state) for state in ("waiting", "gathering"))
 _FREE_AND_WANTED = (
-    select(_ROOTS.c.id, CLASSES.c.name)
+    select(_ROOTS.c.id, CLASSES.c.name, _WAITING.label("waiting"), _GATHERING.label("gathering"))
     .select_from(_ROOTS)
     .join(CLASSES, CLASSES.c.id == _ROOTS.c.mirrored_class_id)
     .join(
@@ -42,7 +44,7 @@ _FREE_AND_WANTED = (
             is_open(INVENTORIES, statement_epoch),
         ),
     )
-    .where(first_waiting_for(CLASSES.c.name).is_not(None))
+    .where(or_(_WAITING.is_not(None), _GATHERING.is_not(None)))
 )
 _WANTED = _FREE_AND_WANTED.join(PROVIDERS, PROVIDERS.c.root_id == _ROOTS.c.id)
 
@@ -79,14 +81,29 @@ _WANTED_PROVIDERS = _with_sharing(PROVIDERS.c.id.in_([IDS]))
 _WANTED_NODES = _WANTED.where(PROVIDERS.c.uuid.in_(bindparam("nodes", expanding=True)))
 
 
+@dataclass(frozen=True)
+class FreedMachines:
+    """Machines that are free: the class by the id of the provider, if requests for one machine of it wait; and the
+    classes for which requests for several wait."""
+
+    wanted: dict[int, str]
+    gathered: set[str]
+
+
 def wanted(connection: Connection, notes: HandoverNotes) -> dict[int, str]:
-    """Return the noted machines that are free now and for whose class claims wait: the id of the provider, and the name
-    of the class."""
-    found: dict[int, str] = {}
+    """Return the noted machines that are free now and for whose class requests for one machine wait: the id of the
+    provider, and the name of the class."""
+    return freed(connection, notes).wanted
+
+
+def freed(connection: Connection, notes: HandoverNotes) -> FreedMachines:
+    """Return the noted machines that are free now and for whose class requests wait."""
+    found: list[Any] = []
     if len(notes.providers) == 1:
-        found.update(compiled.run(connection, _WANTED_PROVIDER, {"provider": min(notes.providers)}).all())
+        found += compiled.run(connection, _WANTED_PROVIDER, {"provider": min(notes.providers)}).all()
     elif notes.providers:
-        found.update(compiled.run(connection, _WANTED_PROVIDERS, {}, sorted(notes.providers)).all())
+        found += compiled.run(connection, _WANTED_PROVIDERS, {}, sorted(notes.providers)).all()
     if notes.nodes:
-        found.update(connection.execute(_WANTED_NODES, {"nodes": sorted(notes.nodes)}).all())
-    return dict(sorted(found.items()))
+        found += connection.execute(_WANTED_NODES, {"nodes": sorted(notes.nodes)}).all()
+    waited_for = sorted((provider, name) for provider, name, waiting, _ in found if waiting is not None)
+    return FreedMachines(dict(waited_for), {name for _, name, _, gathering in found if gathering is not None})

@@ -49,8 +49,9 @@ def first_waiting(root: ColumnElement[int]) -> Any:
     return func.coalesce(waits_for_class, case((is_plain_root, waits.scalar_subquery())))
 
 
-def first_waiting_for(class_name: Any) -> Any:
-    """SQL: the id of a request that waits for machines of the class with this name."""
+def first_waiting_for(class_name: Any, state: str = "waiting") -> Any:
+    """SQL: the id of a request that waits for a machine of the class with this name; or, in the state "gathering", for
+    several."""
     # An EXISTS would become a join, which reads all that wait.
-    waiting = PENDING_CLAIMS.c.state == literal("waiting"), PENDING_CLAIMS.c.resource_class == class_name
+    waiting = PENDING_CLAIMS.c.state == literal(state), PENDING_CLAIMS.c.resource_class == class_name
     return select(PENDING_CLAIMS.c.id).where(*waiting).limit(1).correlate_except(PENDING_CLAIMS).scalar_subquery()

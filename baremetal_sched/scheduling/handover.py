@@ -8,7 +8,8 @@ Requests that it does not satisfy keep their place. The story of a hand-over:
    of the request's kind gives it the machine by the code that also chooses for new requests.
 4. A request that is not satisfied after all, or that fails, is undone by its savepoint, and the next one is tried.
 5. The commit frees the machine and gives it away at once: no search sees it free in between.
-6. After the commit, ``look_after`` serves requests that began to wait meanwhile; the ``sweep`` finds the rest.
+6. After the commit, ``look_after`` serves requests that began to wait meanwhile, and the first request for several
+   machines (``gathering``); the ``sweep`` finds the rest.
 
 Locks are taken in the order node, provider, inventory, waiting request, server or allocation, consumer. If another
 transaction has locked a freed machine, the whole transaction is repeated, with that machine locked first.
@@ -40,8 +41,16 @@ from baremetal_sched.errors.placement import ConsumerConflict, SearchTookTooLong
 from baremetal_sched.errors.scheduling import CannotBegin
 from baremetal_sched.placement import freed_machines, waiting_requests
 from baremetal_sched.placement.tables import PROVIDERS
-from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIM, FAILED, SERVER, WAITING, QueueEntry
-from baremetal_sched.scheduling import claims
+from baremetal_sched.placement.waiting_requests import (
+    ALLOCATION,
+    CLAIM,
+    FAILED,
+    GATHERING,
+    SERVER,
+    WAITING,
+    QueueEntry,
+)
+from baremetal_sched.scheduling import claims, gathering, group_claims
 from baremetal_sched.scheduling.queue import MachineQueue, machine_queues, request_of
 from baremetal_sched.settings import Settings
 
@@ -233,9 +242,10 @@ class ClaimHandover:
         """Hand over the machines that a transaction has freed, after its commit, to requests that began to wait
         meanwhile."""
         try:
-            machines = self._database.select(partial(freed_machines.wanted, notes=notes), deadline=deadline)
-            if machines:
-                self._database.write(partial(self._serve, machines=machines), deadline=deadline)
+            freed = self._database.select(partial(freed_machines.freed, notes=notes), deadline=deadline)
+            if freed.wanted:
+                self._database.write(partial(self._serve, machines=freed.wanted), deadline=deadline)
+            gathering.serve_first(self._database, self._settings, freed.gathered, deadline)
         except SchedulerError as error:
             log.info("what was freed is left to the sweep", reason=str(error))
         except Exception:  # what freed it is committed: its request has succeeded
@@ -260,8 +270,10 @@ class ClaimHandover:
 
     def _offer_fitting(self, session: Session, uuid: str) -> bool:
         """Give a machine that would fit the claim to the first request in its queue; return whether another may fit the
-        claim."""
+        claim. One of several machines is served itself, if enough are free."""
         waiting = waiting_requests.find(session, uuid)
+        if waiting is not None and waiting.state == GATHERING:
+            return group_claims.serve(session, self._settings, uuid)
         if waiting is None or waiting.state != WAITING:
             return False
         host = request_of(waiting.request).choose(MachineContext(session, self._settings))

@@ -18,12 +18,12 @@ from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.db.models import Node, WaitingRequest
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import SchedulerError
-from baremetal_sched.explain.explanations import explain_request
 from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.tables import CLASSES, PROVIDERS
 from baremetal_sched.placement.waiting_requests import IS_OVERDUE, IS_WAITING, TIMED_OUT, WAITING
+from baremetal_sched.scheduling import explaining, gathering
 from baremetal_sched.scheduling.handover import SessionHandover
-from baremetal_sched.scheduling.queue import request_of
+from baremetal_sched.scheduling.queue import read
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -43,7 +43,8 @@ IsOwn = Callable[[str, str, str], bool]
 
 
 def sweep(database: Database, settings: Settings, conductor: str, is_own: IsOwn) -> None:
-    """Give away the free machines of the conductor (a host name), then end the claims whose time is over.
+    """Give away the free machines of the conductor (a host name), serve requests for several, then end the claims whose
+    time is over.
 
     Raises the errors of the database. Machines that cannot be given away now are left to the next sweep.
     """
@@ -53,6 +54,7 @@ def sweep(database: Database, settings: Settings, conductor: str, is_own: IsOwn)
             break
         serve = partial(_serve, settings=settings, conductor=conductor, provider=provider, name=resource_class)
         _try(database, serve, f"provider {provider}")
+    gathering.sweep(database, settings)
     _end_overdue(database, settings)
 
 
@@ -125,8 +127,9 @@ def _reason(session: Session, settings: Settings, claim_id: int) -> str:
     if waiting is None:
         return ""
     try:
-        request = request_of(waiting.request)
-        return explain_request(MachineContext.of_project(session, settings, request.project), request).summary
+        request, several = read(waiting.request)
+        context = MachineContext.of_project(session, settings, request.project)
+        return explaining.explain(context, request, several, waiting.consumer_project)[0].summary
     except SchedulerError as error:
         log.info("cannot explain why a claim waited in vain", claim=waiting.uuid, reason=str(error))
         return waiting.reason or ""

@@ -1,0 +1,143 @@
+"""Claims of several machines that wait: served when enough are free at one moment, and passed by single requests."""
+
+import pytest
+from sqlalchemy import select
+
+from baremetal_sched.baremetal.provider.audit import audit
+from baremetal_sched.db.models import MachineGroup
+from baremetal_sched.scheduling import gathering
+from baremetal_sched.settings import load
+from tests.functional.scheduling.test_claims import CLAIMS, UUID, listed, message, post, show
+from tests.functional.scheduling.test_domains import make, put
+from tests.functional.scheduling.test_several import OTHER, PACK, SPREAD, claim, fill, names_of, racks_of
+from tests.service import Service
+
+ME = {"consumer": {"uuid": UUID, "project_id": "p"}}
+
+
+@pytest.fixture
+def served(service: Service) -> Service:
+    service.add_conductor("r1")
+    return service
+
+
+def release(service: Service, uuid: str) -> None:
+    service.http.delete(f"{CLAIMS}/{uuid}", status=204)
+
+
+def sweep(service: Service) -> None:
+    gathering.sweep(service.database, load({}))
+
+
+def taken(service: Service, number: int) -> list[str]:
+    """Claims of one machine each."""
+    return [post(service, status=201).json["uuid"] for _ in range(number)]
+
+
+def test_it_is_served_when_enough_are_free(served: Service) -> None:
+    for name in ("n1", "n2"):
+        served.add_node(name)
+    single = taken(served, 2)
+    shown = claim(served, 2, 202, wait=60, **ME)
+    assert (shown["state"], shown["position"], shown["count"], shown["machines"]) == ("waiting", 1, 2, [])
+    assert shown["reason"].startswith("No node that matches is free.")
+    assert listed(served, "state=waiting") == [UUID]
+    release(served, single[0])
+    # Not kept for it: a single request gets it, and does not wait.
+    third = post(served, status=201).json["uuid"]
+    release(served, third)
+    assert show(served)["state"] == "waiting"
+    release(served, single[1])
+    assert (show(served)["state"], names_of(served, show(served))) == ("claimed", ["n1", "n2"])
+    assert served.database.snapshot(audit) == []
+
+
+def test_single_requests_behind_it_are_served(served: Service) -> None:
+    for name in ("n1", "n2"):
+        served.add_node(name)
+    single = taken(served, 2)
+    claim(served, 2, 202, wait=60, **ME)
+    later = post(served, wait=60, status=202).json
+    assert later["position"] == 2
+    release(served, single[0])
+    assert show(served, later["uuid"])["state"] == "claimed"
+    assert show(served)["state"] == "waiting"
+
+
+def test_it_is_served_by_its_rules(served: Service) -> None:
+    fill(served, a=2, b=1)
+    first = claim(served, 3)
+    claim(served, 2, 202, wait=60, **ME, **SPREAD)
+    consumers = {served.node(each["node"])["name"]: each["consumer"] for each in first["machines"]}
+    for name in ("a-0", "a-1"):
+        served.placement("DELETE", f"/allocations/{consumers[name]}")
+        assert show(served)["state"] == "waiting"
+    served.placement("DELETE", f"/allocations/{consumers['b-0']}")
+    assert racks_of(names_of(served, show(served))) == ["a", "b"]
+
+
+def test_the_sweep_serves_what_domains_made_possible(served: Service) -> None:
+    fill(served, a=1)
+    served.add_node("x-0")
+    single = taken(served, 2)
+    claim(served, 2, 202, wait=60, even_if_impossible=True, **ME, **PACK)
+    for each in single:
+        release(served, each)
+    assert show(served)["state"] == "waiting"
+    rack = make(served, "b")
+    put(served, rack, "a-0", "x-0")
+    sweep(served)
+    assert names_of(served, show(served)) == ["a-0", "x-0"]
+
+
+def test_what_can_never_be_had_does_not_wait(served: Service) -> None:
+    fill(served, a=2, b=1)
+    said = claim(served, 3, 409, wait=60, **SPREAD)
+    assert "at most 1 in the same rack" in said
+    assert "Waiting is refused" in said
+    assert "Waiting is refused" in claim(served, 4, 409, wait=60)
+    shown = claim(served, 3, 202, wait=60, even_if_impossible=True, **ME, **SPREAD)
+    assert shown["priority"] == -1
+
+
+def test_a_group_that_waits_keeps_its_rules(served: Service) -> None:
+    fill(served, a=2, b=2)
+    single = taken(served, 4)
+    claim(served, 2, 202, wait=60, group="db", **ME, **SPREAD)
+    other = {"consumer": {"uuid": OTHER, "project_id": "p"}}
+    assert "are spread by rack" in claim(served, 1, 409, wait=60, group="db", **other, **PACK)
+    release(served, UUID)
+    claim(served, 1, 202, wait=60, group="db", **other, **PACK)
+    release(served, single[0])
+    assert show(served, OTHER)["state"] == "claimed"
+    release(served, OTHER)
+    sweep(served)
+    assert served.database.read(lambda session: session.scalars(select(MachineGroup.id)).all()) == []
+
+
+def test_it_is_cancelled(served: Service) -> None:
+    served.add_node("n1")
+    served.add_node("n2")
+    single = taken(served, 2)
+    claim(served, 2, 202, wait=60, **ME)
+    release(served, UUID)
+    for each in single:
+        release(served, each)
+    assert listed(served) == []
+    assert len(taken(served, 2)) == 2
+
+
+def test_it_does_not_begin_when_its_consumer_exists(served: Service) -> None:
+    nodes = [served.add_node(name) for name in ("n1", "n2", "n3")]
+    claimed = claim(served, 1, group="x", **ME)
+    consumer = claimed["machines"][0]["consumer"]
+    release(served, UUID)
+    body = {
+        "allocations": {nodes[0]: {"resources": {"CUSTOM_GOLD": 1}}},
+        "consumer_generation": None,
+        "project_id": "p",
+        "user_id": "u",
+        "consumer_type": "X",
+    }
+    served.placement("PUT", f"/allocations/{consumer}", body)
+    assert "has allocations already" in message(post(served, count=1, group="x", status=409, **ME))
