@@ -13,6 +13,7 @@ from baremetal_sched.baremetal.matching.explanation import Explanation, bounded,
 from baremetal_sched.baremetal.matching.masks import HELD_BACK, Relaxation, Verdict
 from baremetal_sched.baremetal.matching.question import Question, nodes_source, providers_source
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
+from baremetal_sched.baremetal.matching.several import why_too_few
 from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION, TreeRequest, as_tree
 from baremetal_sched.baremetal.provider.availability import PROVIDER
 from baremetal_sched.db.models import Node
@@ -29,10 +30,23 @@ _CANDIDATES = 1000
 
 
 def explain_request(context: MachineContext, request: MachineRequest) -> Explanation:
-    """Explain which machines the request finds, and why no others.
+    """Explain which machines the request finds, and why no others; for several machines, also where they run out.
 
-    Raises TooManyExplanations, ExplanationTookTooLong, BadQuery.
+    Raises TooManyExplanations, ExplanationTookTooLong, BadQuery; for several, InvalidValue for a request that other
+    providers than machines have to serve.
     """
+    if context.group is None:
+        return _of_one(context, request)
+    explained = _of_one(replace(context, needed=context.group.several.count), request)
+    with _bounded(context):
+        lack = why_too_few(context, request, context.group)
+    if lack is None:
+        return explained
+    verdict = Verdict.SHORT if explained.verdict is Verdict.FITS else explained.verdict
+    return replace(explained, verdict=verdict, domains=lack.sentence, could_be_had=lack.could_be_had)
+
+
+def _of_one(context: MachineContext, request: MachineRequest) -> Explanation:
     with _bounded(context):
         tree = as_tree(request)
         if tree is None:

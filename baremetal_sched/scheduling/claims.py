@@ -125,7 +125,8 @@ def wait(session: Session, new: NewClaim, seconds: float, reason: str, settings:
     group_id = None
     if new.several is not None:
         group = machine_groups.find(session, new.project, new.several, lock=True)
-        group_id = machine_groups.join(session, new.project, machine_groups.within(session, new.several, group), group)
+        asked = machine_groups.now(session, new.several, group)
+        group_id = machine_groups.join(session, new.project, asked.several, group)
     row = new.waiting_request(new.request.machine_class(), seconds, reason, group_id)
     try:
         return waiting_requests.enter(session, row, most=settings.scheduling.most_waiting)

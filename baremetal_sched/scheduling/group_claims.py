@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.matching.request import Amounts, Host, MachineContext, MachineRequest
-from baremetal_sched.baremetal.matching.several import choose_several, fitting_several
+from baremetal_sched.baremetal.matching.several import choose_several
 from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Consumer, GroupMember, MachineGroup, WaitingRequest, table_of
@@ -72,10 +72,9 @@ def choose(context: MachineContext, claim: GroupClaim) -> ChosenMachines | None:
     """
     machine_groups.require_served(context.session)
     group = machine_groups.find(context.session, claim.project, claim.several, lock=True)
-    several = machine_groups.within(context.session, claim.several, group)
-    held = machine_groups.places(context.session, several, group)
-    hosts = choose_several(context, claim.request, several, held)
-    return None if hosts is None else ChosenMachines(hosts, several, group)
+    asked = machine_groups.now(context.session, claim.several, group)
+    hosts = choose_several(context, claim.request, asked)
+    return None if hosts is None else ChosenMachines(hosts, asked.several, group)
 
 
 def write(session: Session, claim: GroupClaim, chosen: ChosenMachines) -> None:
@@ -115,15 +114,6 @@ def serve(session: Session, settings: Settings, uuid: str) -> bool:
         raise StaleDataError("the claim does not wait any more")
     write(session, claim, chosen)
     return True
-
-
-def dry_run(context: MachineContext, claim: GroupClaim) -> list[tuple[str, Amounts]] | None:
-    """Return machines (UUIDs of nodes) that ``choose`` may choose, and their amounts. Nothing is locked. Raises
-    like it."""
-    group = machine_groups.find(context.session, claim.project, claim.several, lock=False)
-    several = machine_groups.within(context.session, claim.several, group)
-    held = machine_groups.places(context.session, several, group)
-    return fitting_several(context, claim.request, several, held)
 
 
 # -- what a claim has --------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ A group is gone with its last machine and its last waiting request; its row is s
 locks its row before all else, so claims of one group follow each other.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlalchemy import and_, delete, exists, or_, select
@@ -12,7 +11,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.matching.several import count_places
-from baremetal_sched.baremetal.matching.spreading import Place, Several
+from baremetal_sched.baremetal.matching.spreading import GroupNow, Several
 from baremetal_sched.db import schema_state
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_if_missing
@@ -49,11 +48,28 @@ def find(session: Session, project: str, several: Several, *, lock: bool) -> Mac
     return group
 
 
-def within(session: Session, several: Several, group: MachineGroup | None) -> Several:
-    """Return the request by the rules of its group, unless the group is gone."""
-    if group is None or several.spread_by or several.pack_by or _is_gone(session, group):
-        return several
-    return replace(several, spread_by=group.spread_by, at_most=group.at_most, pack_by=group.pack_by)
+def now(session: Session, several: Several, group: MachineGroup | None, *, names_nodes: bool = False) -> GroupNow:
+    """Return the request by the rules of its group, unless the group is gone; and where its machines are now, with
+    ``names_nodes`` also which nodes they are.
+
+    Where they are: SELECT … FROM group_members m JOIN allocations a ON a.consumer_id = m.consumer_id JOIN
+    resource_providers p ON p.id = a.provider_id AND p.mirrored_class_id = a.resource_class_id JOIN nodes n ON
+    n.uuid = p.uuid … WHERE m.group_id = … (as ``count_places`` counts)
+    """
+    if group is None or _is_gone(session, group):
+        return GroupNow(several)
+    spread_by, at_most, pack_by = _rules(group)
+    several = replace(several, spread_by=spread_by, at_most=at_most, pack_by=pack_by)
+    own = session.scalars(_nodes(group)).all() if names_nodes else ()
+    return GroupNow(several, count_places(session, _nodes(group), several), own)
+
+
+def asked(session: Session, project: str, several: Several | None) -> GroupNow | None:
+    """Return the same of a request of the project, for an explanation; None for one machine. Nothing is locked. Raises
+    GroupDiffers."""
+    if several is None:
+        return None
+    return now(session, several, find(session, project, several, lock=False), names_nodes=True)
 
 
 def join(session: Session, project: str, several: Several, group: MachineGroup | None) -> int | None:
@@ -71,22 +87,6 @@ def join(session: Session, project: str, several: Several, group: MachineGroup |
     if several.rules != _rules(group):
         group.spread_by, group.at_most, group.pack_by = several.rules
     return group.id
-
-
-def places(session: Session, several: Several, group: MachineGroup | None) -> dict[Place, int]:
-    """Return where the machines of the group are now.
-
-    SELECT pack.domain_id, spread.domain_id, count(*) FROM group_members m JOIN allocations a ON a.consumer_id =
-    m.consumer_id JOIN resource_providers p ON p.id = a.provider_id AND p.mirrored_class_id = a.resource_class_id
-    JOIN nodes n ON n.uuid = p.uuid LEFT JOIN domain_members pack … LEFT JOIN domain_members spread …
-    WHERE m.group_id = … GROUP BY pack.domain_id, spread.domain_id
-    """
-    return {} if group is None else count_places(session, _nodes(group), several)
-
-
-def nodes(session: Session, group: MachineGroup | None) -> Sequence[int]:
-    """Return the ids of the nodes that the group has."""
-    return [] if group is None else session.scalars(_nodes(group)).all()
 
 
 def _nodes(group: MachineGroup) -> Query:

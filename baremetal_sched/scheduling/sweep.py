@@ -5,6 +5,7 @@ waiting."""
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 
@@ -18,10 +19,11 @@ from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.db.models import Node, WaitingRequest
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import SchedulerError
+from baremetal_sched.explain.explanations import explain_request
 from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.tables import CLASSES, PROVIDERS
 from baremetal_sched.placement.waiting_requests import IS_OVERDUE, IS_WAITING, TIMED_OUT, WAITING
-from baremetal_sched.scheduling import explaining, gathering
+from baremetal_sched.scheduling import gathering, machine_groups
 from baremetal_sched.scheduling.handover import SessionHandover
 from baremetal_sched.scheduling.queue import read
 from baremetal_sched.settings import Settings
@@ -129,7 +131,8 @@ def _reason(session: Session, settings: Settings, claim_id: int) -> str:
     try:
         request, several = read(waiting.request)
         context = MachineContext.of_project(session, settings, request.project)
-        return explaining.explain(context, request, several, waiting.consumer_project)[0].summary
+        group = machine_groups.asked(session, waiting.consumer_project, several)
+        return explain_request(replace(context, group=group), request).summary
     except SchedulerError as error:
         log.info("cannot explain why a claim waited in vain", claim=waiting.uuid, reason=str(error))
         return waiting.reason or ""

@@ -124,8 +124,10 @@ class Explanation:
     of_trees: bool = False
     #: Sentences behind the summary, with a blank before them.
     hint: str = ""
-    #: A sentence about the domains that have too few of several machines, with a blank before it.
+    #: A sentence about the domains that have too few of several machines.
     domains: str = ""
+    #: Whether several machines could be had at once if all were free.
+    could_be_had: bool = True
 
     def as_trees(self, *, fits_if_free: bool) -> "Explanation":
         """Return it for a request that several providers of a tree have to serve, and that has no candidate.
@@ -140,7 +142,7 @@ class Explanation:
     @property
     def summary(self) -> str:
         """All of it in one sentence, and the hint."""
-        return self._summary + self.hint + self.domains
+        return " ".join(filter(None, [self._summary + self.hint, self.domains]))
 
     @property
     def _summary(self) -> str:

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.question import Question
+from baremetal_sched.baremetal.matching.spreading import GroupNow
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility, usable_by
 from baremetal_sched.db.models import Node
 from baremetal_sched.placement.tables import PROVIDERS
@@ -31,7 +32,7 @@ class MachineContext:
     ``members``: the live conductors, if they are known already. ``project``: nodes of other projects do not exist for
     it; None: all nodes do. ``named``: the nodes that may be named as examples. ``needed``: the number of machines that
     an explanation is about. ``machine``: only this machine (UUID) is explained. ``unrestricted``: allocations may get
-    the nodes of any project.
+    the nodes of any project. ``group``: the explanation is about several machines at once.
     """
 
     session: Session
@@ -42,6 +43,7 @@ class MachineContext:
     needed: int = 1
     machine: str | None = None
     unrestricted: bool = False
+    group: GroupNow | None = None
 
     @classmethod
     def of_project(cls, session: Session, settings: Settings, project: str | None) -> "MachineContext":

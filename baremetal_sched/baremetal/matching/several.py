@@ -5,7 +5,7 @@ rows of the chosen machines are locked. What others lock meanwhile is left out, 
 """
 
 import random
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +15,10 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.matching import free_machine, node_request, tree_request
+from baremetal_sched.baremetal.matching.conditions import Kind
 from baremetal_sched.baremetal.matching.node_request import NodeRequest
 from baremetal_sched.baremetal.matching.request import Amounts, Host, MachineContext, MachineRequest
-from baremetal_sched.baremetal.matching.spreading import Lack, Place, Places, Quotas, Several, lack, quotas
+from baremetal_sched.baremetal.matching.spreading import GroupNow, Place, Quotas, Several, lack, quotas, sentence
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest, as_tree
 from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.models import Domain, DomainMember, Node, ResourceClass, table_of
@@ -49,22 +50,21 @@ class FreeMachines:
     claim: Callable[[Node, int], Amounts]
 
 
-def choose_several(
-    context: MachineContext, request: MachineRequest, several: Several, held: Places
-) -> list[Host] | None:
+def choose_several(context: MachineContext, request: MachineRequest, group: GroupNow) -> list[Host] | None:
     """Return as many machines as are requested, their rows and the inventories of their own class locked, in the order
     of their ids; None if no choice of the free ones satisfies the request.
 
-    ``held``: where the machines are that the group has already. Raises InvalidValue for a request that other providers
-    than machines have to serve, StaleDataError if other transactions are taking the machines, and like ``choose``.
+    Raises InvalidValue for a request that other providers than machines have to serve, StaleDataError if other
+    transactions are taking the machines, and like ``choose``.
     """
+    several = group.several
     fitting = free_machines(context, request)
     if fitting is None:
         return None
     lost: set[int] = set()
     for _ in range(_ATTEMPTS):
         query = fitting.query if not lost else fitting.query.where(Node.id.not_in(lost))
-        chosen = quotas(several, count_places(context.session, query, several), held)
+        chosen = quotas(several, count_places(context.session, query, several), group.held)
         if chosen is None:
             break
         picked = _pick(context.session, query, several, chosen)
@@ -77,44 +77,49 @@ def choose_several(
     return None
 
 
-def fitting_several(
-    context: MachineContext, request: MachineRequest, several: Several, held: Places
-) -> list[tuple[str, Amounts]] | None:
-    """Return machines (UUIDs of nodes) that ``choose_several`` may choose, and the amounts. Nothing is locked."""
+def fitting_several(context: MachineContext, request: MachineRequest, group: GroupNow) -> list[tuple[str, Amounts]]:
+    """Return machines (UUIDs of nodes) that ``choose_several`` may choose, and the amounts; none if it would choose
+    nothing. Nothing is locked. Raises like it, except for StaleDataError."""
     fitting = free_machines(context, request)
-    chosen = None
-    if fitting is not None:
-        chosen = quotas(several, count_places(context.session, fitting.query, several), held)
-    if fitting is None or chosen is None:
-        return None
-    picked = _pick(context.session, fitting.query, several, chosen)
+    if fitting is None:
+        return []
+    chosen = quotas(group.several, count_places(context.session, fitting.query, group.several), group.held)
+    picked = {} if chosen is None else _pick(context.session, fitting.query, group.several, chosen)
     rows = context.session.execute(_rows(fitting.query, picked)).all()
     return [(node.uuid, fitting.claim(node, root)) for node, root in rows]
 
 
-def why_too_few(context: MachineContext, request: MachineRequest, several: Several, held: Places) -> Lack | None:
-    """Return where the free machines run out; None if enough can be had. Raises like ``choose_several``."""
+@dataclass(frozen=True)
+class TooFew:
+    """Where several machines run out, in a sentence, empty if the request names no domains; and whether they could be
+    had if all were free."""
+
+    sentence: str
+    could_be_had: bool
+
+
+def why_too_few(context: MachineContext, request: MachineRequest, group: GroupNow) -> TooFew | None:
+    """Return why ``choose_several`` chooses nothing; None if it would. Raises like it, and BadQuery."""
+    session, several = context.session, group.several
     fitting = free_machines(context, request)
-    free = {} if fitting is None else count_places(context.session, fitting.query, several)
-    return lack(several, free, held) if quotas(several, free, held) is None else None
+    free = {} if fitting is None else count_places(session, fitting.query, several)
+    if quotas(several, free, group.held) is not None:
+        return None
+    text = ""
+    if several.levels:
+        found = lack(several, free, group.held)
+        name = session.scalar(select(Domain.name).where(Domain.id == found.pack)) if found.pack else None
+        text = sentence(several, found, name)
+    return TooFew(text, _could_be_had(context, request, group))
 
 
-def could_be_had(
-    context: MachineContext, request: MachineRequest, several: Several, held: Places, own: Collection[int]
-) -> bool:
-    """Return False if no choice would satisfy the request even if all machines were free. ``own``: the nodes (ids) that
-    the group has. Raises BadQuery."""
+def _could_be_had(context: MachineContext, request: MachineRequest, group: GroupNow) -> bool:
+    """Return False if no choice would satisfy the request even if all machines were free."""
     question = request.question(context)
-    of_request = [each.holds for each in question.conditions if each.kind == "request" and each.counts]
+    of_request = [each.holds for each in question.conditions if each.kind is Kind.REQUEST and each.counts]
     query: Query = select(Node.id).select_from(question.source).where(*question.where, *of_request)
-    query = query.where(Node.id.not_in(own)) if own else query
-    return quotas(several, count_places(context.session, query, several), held) is not None
-
-
-def names_of(session: Session, domains: Collection[int]) -> dict[int, str]:
-    """Return the names of domains by id."""
-    rows = session.execute(select(Domain.id, Domain.name).where(Domain.id.in_(domains)))
-    return {row_id: name for row_id, name in rows}
+    places = count_places(context.session, query.where(Node.id.not_in(group.own)), group.several)
+    return quotas(group.several, places, group.held) is not None
 
 
 # -- the machines that fit ---------------------------------------------------------------------------------------------

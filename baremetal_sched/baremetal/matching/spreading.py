@@ -6,8 +6,8 @@ optimal, so counting decides. Of the domains that have enough, the one with the 
 
 import heapq
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 #: Ids of the domains of a machine: that of the level ``pack_by``, and that of ``spread_by``. None: it is in no domain
@@ -64,6 +64,16 @@ class Several:
     def rules(self) -> tuple[str | None, int | None, str | None]:
         """How the machines are spread, apart from their number."""
         return self.spread_by, self.at_most, self.pack_by
+
+
+@dataclass(frozen=True)
+class GroupNow:
+    """A request for several machines, by the rules of its group; where the machines are that the group has already, and
+    the ids of these nodes."""
+
+    several: Several
+    held: Places = field(default_factory=dict)
+    own: Collection[int] = ()
 
 
 @dataclass(frozen=True)
@@ -188,17 +198,17 @@ def _enough_each(several: Several, free: Places, held: Places) -> int | None:
     return low
 
 
-def sentence(several: Several, lacks: Lack, names: Mapping[int, str]) -> str:
-    """Return where the machines run out and which change would help; ``names`` are those of domains by id."""
+def sentence(several: Several, lacks: Lack, pack: str | None) -> str:
+    """Return where the machines run out and which change would help; ``pack`` is the name of that domain."""
     where = []
     if several.spread_by is not None:
         has = "has" if lacks.domains == 1 else "have"
         where.append(
             f"at most {several.at_most} in the same {several.spread_by}, of which {lacks.domains} {has} some free"
         )
-    if several.pack_by is not None and lacks.pack is not None:
+    if several.pack_by is not None and pack is not None:
         begin = "the group is in" if lacks.is_home else "the best is"
-        where.append(f"all in the same {several.pack_by}, of which {begin} {names.get(lacks.pack, 'unknown')}")
+        where.append(f"all in the same {several.pack_by}, of which {begin} {pack}")
     elif several.pack_by is not None:
         where.append(f"all in the same {several.pack_by}")
     changes = [] if lacks.at_most is None else [f"allow {lacks.at_most} in the same {several.spread_by}"]

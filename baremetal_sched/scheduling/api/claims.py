@@ -21,9 +21,10 @@ from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import CommitUnknown, InvalidValue, SchedulerError
 from baremetal_sched.errors.compute import ExplanationTookTooLong, TooManyExplanations
 from baremetal_sched.errors.scheduling import ClaimNotFound, ConsumerInUse, FitUnknown, NeverFits, NothingFree
+from baremetal_sched.explain.explanations import explain_request
 from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.waiting_requests import CLAIMED, WAITING
-from baremetal_sched.scheduling import claims, explaining
+from baremetal_sched.scheduling import claims, machine_groups
 from baremetal_sched.scheduling.api.policies import ALL_CLAIMS, DELETE_CLAIM, GET_CLAIM
 from baremetal_sched.scheduling.api.request_bodies import ClaimBody, SchedulingCall, read_claim
 from baremetal_sched.scheduling.claims import STATES, ClaimStatus, NewClaim
@@ -98,16 +99,17 @@ def _enter(call: SchedulingCall, session: Session, body: ClaimBody, new: NewClai
 def _explained(call: SchedulingCall, body: ClaimBody, new: NewClaim) -> tuple[str, Verdict | None]:
     """Return why nothing is free, and the verdict on the request; None if there is no time to find out."""
 
-    def explain(session: Session) -> tuple[Explanation, Verdict]:
+    def explain(session: Session) -> Explanation:
         requester.attach(session, audit.requester_of(call))
         context = MachineContext.of_project(session, call.settings, new.request.project)
-        return explaining.explain(context, new.request, new.several, new.project)
+        group = machine_groups.asked(session, new.project, new.several)
+        return explain_request(replace(context, group=group), new.request)
 
     try:
-        explained, verdict = call.database.read(explain, deadline=call.deadline)
+        explained = call.database.read(explain, deadline=call.deadline)
     except (TooManyExplanations, ExplanationTookTooLong) as error:
         return (str(error) if body.wait and not body.even_if_impossible else FALLBACK), None
-    return explained.summary, verdict
+    return explained.summary, explained.verdict if explained.could_be_had else Verdict.IMPOSSIBLE
 
 
 def _write(call: SchedulingCall, work: Callable[[Session], T]) -> T:

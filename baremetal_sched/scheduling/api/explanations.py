@@ -11,11 +11,11 @@ from baremetal_sched.baremetal.matching.conditions import Condition
 from baremetal_sched.baremetal.matching.explanation import ClosestTree, Explanation
 from baremetal_sched.baremetal.matching.masks import Share
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
-from baremetal_sched.baremetal.matching.spreading import MEMBERS, Several
+from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.db import requester
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.explain.explanations import explain_request
-from baremetal_sched.scheduling import explaining
+from baremetal_sched.scheduling import machine_groups
 from baremetal_sched.scheduling.api.policies import EXPLAIN_ALL
 from baremetal_sched.scheduling.api.request_bodies import EXPLANATIONS, Pairs, body_of, query_request, read_request
 from baremetal_sched.scheduling.schemas.explanations import MOST_WANTED
@@ -38,10 +38,8 @@ def show_explanation(call: Call, session: Session) -> Response:
 def create_explanation(call: Call, session: Session) -> Response:
     """POST /v1/explanations"""
     body = body_of(call)
-    context, request = request_of(context_of(call, session), body)
-    wanted = {"count": body["wanted"]} if "wanted" in body and any(name in body for name in MEMBERS) else {}
-    explained, _ = explaining.explain(context, request, Several.of(wanted | body), call.caller.project_id or "")
-    return json_response(document(explained))
+    project = call.caller.project_id or call.settings.placement.incomplete_consumer_project_id
+    return json_response(document(explain_request(*request_of(context_of(call, session), body, project))))
 
 
 def _number(values: list[str]) -> int:
@@ -71,13 +69,19 @@ def of_query(context: MachineContext, pairs: Pairs) -> Explanation:
     return explain_request(context, query_request(pairs, context.project))
 
 
-def request_of(context: MachineContext, document: Mapping[str, Any]) -> tuple[MachineContext, MachineRequest]:
-    """Return the request of a body, and its context: for as many machines as are wanted.
+def request_of(
+    context: MachineContext, document: Mapping[str, Any], project: str = ""
+) -> tuple[MachineContext, MachineRequest]:
+    """Return the request of a body, and its context: for as many machines as are wanted, of a group of ``project``.
 
     Raises InvalidValue, and the errors of ``read_request`` and ``dry_run``.
     """
     resolve = read_request(document, EXPLANATIONS, context.project, unrestricted=context.unrestricted)
-    return replace(context, needed=document.get(_WANTED, 1)), resolve(context.session)
+    several = Several.of(document)
+    if several is not None and _WANTED in document:
+        raise InvalidValue(message="Say how many machines are wanted by count or by wanted, not by both.")
+    group = machine_groups.asked(context.session, project, several)
+    return replace(context, needed=document.get(_WANTED, 1), group=group), resolve(context.session)
 
 
 # -- the explanation as JSON -------------------------------------------------------------------------------------------
