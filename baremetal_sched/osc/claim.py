@@ -23,7 +23,7 @@ from baremetal_sched.osc.query import (
     trait_entries,
 )
 from baremetal_sched.osc.tables import CountsColumn, TextColumn, is_table
-from baremetal_sched.osc.waiting import ProgressLine, claim_when_free, duration
+from baremetal_sched.osc.waiting import ProgressLine, claim_together, claim_when_free, duration
 
 #: What placement itself notes where it does not know the project and the user of a consumer.
 _UNKNOWN = "00000000-0000-0000-0000-000000000000"
@@ -49,6 +49,13 @@ class Claim(FitsOrNot, command.Lister):
         add_query_options(parser)
         add_machine_options(parser)
         parser.add_argument("--count", type=positive, default=1, metavar="<number>", help="How many machines to claim.")
+        parser.add_argument(
+            "--spread", type=_spread, metavar="<level>:<number>", help="At most so many in one domain of the level."
+        )
+        parser.add_argument("--pack", metavar="<level>", help="All in one domain of the level.")
+        parser.add_argument(
+            "--machine-group", metavar="<name>", help="Name of a group in the project that may grow."
+        )
         parser.add_argument(
             "--consumer",
             action="append",
@@ -82,20 +89,61 @@ class Claim(FitsOrNot, command.Lister):
         """Return titles and rows."""
         client = client_of(self.app)
         query = _query(parsed_args)
-        consumers = _consumers(client, parsed_args)
+        together = _together(parsed_args)
+        consumers = _consumers(client, parsed_args, 1 if together else parsed_args.count)
         try:
+            if together:
+                rows = _claimed_together(client, query, consumers, parsed_args, together)
+                self.log.warning("The claim is %s.", consumers.uuids[0])
+                return _TITLES, rows
             claimed = _claimed(client, query, consumers, parsed_args)
         except RequestFailed as error:
             unknown = about_unknown(client, parsed_args.resource_class) if error.status == 400 else ""
             raise UsageError(unknown) if unknown else _in_options(error) from None
         except NothingFits as error:
             self.fits = False
-            self.log.warning("%s With the same options this says why: %s", error, commands.EXPLAIN)
+            if together:
+                self.log.warning("%s", error)
+            else:
+                self.log.warning("%s With the same options this says why: %s", error, commands.EXPLAIN)
             return _TITLES, []
         rows = [_row(client, *pair) for pair in zip(consumers.uuids, claimed, strict=True)]
         if not is_table(parsed_args):
             return _TITLES, rows
         return _TABLE, [(consumer, name if name._value else node, amounts) for consumer, node, name, amounts in rows]
+
+
+def _spread(text: str) -> dict[str, Any]:
+    level, _, number = text.partition(":")
+    return {"by": level, "at_most": positive(number or "1")}
+
+
+def _together(parsed_args: argparse.Namespace) -> dict[str, Any]:
+    """Return the members of the body that ask for several machines in one request; empty if there are none."""
+    pack = {"by": parsed_args.pack} if parsed_args.pack else None
+    members = {"spread": parsed_args.spread, "pack": pack, "group": parsed_args.machine_group}
+    given = {name: value for name, value in members.items() if value}
+    return given | {"count": parsed_args.count} if given else {}
+
+
+def _claimed_together(
+    client: Client, query: str, consumers: Consumers, parsed_args: argparse.Namespace, together: dict[str, Any]
+) -> list[tuple[Any, ...]]:
+    facts = {"project_id": consumers.project, "user_id": consumers.user, "type": consumers.type}
+    body = {
+        "query": query,
+        "wait": parsed_args.wait,
+        "even_if_impossible": parsed_args.even_if_impossible,
+        "consumer": {"uuid": consumers.uuids[0], **facts},
+        **together,
+    }
+    progress = ProgressLine()
+    try:
+        claim = claim_together(client, body, parsed_args.wait, progress.say)
+    finally:
+        progress.end()
+    held, machines = claim["allocations"], [(each["consumer"], each["node"]) for each in claim["machines"]]
+    return [_row(client, consumer, ClaimChoice(node, {node: held[node]})) for consumer, node in machines]
 
 
 def _claimed(client: Client, query: str, consumers: Consumers, parsed_args: argparse.Namespace) -> list[ClaimChoice]:
@@ -136,7 +184,7 @@ def _query(parsed_args: argparse.Namespace) -> str:
     return urlencode(pairs)
 
 
-def _consumers(client: Client, parsed_args: argparse.Namespace) -> Consumers:
+def _consumers(client: Client, parsed_args: argparse.Namespace, count: int) -> Consumers:
     """Return the consumers of the claim. Raises UsageError for too many, and for invalid UUIDs."""
     uuids_given = []
     for text in parsed_args.consumer:
@@ -144,7 +192,7 @@ def _consumers(client: Client, parsed_args: argparse.Namespace) -> Consumers:
             uuids_given.append(str(uuid.UUID(text)))
         except ValueError:
             raise UsageError(f"--consumer {text}: it must be a UUID.") from None
-    count = max(parsed_args.count, len(uuids_given)) if parsed_args.count == 1 else parsed_args.count
+    count = max(count, len(uuids_given)) if parsed_args.count == 1 else count
     if count > _MOST:
         raise UsageError(f"At most {_MOST} machines can be claimed at once.")
     if uuids_given and (len(set(uuids_given)) != len(uuids_given) or len(uuids_given) != count):

@@ -128,9 +128,22 @@ def _awaited(
     pause: Callable[[float], None],
 ) -> ClaimChoice:
     """Wait until the claim, first seen as ``claim``, is decided, and return what it has. Raises NothingFits."""
+    return _choice(_decided(client, uuid, claim, f"machine {number}", began, seconds, say, pause))
+
+
+def _decided(
+    client: Client,
+    uuid: str,
+    claim: dict[str, Any],
+    subject: str,
+    began: float,
+    seconds: float,
+    say: Callable[[str, float, float], None],
+    pause: Callable[[float], None],
+) -> dict[str, Any]:
     while claim["state"] == WAITING and (waited := time.monotonic() - began) <= seconds + _GRACE:
         say(
-            f"machine {number}, position {claim['position']} in the queue. {plain(claim['reason'])}",
+            f"{subject}, position {claim['position']} in the queue. {plain(claim['reason'])}",
             waited,
             seconds,
         )
@@ -140,7 +153,28 @@ def _awaited(
             pause(_PAUSE)
     if claim["state"] != CLAIMED:
         raise NothingFits(plain(claim["reason"]) or f"The claim is {claim['state']}.")
-    return _choice(claim)
+    return claim
+
+
+def claim_together(
+    client: Client,
+    body: dict[str, Any],
+    seconds: int,
+    say: Callable[[str, float, float], None],
+    *,
+    pause: Callable[[float], None] = time.sleep,
+) -> dict[str, Any]:
+    """Claim several machines with one request, whose ``body`` names the consumer, and wait for at most ``seconds``
+    until all are there; return the claim. Raises NothingFits, and the errors of a refused request."""
+    began, uuid = time.monotonic(), body["consumer"]["uuid"]
+    try:
+        claim = _answered(client, "POST", "/claims", body, pause)
+        return _decided(client, uuid, claim, f"{claim['count']} machines", began, seconds, say, pause)
+    except RequestFailed as error:
+        raise NothingFits(str(error)) if error.status == 409 else error from None
+    except BaseException:
+        _give_back(client, [uuid], pause)
+        raise
 
 
 def _choice(claim: dict[str, Any]) -> ClaimChoice:

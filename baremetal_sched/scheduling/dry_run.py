@@ -1,17 +1,20 @@
 """Dry runs: the machine that a server of a flavor and an image would get, if it were created now."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.matching.request import Amounts, MachineContext
+from baremetal_sched.baremetal.matching.several import fitting_several
+from baremetal_sched.baremetal.matching.spreading import GroupNow
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.compute.flavors import extra_specs, flavors
 from baremetal_sched.compute.hosts import own_copies
 from baremetal_sched.compute.hosts.booting import no_valid_host
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.explain.explanations import explain_request
 from baremetal_sched.image import images
 from baremetal_sched.image.access import EVERYTHING, ImageRequester
 from baremetal_sched.settings import Settings
@@ -89,12 +92,17 @@ def machine_request(session: Session, request: DryRunRequest) -> TreeRequest:
     return TreeRequest(checked.query(), extra_specs=flavor["extra_specs"], project=request.project)
 
 
-def run(session: Session, settings: Settings, request: DryRunRequest) -> DryRun:
-    """Return the result, in random order. Nothing is claimed, and nothing is locked.
+def run(session: Session, settings: Settings, request: DryRunRequest, group: GroupNow | None = None) -> DryRun:
+    """Return the result, in random order; for several machines at once, those of one choice. Nothing is claimed, and
+    nothing is locked.
 
     Raises the errors of ``machine_request`` and of the search. Classes and traits that no node has are not errors.
     """
     resolved, context = machine_request(session, request), MachineContext(session, settings)
+    if group is not None:
+        hosts = fitting_several(context, resolved, group)
+        why = None if hosts else explain_request(replace(context, group=group), resolved).summary
+        return DryRun(resolved.query, hosts, why)
     hosts = resolved.hosts(context, request.limit)
     reason = None if hosts else no_valid_host(context, resolved).message
     return DryRun(resolved.query, hosts, reason)

@@ -5,7 +5,8 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.scheduling import dry_run
+from baremetal_sched.baremetal.matching.spreading import Several
+from baremetal_sched.scheduling import dry_run, machine_groups
 from baremetal_sched.scheduling.api.policies import SHOW_NODES
 from baremetal_sched.scheduling.schemas.requests import MOST_CANDIDATES, REQUEST
 from baremetal_sched.web.call import Call
@@ -26,7 +27,9 @@ def create_request(call: Call, session: Session) -> Response:
         # Nothing belongs to the project of a caller that has none.
         None if shows_nodes else call.caller.project_id or "",
     )
-    result = dry_run.run(session, call.settings, request)
+    project = call.caller.project_id or call.settings.placement.incomplete_consumer_project_id
+    group = machine_groups.asked(session, project, Several.of(body))
+    result = dry_run.run(session, call.settings, request, group)
     document: dict[str, Any] = {"placement_query": result.query}
     if shows_nodes:
         # In the form in which placement takes allocations.

@@ -38,7 +38,6 @@ SERVER = Form(
         {
             **{name: form for name, form in REQUEST.schema["properties"].items() if name != "limit"},
             "wanted": NUMBER_WANTED,
-            **SEVERAL,
         },
         "flavor",
     )

@@ -4,6 +4,7 @@ from typing import Any
 
 from baremetal_sched.compute.schemas.form import LARGEST_INTEGER, Form, closed
 from baremetal_sched.scheduling.schemas.answers import COUNT, COUNTS, TEXT, UUID, array, fields, said
+from baremetal_sched.scheduling.schemas.several import SEVERAL
 
 #: How many candidates a request may ask for, and how many it gets if it does not say.
 MOST_CANDIDATES = 1000
@@ -43,6 +44,7 @@ REQUEST = Form(
             "image": {**IMAGE, **_ID, "type": ["string", "object", "null"]},
             "boot_from_volume": {"type": "boolean"},
             "limit": {"type": "integer", "minimum": 1, "maximum": MOST_CANDIDATES},
+            **SEVERAL,
         },
         "flavor",
     )
@@ -62,7 +64,10 @@ _CANDIDATE = fields(
 DRY_RUN = fields(
     {
         "placement_query": said("The query string with which Nova asks for candidates, at microversion 1.36.", TEXT),
-        "candidates": said("The nodes that fit, for callers who may see all nodes.", array(_CANDIDATE)),
+        "candidates": said(
+            "The nodes that fit, for callers who may see all nodes; for several, those of one choice.",
+            array(_CANDIDATE),
+        ),
         "count": said("How many nodes fit, for other callers.", COUNT),
         "reason": said("Why no node fits. Only if none does.", TEXT),
     },
