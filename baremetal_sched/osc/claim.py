@@ -53,9 +53,7 @@ class Claim(FitsOrNot, command.Lister):
             "--spread", type=_spread, metavar="<level>:<number>", help="At most so many in one domain of the level."
         )
         parser.add_argument("--pack", metavar="<level>", help="All in one domain of the level.")
-        parser.add_argument(
-            "--machine-group", metavar="<name>", help="Name of a group in the project that may grow."
-        )
+        parser.add_argument("--machine-group", metavar="<name>", help="Name of a group in the project that may grow.")
         parser.add_argument(
             "--consumer",
             action="append",
