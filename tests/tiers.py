@@ -51,6 +51,7 @@ _TIERS = {
     "tests/clients/": "slow",
     "tests/clients/osc/test_domains.py": "ci",
     "tests/clients/osc/test_guide.py": "ci",
+    "tests/clients/osc/test_several.py": "ci",
     "tests/clients/test_openstack_client.py": "ci",
     "tests/clients/test_printed_commands.py": "ci",
     "tests/clients/test_readme.py": "ci",

@@ -83,11 +83,11 @@ _WANTED_NODES = _WANTED.where(PROVIDERS.c.uuid.in_(bindparam("nodes", expanding=
 
 @dataclass(frozen=True)
 class FreedMachines:
-    """Machines that are free: the class by the id of the provider, if requests for one machine of it wait; and the
-    classes for which requests for several wait."""
+    """Machines that are free, the class by the id of the provider: those for which requests for one machine wait, and
+    those for which requests for several do."""
 
     wanted: dict[int, str]
-    gathered: set[str]
+    gathered: dict[int, str]
 
 
 def wanted(connection: Connection, notes: HandoverNotes) -> dict[int, str]:
@@ -105,5 +105,6 @@ def freed(connection: Connection, notes: HandoverNotes) -> FreedMachines:
         found += compiled.run(connection, _WANTED_PROVIDERS, {}, sorted(notes.providers)).all()
     if notes.nodes:
         found += connection.execute(_WANTED_NODES, {"nodes": sorted(notes.nodes)}).all()
-    waited_for = sorted((provider, name) for provider, name, waiting, _ in found if waiting is not None)
-    return FreedMachines(dict(waited_for), {name for _, name, _, gathering in found if gathering is not None})
+    found.sort(key=lambda row: row.id)
+    wanted = {provider: name for provider, name, waiting, _ in found if waiting is not None}
+    return FreedMachines(wanted, {provider: name for provider, name, _, several in found if several is not None})

@@ -6,13 +6,15 @@ first request of their class is looked at; the sweep looks at all.
 """
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import partial
 
 import structlog
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.matching.request import MachineContext
+from baremetal_sched.baremetal.matching.several import may_be_had
 from baremetal_sched.db.models import WaitingRequest
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import SchedulerError, UnavailableError
@@ -30,14 +32,14 @@ _MOST = 1000
 _ORDER = (WaitingRequest.priority.desc(), WaitingRequest.asked_at, WaitingRequest.id)
 
 
-def serve_first(database: Database, settings: Settings, classes: Collection[str], deadline: float | None) -> None:
-    """Serve the first request for machines of each class, and the next one as long as there is enough for it. Raises
-    the errors of the database."""
-    for name in sorted(classes):
-        while True:
-            first = database.read(partial(_first, resource_class=name), deadline=deadline)
-            if first is None or not serve(database, settings, first, deadline):
-                break
+def serve_first(database: Database, settings: Settings, freed: Mapping[int, str], deadline: float | None) -> None:
+    """Serve the first request for machines of the class of each freed machine (its class by the id of its provider), if
+    that helps, and the next one as long as there is enough for it. Raises the errors of the database."""
+    for name in sorted(set(freed.values())):
+        near = [provider for provider, each in freed.items() if each == name]
+        look = partial(_first, settings=settings, resource_class=name, near=near)
+        while (first := database.read(look, deadline=deadline)) and serve(database, settings, first, deadline):
+            pass
 
 
 def serve(database: Database, settings: Settings, uuid: str, deadline: float | None = None) -> bool:
@@ -69,10 +71,15 @@ def sweep(database: Database, settings: Settings) -> None:
     database.write(machine_groups.sweep)
 
 
-def _first(session: Session, resource_class: str) -> str | None:
-    query = select(WaitingRequest.uuid).where(IS_GATHERING, WaitingRequest.resource_class == resource_class)
-    first: str | None = session.scalars(query.order_by(*_ORDER).limit(1)).first()
-    return first
+def _first(session: Session, settings: Settings, resource_class: str, near: Collection[int]) -> str | None:
+    """Return the first request of the class, if the freed machines can help it. Nothing is locked."""
+    query = select(WaitingRequest).where(IS_GATHERING, WaitingRequest.resource_class == resource_class)
+    first = session.scalars(query.order_by(*_ORDER).limit(1)).first()
+    claim = None if first is None else group_claims.GroupClaim.of(first)
+    if claim is None:
+        return None
+    group = machine_groups.asked(session, claim.project, claim.several, names_nodes=False)
+    return claim.uuid if may_be_had(MachineContext(session, settings), claim.request, group, near) else None
 
 
 def _all(session: Session) -> list[str]:

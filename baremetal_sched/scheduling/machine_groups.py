@@ -64,12 +64,14 @@ def now(session: Session, several: Several, group: MachineGroup | None, *, names
     return GroupNow(several, count_places(session, _nodes(group), several), own)
 
 
-def asked(session: Session, project: str, several: Several | None) -> GroupNow | None:
-    """Return the same of a request of the project, for an explanation; None for one machine. Nothing is locked. Raises
-    GroupDiffers."""
-    if several is None:
-        return None
-    return now(session, several, find(session, project, several, lock=False), names_nodes=True)
+def asked(session: Session, project: str, several: Several, *, names_nodes: bool = False) -> GroupNow:
+    """Return the same of a request of the project. Nothing is locked. Raises GroupDiffers."""
+    return now(session, several, find(session, project, several, lock=False), names_nodes=names_nodes)
+
+
+def explained(session: Session, project: str, several: Several | None) -> GroupNow | None:
+    """Return the same for an explanation; None for one machine. Raises GroupDiffers."""
+    return None if several is None else asked(session, project, several, names_nodes=True)
 
 
 def join(session: Session, project: str, several: Several, group: MachineGroup | None) -> int | None:

@@ -131,7 +131,7 @@ def _reason(session: Session, settings: Settings, claim_id: int) -> str:
     try:
         request, several = read(waiting.request)
         context = MachineContext.of_project(session, settings, request.project)
-        group = machine_groups.asked(session, waiting.consumer_project, several)
+        group = machine_groups.explained(session, waiting.consumer_project, several)
         return explain_request(replace(context, group=group), request).summary
     except SchedulerError as error:
         log.info("cannot explain why a claim waited in vain", claim=waiting.uuid, reason=str(error))

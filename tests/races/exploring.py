@@ -12,7 +12,7 @@ from tests.databases import make_empty
 from tests.races.contents import Compared, Contents, Rows, differences
 from tests.races.operations import OPERATIONS
 from tests.races.pausing import Pausing, Run
-from tests.races.states import NAMES, STATES
+from tests.races.states import MEMBERS, NAMES, STATES
 from tests.races.waiting import LockWaits
 from tests.service import Service
 
@@ -189,7 +189,7 @@ def _is_deleted_twice(names: Sequence[str], end: End, place: int) -> bool:
 
 def _facts_of(rows: Rows) -> Mapping[str, Any]:
     """The names for operations in a state: UUIDs, and generations of providers and consumers; 0 if there is none."""
-    facts: dict[str, Any] = {**NAMES, "server": NAMES["instance"], "key": _KEY}
+    facts: dict[str, Any] = {**NAMES, **MEMBERS, "server": NAMES["instance"], "key": _KEY}
     for server in rows.get("servers", ()):
         facts["server"] = str(server["uuid"])
     for name, uuid in NAMES.items():

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
+from uuid import UUID, uuid5
 
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
@@ -38,6 +39,12 @@ _THINGS = (
     *("row", "rack", "switch", "rack2"),
 )
 NAMES: Names = {name: given(number) for number, name in enumerate(_THINGS, 1)}
+#: The consumers of claims of several machines, which have the UUIDs of ``instance`` and of ``new_consumer``.
+MEMBERS: Names = {
+    f"{name}_{number}": str(uuid5(UUID(NAMES[name]), str(number)))
+    for name in ("instance", "new_consumer")
+    for number in (1, 2)
+}
 
 _ZEROS = {f"resources:{name}": "0" for name in ("VCPU", "MEMORY_MB", "DISK_GB")}
 STEPS = [{"interface": "management", "step": "apply_configuration", "args": {}, "priority": 10}]
@@ -213,6 +220,26 @@ def _beside(service: Service, wait: Callable[[Service], None]) -> None:
     service.database.handover = handover
 
 
+def _pair(service: Service) -> None:
+    """The node n2 is of the class of n1, and in the other rack."""
+    service.patch(NAMES["node2"], ("add", "/resource_class", "gold"))
+    service.http.put(f"/scheduling/v1/domains/{NAMES['rack2']}/nodes/{NAMES['node2']}")
+
+
+def _claim_both(service: Service, **more: Any) -> None:
+    """A claim has n1 and n2, which are in different racks, for a group; or it waits for them."""
+    body = {**BOTH, "consumer": {"uuid": NAMES["instance"], "project_id": "p", "user_id": "u"}, **more}
+    service.http.post_json("/scheduling/v1/claims", body)
+
+
+def _release_one(service: Service) -> None:
+    service.placement("DELETE", f"/allocations/{MEMBERS['instance_1']}")
+
+
+#: Two machines in different racks, of a group.
+BOTH = {"query": "resources=CUSTOM_GOLD:1", "count": 2, "spread": {"by": "rack"}, "group": "db"}
+
+
 def _enter(session: Session, asked: NewClaim, settings: Settings) -> None:
     claims.wait(session, asked, 3600, "None is free.", settings)
 
@@ -296,4 +323,9 @@ STATES: Mapping[str, tuple[Callable[[Service], None], ...]] = {
     "draining-server": (_free, _boot, _drain),
     "waiting-hold": (_free, _plan, _wait),
     "overdue": (_free, _hold, _wait, _lapse),
+    "pair": (_free, _pair),
+    "several": (_free, _pair, _claim_both),
+    "several-less-one": (_free, _pair, _claim_both, _release_one),
+    "held-pair": (_free, _pair, _hold),
+    "several-waiting": (_free, _pair, _hold, partial(_claim_both, wait=3600)),
 }

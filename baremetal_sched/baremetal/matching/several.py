@@ -5,7 +5,7 @@ rows of the chosen machines are locked. What others lock meanwhile is left out, 
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -38,6 +38,8 @@ _ATTEMPTS = 10
 #: The prime by which machines are shuffled: concurrent choices rarely choose the same.
 _PRIME = 65_537
 
+#: The domains of machines that have become free.
+_HOME, _FREED = table_of(DomainMember).alias("home"), PROVIDERS.alias("freed")
 PACK, SPREAD = table_of(DomainMember).alias("pack"), table_of(DomainMember).alias("spread")
 
 
@@ -87,6 +89,20 @@ def fitting_several(context: MachineContext, request: MachineRequest, group: Gro
     picked = {} if chosen is None else _pick(context.session, fitting.query, group.several, chosen)
     rows = context.session.execute(_rows(fitting.query, picked)).all()
     return [(node.uuid, fitting.claim(node, root)) for node, root in rows]
+
+
+def may_be_had(context: MachineContext, request: MachineRequest, group: GroupNow, near: Collection[int]) -> bool:
+    """Return False if ``choose_several`` would choose none of the machines in the domains of ``near`` (providers, by
+    their ids): it is then of no use that these are free. Raises like it, except for StaleDataError."""
+    fitting = free_machines(context, request)
+    if fitting is None:
+        return False
+    query, level = fitting.query, group.several.pack_by
+    if level is not None:
+        home = select(_HOME.c.domain_id).join(Node, Node.id == _HOME.c.node_id).join(_FREED, _FREED.c.uuid == Node.uuid)
+        homes = context.session.scalars(home.where(_FREED.c.id.in_(near), _HOME.c.level == level)).all()
+        query = query.where(Node.id.in_(select(_HOME.c.node_id).where(_HOME.c.domain_id.in_(homes))))
+    return quotas(group.several, count_places(context.session, query, group.several), group.held) is not None
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ def _explained(call: SchedulingCall, body: ClaimBody, new: NewClaim) -> tuple[st
     def explain(session: Session) -> Explanation:
         requester.attach(session, audit.requester_of(call))
         context = MachineContext.of_project(session, call.settings, new.request.project)
-        group = machine_groups.asked(session, new.project, new.several)
+        group = machine_groups.explained(session, new.project, new.several)
         return explain_request(replace(context, group=group), new.request)
 
     try:

@@ -80,7 +80,7 @@ def request_of(
     several = Several.of(document)
     if several is not None and _WANTED in document:
         raise InvalidValue(message="Say how many machines are wanted by count or by wanted, not by both.")
-    group = machine_groups.asked(context.session, project, several)
+    group = machine_groups.explained(context.session, project, several)
     return replace(context, needed=document.get(_WANTED, 1), group=group), resolve(context.session)
 
 

@@ -28,7 +28,7 @@ def create_request(call: Call, session: Session) -> Response:
         None if shows_nodes else call.caller.project_id or "",
     )
     project = call.caller.project_id or call.settings.placement.incomplete_consumer_project_id
-    group = machine_groups.asked(session, project, Several.of(body))
+    group = machine_groups.explained(session, project, Several.of(body))
     result = dry_run.run(session, call.settings, request, group)
     document: dict[str, Any] = {"placement_query": result.query}
     if shows_nodes:

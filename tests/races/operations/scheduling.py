@@ -1,8 +1,23 @@
-"""Requests of the scheduling API: holds, domains, and the end of a claim. (A claim makes several transactions.)"""
+"""Requests of the scheduling API: holds, domains, claims of several machines, and the end of a claim. (A claim makes
+several transactions.)"""
 
 from tests.races.operations.operation import Operation
 
+_CONSUMER = {"uuid": "{new_consumer}", "project_id": "p", "user_id": "u"}
+_GROUP = {"resource_class": "gold", "group": "db", "consumer": _CONSUMER}
+
 OPERATIONS = (
+    *(
+        Operation(name, api="scheduling", method="POST", path="/v1/claims", body={**_GROUP, **body}, is_hot=True)
+        for name, body in (
+            ("claim both", {"count": 2, "spread": {"by": "rack"}}),
+            ("claim both and wait", {"count": 2, "spread": {"by": "rack"}, "wait": 3600}),
+            ("claim one packed", {"candidate_nodes": ["n1"], "pack": {"by": "rack"}}),
+            ("grow", {"candidate_nodes": ["n1"]}),
+            ("grow and wait", {"candidate_nodes": ["n1"], "wait": 3600}),
+        )
+    ),
+    Operation("release one", api="placement", method="DELETE", path="/allocations/{instance_1}", is_hot=True),
     Operation("delete claim", api="scheduling", method="DELETE", path="/v1/claims/{instance}", is_hot=True),
     Operation("delete picky claim", api="scheduling", method="DELETE", path="/v1/claims/{new_consumer}", is_hot=True),
     *(
