@@ -1,13 +1,14 @@
 """The answer to ``GET /allocation_candidates``, by microversion: allocation requests, and what providers have."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import orjson
 from sqlalchemy import Column, Connection, select
 
 from baremetal_sched.db.models import ResourceClass, Trait
-from baremetal_sched.documents.json_template import Template, part, value
+from baremetal_sched.documents.json_template import Template, part
 from baremetal_sched.placement import name_memory, trait_ids
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.candidates.request.resolve import TREES_SINCE
@@ -42,7 +43,6 @@ class Summaries:
         self._parts = _Parts(connection, requested, version)
         self._resources = ByText(self._parts.resources)
         self._traits = ByText(self._parts.traits)
-        self._member = _member(version)
 
     def load(self, column: Column[int], ids: Iterable[int]) -> None:
         """Add the providers whose ``column`` (``PROVIDERS.c.id`` or ``root_id``) is one of ``ids``."""
@@ -74,26 +74,21 @@ class Summaries:
 
     def _written(self, providers: Sequence[ProviderRow]) -> list[str]:
         """Members of the document. Raises KeyError for a name that must be looked up."""
-        fill, resources, traits = self._member.fill, self._resources, self._traits
+        resources, traits = self._resources, self._traits
+        if self._version < TREES_SINCE:
+            return [f'"{uuid}":{{{resources[stock]}{traits[ids]}}}' for _, uuid, _, _, stock, ids in providers]
         uuids: dict[int | None, str] = {row.id: f'"{row.uuid}"' for row in providers}
+        uuid_of = uuids.get
         return [
-            fill(uuid, resources[stock], traits[trait_ids], uuids.get(parent, "null"), uuids.get(root, "null"))
-            for _, uuid, parent, root, stock, trait_ids in providers
+            f'"{uuid}":{{{resources[stock]}{traits[ids]},'
+            f'"parent_provider_uuid":{uuid_of(parent, "null")},"root_provider_uuid":{uuid_of(root, "null")}}}'
+            for _, uuid, parent, root, stock, ids in providers
         ]
 
 
-def _member(version: int) -> Template:
-    """UUID, resources, traits, UUID of the parent, UUID of the root, as far as the version shows them."""
-    summary = {"resources": value(1)}
-    if version >= TRAITS_SINCE:
-        summary["traits"] = value(2)
-    if version >= TREES_SINCE:
-        summary |= {"parent_provider_uuid": value(3), "root_provider_uuid": value(4)}
-    return Template({part(0): summary}, braces=False)
-
-
 class _Parts:
-    """Writes columns of a row as JSON. Until ``look_up``, names that this process does not remember raise KeyError."""
+    """Writes columns of a row as members of its summary. Until ``look_up``, names that this process does not remember
+    raise KeyError."""
 
     def __init__(self, connection: Connection, requested: set[str], version: int) -> None:
         self._requested = requested
@@ -110,14 +105,15 @@ class _Parts:
             name = self._classes.get(class_id) if self._looked_up else self._classes[class_id]
             if name and (self._version >= ALL_CLASSES_SINCE or name in self._requested):
                 found[name] = {"capacity": capacity, "used": used}
-        return orjson.dumps(found).decode()
+        return f'"resources":{orjson.dumps(found).decode()}'
 
     def traits(self, text: str) -> str:
-        """A set of traits, in the order of their ids, as the original has them."""
+        """A set of traits, in the order of their ids, as the original has them; nothing if the version has none."""
+        if self._version < TRAITS_SINCE:
+            return ""
         names = self._names
-        if self._looked_up:
-            return orjson.dumps([names[row_id] for row_id in trait_ids.ids_in(text) if row_id in names]).decode()
-        return orjson.dumps([names[row_id] for row_id in trait_ids.ids_in(text)]).decode()
+        found = [names[row_id] for row_id in trait_ids.ids_in(text) if row_id in names or not self._looked_up]
+        return f',"traits":{orjson.dumps(found).decode()}'
 
     def look_up(self, connection: Connection, providers: Sequence[ProviderRow]) -> None:
         """Learn all names that these providers need and that there are."""
@@ -149,19 +145,20 @@ def build(connection: Connection, found: Iterable[Found], request: CandidateRequ
     requests: list[str | Found] = []
     told: set[int] = set()
     for candidate in found:
-        # Below the microversion that shows trees, providers that give something are read again: some may be gone.
-        if version < TREES_SINCE or not isinstance(candidate, PatternMatch):
+        # Providers that are read again may be gone: those of other trees and, below the microversion that shows trees,
+        # all that give something.
+        if version < TREES_SINCE or not isinstance(candidate, PatternMatch) or candidate.anchor.sharing:
             requests.append(candidate)
             continue
-        requests.append(patterns.text(candidate))
+        requests.append(patterns.text(candidate, candidate.anchor.uuid_at))
         fresh = candidate.roots - told
         if fresh:
             summaries.add(candidate.anchor.rows)
             told |= fresh
     others = [candidate for candidate in requests if not isinstance(candidate, str)]
     _tell(summaries, others, told, version)
-    uuids = _uuids(connection, others, summaries, version)
-    texts = [text if isinstance(text, str) else _text(text, uuids, version) for text in requests]
+    uuids = _uuids(connection, others, summaries)
+    texts = [text if isinstance(text, str) else patterns.text_of(text, uuids) for text in requests]
     return {
         "allocation_requests": orjson.Fragment(f"[{','.join(filter(None, texts))}]"),
         "provider_summaries": summaries.document(),
@@ -200,12 +197,21 @@ class _PatternTexts:
         self._seen: set[Pattern] = set()
         self._patterns: dict[Pattern, tuple[Template, list[int]]] = {}
 
-    def text(self, match: PatternMatch) -> str:
+    def text_of(self, candidate: Found, uuids: dict[int, str]) -> str | None:
+        """Return the allocation request; None if a provider was deleted between two statements."""
+        if isinstance(candidate, PatternMatch):
+            with suppress(KeyError):
+                return self.text(candidate, lambda place: uuids[candidate.anchor.id_at(place)])
+        if uuids.keys() >= candidate.allocations.keys():
+            return orjson.dumps(_allocation_request(candidate, uuids, self._version)).decode()
+        return None
+
+    def text(self, match: PatternMatch, uuid_at: Callable[[int], str]) -> str:
         """Return the allocation request."""
-        pattern, uuid_at = match.pattern, match.anchor.uuid_at
+        pattern = match.pattern
         known = self._patterns.get(pattern)
         if known is None:
-            places = list(pattern.places())
+            places = list(pattern.places)
             if pattern not in self._seen:
                 # One large tree may have thousands of candidates, and no other tree looks like it.
                 if len(self._seen) < _MOST_SEEN:
@@ -219,13 +225,6 @@ class _PatternTexts:
     def _document(self, pattern: Pattern, uuids: dict[int, str]) -> dict[str, Any]:
         candidate = Candidate(dict(pattern.allocations), dict(pattern.mappings), set())
         return _allocation_request(candidate, uuids, self._version)
-
-
-def _text(candidate: Found, uuids: dict[int, str], version: int) -> str | None:
-    """Return the allocation request; None if a provider was deleted between two statements."""
-    if uuids.keys() >= candidate.allocations.keys():
-        return orjson.dumps(_allocation_request(candidate, uuids, version)).decode()
-    return None
 
 
 def _allocation_request(candidate: Found, uuids: dict[int, str], version: int) -> dict[str, Any]:
@@ -246,11 +245,9 @@ def _allocation_request(candidate: Found, uuids: dict[int, str], version: int) -
     return {"allocations": allocations, "mappings": mappings}
 
 
-def _uuids(connection: Connection, found: Sequence[Found], summaries: Summaries, version: int) -> dict[int, str]:
+def _uuids(connection: Connection, found: Sequence[Found], summaries: Summaries) -> dict[int, str]:
     """Return the UUIDs of all providers that the candidates name, by id."""
-    ids = {row_id for candidate in found for row_id in candidate.allocations}
-    if version >= MAPPINGS_SINCE:
-        ids.update(row_id for candidate in found for row_ids in candidate.mappings.values() for row_id in row_ids)
+    ids = set[int]().union(*(candidate.ids for candidate in found))
     uuids = summaries.uuids_of(ids)
     missing = ids - uuids.keys()
     if missing:

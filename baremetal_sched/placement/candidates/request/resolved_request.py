@@ -67,6 +67,12 @@ class ResolvedRequest:
         return mine == others
 
     @cached_property
+    def aggregates(self) -> frozenset[int]:
+        """The aggregates that a group names."""
+        named = (aggregates for group in self.groups for aggregates in (group.not_member_of, *group.member_of))
+        return frozenset[int]().union(*named)
+
+    @cached_property
     def contended_classes(self) -> frozenset[int]:
         """The classes that are requested more than once: a provider that gives one amount has less for the others."""
         asked = Counter(resource_class for group in self.groups for resource_class in group.resources)

@@ -29,7 +29,7 @@ FEW = 8
 _BY_TRAIT = "USE INDEX (ix_provider_traits_trait_id)"
 
 #: Their optimizers do as ``by_index`` says, and look rows up a fifth faster for a join than for an EXISTS.
-_OBEDIENT = ("mysql", "mariadb")
+OBEDIENT = ("mysql", "mariadb")
 
 # Each EXISTS has a scope of its own, so one alias serves them all.
 _INVENTORY = INVENTORIES.alias("inventory")
@@ -46,7 +46,7 @@ def hinted(query: Query, source: Source, hint: str) -> Query:
 def by_index(query: Query, inventory: Source) -> Query:
     """The query, which is ordered by ``inventory.free`` and ``inventory.provider_id``, with the index that finds the
     rows in this order."""
-    for dialect in _OBEDIENT:
+    for dialect in OBEDIENT:
         query = query.prefix_with("STRAIGHT_JOIN", dialect=dialect)
     return hinted(query, inventory, "FORCE INDEX (ix_inventories_fit)")
 
@@ -144,7 +144,7 @@ def with_traits(query: Query, source: Source, group: Group, dialect: str) -> tup
     provider_id = source.c.provider_id
     forbidden = [frozenset([trait]) for trait in sorted(group.forbidden)]
     single = [traits for traits in group.required if len(traits) == 1]
-    if dialect not in _OBEDIENT or len(single) + len(forbidden) > FEW:
+    if dialect not in OBEDIENT or len(single) + len(forbidden) > FEW:
         return query.where(*has_traits(provider_id, group.required, group.forbidden)), source
     for place, (row, (trait,)) in enumerate(zip(_JOINED, [*single, *forbidden], strict=False)):
         outer = place >= len(single)

@@ -20,7 +20,7 @@ from baremetal_sched.db.sql_functions import constant
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement import trait_ids
 from baremetal_sched.placement.candidates.request.resolved_request import FrozenDict, ResolvedRequest
-from baremetal_sched.placement.candidates.sql.conditions import Source
+from baremetal_sched.placement.candidates.sql.conditions import OBEDIENT, Source, hinted
 from baremetal_sched.placement.candidates.trees.providers import (
     Anchor,
     Provider,
@@ -48,12 +48,15 @@ _INVENTORY = (
 
 
 def columns_of(
-    provider: Source, *, traits: bool, inventory: Iterable[ColumnElement[Any]] = _INVENTORY
+    provider: Source, *, traits: bool, inventory: Iterable[ColumnElement[Any]] = _INVENTORY, joined: bool = False
 ) -> tuple[ColumnElement[Any], ...]:
-    """Return the columns of a ProviderRow. ``inventory``: those of each inventory, all numbers."""
+    """Return the columns of a ProviderRow. ``inventory``: those of each inventory, all numbers.
+    ``joined``: inventories are joined, and grouped by provider."""
     row = provider.c
     nothing = constant("")
-    stock = select(arrays(*inventory)).where(_STOCK.provider_id == row.id).correlate(provider).scalar_subquery()
+    stock: ColumnElement[str] = arrays(*inventory)
+    if not joined:
+        stock = select(stock).where(_STOCK.provider_id == row.id).correlate(provider).scalar_subquery()
     own_traits = row.trait_ids if traits else nothing
     return row.id, row.uuid, row.parent_id, row.root_id, func.coalesce(stock, nothing), own_traits
 
@@ -88,7 +91,7 @@ def load(connection: Connection, which: ColumnElement[bool]) -> list[ProviderRow
 def load_those(connection: Connection, column: Column[int], ids: Iterable[int], *, traits: bool) -> list[ProviderRow]:
     """Return the providers of which ``column`` (``PROVIDERS.c.id`` or ``root_id``) is one of ``ids``, in the order of
     their own ids."""
-    return [ProviderRow._make(row) for row in compiled.run(connection, _select_those(column, traits), {}, ids).all()]
+    return [*map(_MAKE, compiled.run(connection, _select_those(column, traits), {}, ids))]
 
 
 def load_trees(connection: Connection, roots: Iterable[int]) -> Generator[list[ProviderRow]]:
@@ -97,17 +100,30 @@ def load_trees(connection: Connection, roots: Iterable[int]) -> Generator[list[P
     The database keeps reading while the first trees are examined. Until this is read to its end or closed, no other
     statement may run on the connection.
     """
-    with closing(compiled.run(connection, _TREES, {}, roots, stream=True)) as result:
+    query = _TREES_BY_JOIN if connection.dialect.name in OBEDIENT else _TREES
+    with closing(compiled.run(connection, query, {}, roots, stream=True)) as result:
         read = chain.from_iterable(result.partitions(_AT_ONCE))
-        for _, rows in groupby(map(ProviderRow._make, read), itemgetter(3)):
+        for _, rows in groupby(map(_MAKE, read), itemgetter(3)):
             yield list(rows)
 
+
+#: What ``ProviderRow._make`` does, without a call in Python for each row.
+_MAKE: Callable[[Any], ProviderRow] = partial(tuple.__new__, ProviderRow)
 
 #: How many rows of trees are fetched at once: psycopg takes longer for one after the other.
 _AT_ONCE = 200
 
 _TREES = (
     select(*_COLUMNS[True]).where(PROVIDERS.c.root_id.in_([compiled.IDS])).order_by(PROVIDERS.c.root_id, PROVIDERS.c.id)
+)
+
+#: The same for MariaDB, which needs a third less time for a join than for a subquery for each row (seen on 10.11).
+_TREES_BY_JOIN = hinted(
+    _TREES.with_only_columns(*columns_of(PROVIDERS, traits=True, joined=True))
+    .select_from(PROVIDERS.outerjoin(INVENTORIES, _STOCK.provider_id == PROVIDERS.c.id))
+    .group_by(PROVIDERS.c.root_id, PROVIDERS.c.id),
+    PROVIDERS,
+    "FORCE INDEX (ix_resource_providers_root_id)",
 )
 
 
@@ -190,10 +206,6 @@ class UnparsedTree(Anchor):
         return next(provider for provider in self.local if provider.parent_id is None)
 
     @property
-    def is_alone(self) -> bool:
-        return True
-
-    @property
     def root_id(self) -> int:
         return self.rows[0].root_id
 
@@ -203,6 +215,9 @@ class UnparsedTree(Anchor):
 
     def id_at(self, place: int) -> int:
         return self.rows[place].id
+
+    def root_at(self, place: int) -> int:
+        return self.rows[0].root_id
 
     def uuid_at(self, place: int) -> str:
         return self.rows[place].uuid

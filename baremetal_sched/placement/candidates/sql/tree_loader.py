@@ -1,9 +1,10 @@
 """Loading trees, and the providers that share with them: a constant number of statements for a batch of trees."""
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 
 from sqlalchemy import ColumnElement, Connection, select
 
+from baremetal_sched.db import compiled
 from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
 from baremetal_sched.placement.candidates.sql import anchors, provider_rows
 from baremetal_sched.placement.candidates.sql.conditions import has_class, one_of
@@ -18,6 +19,10 @@ Tree = tuple[list[ProviderRow], list[Provider]]
 #: Trees in one batch.
 _BATCH = 200
 
+_AGGREGATES = select(PROVIDERS.c.root_id, PROVIDER_AGGREGATES.c.provider_id, PROVIDER_AGGREGATES.c.aggregate_id).where(
+    PROVIDERS.c.id == PROVIDER_AGGREGATES.c.provider_id, PROVIDERS.c.root_id.in_([compiled.IDS])
+)
+
 
 class TreeLoader:
     """The trees that matter to a request. Iterating yields anchors on demand; until it is at its end or ``close`` is
@@ -31,7 +36,6 @@ class TreeLoader:
         self._resolved = resolved
         self.page_sizer = anchors.PageSizer(limit, _BATCH)
         self._parser = Parser(resolved)
-        self._aggregates = set[int]().union(*(group.not_member_of.union(*group.member_of) for group in resolved.groups))
         self._sharing = self._load_sharing()
         self._ancestors = self._load_ancestors()
         self._sharing_in: dict[int, list[Provider]] = {}
@@ -63,7 +67,7 @@ class TreeLoader:
         rows = provider_rows.load(self._connection, sharing)
         found = {provider.id: provider for provider in self._parser.members(rows, {row.id for row in rows})}
         if found:
-            self._add_aggregates(found, None, sharing)
+            self._add_aggregates(found, {row.root_id for row in rows}, None)
         return found
 
     def _load_ancestors(self) -> dict[int, int | None]:
@@ -75,7 +79,7 @@ class TreeLoader:
         return {row_id: parent_id for row_id, parent_id in self._connection.execute(query)}
 
     def _load_trees(self, roots: Sequence[int]) -> Iterator[Anchor]:
-        mentioned = self._aggregates | self._sharing_in.keys()
+        mentioned = self._resolved.aggregates | self._sharing_in.keys()
         # With traits, requested or not: the answer tells about all providers of a tree, and need not read them again.
         self._reading = provider_rows.load_trees(self._connection, roots)
         if not mentioned and not self._sharing:
@@ -86,7 +90,7 @@ class TreeLoader:
         if mentioned:
             trees = list(trees)
             found = {provider.id: provider for _, local in trees for provider in local}
-            served = self._add_aggregates(found, mentioned, one_of(PROVIDERS.c.root_id, roots))
+            served = self._add_aggregates(found, roots, mentioned)
         for rows, local in trees:
             root = next((provider for provider in local if provider.parent_id is None), None)
             if root is not None:
@@ -95,17 +99,14 @@ class TreeLoader:
                 yield Anchor(root, local, sharing, self._ancestors, rows)
 
     def _add_aggregates(
-        self, found: dict[int, Provider], mentioned: set[int] | None, which: ColumnElement[bool]
+        self, found: dict[int, Provider], roots: Iterable[int], mentioned: Collection[int] | None
     ) -> dict[int, set[int]]:
-        """Add to the providers their aggregates (of those ``mentioned``, if given). Return the aggregates by root."""
-        row = PROVIDER_AGGREGATES.c
-        query = select(PROVIDERS.c.root_id, row.provider_id, row.aggregate_id).where(
-            PROVIDERS.c.id == row.provider_id, which
-        )
-        if mentioned is not None:
-            query = query.where(one_of(row.aggregate_id, mentioned))
+        """Add to the providers, which are in the trees with these roots, their aggregates (of those ``mentioned``, if
+        given). Return the aggregates of the trees by root."""
         by_root: dict[int, set[int]] = {}
-        for root_id, row_id, aggregate in self._connection.execute(query):
+        for root_id, row_id, aggregate in compiled.run(self._connection, _AGGREGATES, {}, roots):
+            if mentioned is not None and aggregate not in mentioned:
+                continue
             by_root.setdefault(root_id, set()).add(aggregate)
             if row_id in found:
                 found[row_id].aggregates.add(aggregate)

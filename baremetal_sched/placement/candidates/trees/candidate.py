@@ -1,7 +1,9 @@
 """Candidates, as the search finds them: by ids, or by places in a tree."""
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from baremetal_sched.placement.candidates.trees.providers import Anchor
 
@@ -24,17 +26,24 @@ class Candidate:
         """The number of providers that it names; a provider with several roles counts once for each."""
         return len(self.allocations) + len(self.mappings)
 
+    @property
+    def ids(self) -> Iterable[int]:
+        """The ids of these providers."""
+        return {*self.allocations}.union(*self.mappings.values())
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, eq=False)
 class Pattern:
     """A candidate by places in a tree: amounts of each provider that gives something, and the
-    providers that serve each group."""
+    providers that serve each group. ``shared``: the providers of all slots, if all of them share; otherwise empty."""
 
     allocations: list[tuple[int, dict[str, int]]]
     mappings: list[tuple[str, list[int]]]
+    shared: tuple[int, ...] = ()
 
+    @cached_property
     def places(self) -> set[int]:
-        """Return the places of all providers that it names."""
+        """The places of all providers that it names."""
         return {place for place, _ in self.allocations}.union(*(places for _, places in self.mappings))
 
 
@@ -51,6 +60,11 @@ class PatternMatch:
         return len(self.pattern.allocations) + len(self.pattern.mappings)
 
     @property
+    def ids(self) -> Iterable[int]:
+        """The ids of these providers."""
+        return map(self.anchor.id_at, self.pattern.places)
+
+    @property
     def allocations(self) -> dict[int, dict[str, int]]:
         """Amounts by provider and class name."""
         return {self.anchor.id_at(place): amounts for place, amounts in self.pattern.allocations}
@@ -64,7 +78,7 @@ class PatternMatch:
     @property
     def roots(self) -> set[int]:
         """The roots of the trees of the providers that give something."""
-        return {self.anchor.root_id} if self.pattern.allocations else set()
+        return {self.anchor.root_at(place) for place, _ in self.pattern.allocations}
 
 
 #: What a search finds.

@@ -44,7 +44,7 @@ def candidates(
     Raises TookTooLong.
     """
     seen: set[tuple[int, ...]] = set()
-    alike = _SignatureCache(resolved, time_limit)
+    alike = _SignatureCache(resolved, seen, time_limit)
     each = (
         alike.candidates(anchor) if alike.covers(anchor) else _of_anchor(resolved, anchor, seen, time_limit)
         for anchor in anchors
@@ -77,14 +77,20 @@ def _of_anchor(
 ) -> Iterator[Candidate]:
     """Yield the candidates of an anchor, without those made of sharing providers alone that were ``seen`` before."""
     for slots, chosen in choices(resolved, anchor, time_limit):
-        if all(provider.shares for provider in chosen):
-            key = [0] * len(slots)
-            for slot, provider in zip(slots, chosen, strict=True):
-                key[slot.place] = provider.id
-            if tuple(key) in seen:
-                continue
-            seen.add(tuple(key))
+        shared = _shared(slots, chosen)
+        if shared in seen:
+            continue
+        if shared:
+            seen.add(shared)
         yield _assembled(resolved, anchor, slots, chosen)
+
+
+def _shared(slots: list[Slot], chosen: list[Provider]) -> tuple[int, ...]:
+    """Return the ids of the providers in the order of the request, if all of them share; otherwise nothing."""
+    if not all(provider.shares for provider in chosen):
+        return ()
+    by_place = {slot.place: provider.id for slot, provider in zip(slots, chosen, strict=True)}
+    return tuple(by_place[place] for place in range(len(slots)))
 
 
 def _assembled(resolved: ResolvedRequest, anchor: Anchor, slots: list[Slot], chosen: list[Provider]) -> Candidate:
@@ -111,8 +117,9 @@ class _SignatureCache:
     A fleet has thousands of trees with few signatures: which provider is below which, and what each can give.
     """
 
-    def __init__(self, resolved: ResolvedRequest, time_limit: TimeLimit) -> None:
+    def __init__(self, resolved: ResolvedRequest, seen: set[tuple[int, ...]], time_limit: TimeLimit) -> None:
         self._resolved = resolved
+        self._seen = seen
         self._time_limit = time_limit
         self._known: dict[Hashable, _Replayable] = {}
         self._space = _Space(_MOST_KEPT)
@@ -120,8 +127,8 @@ class _SignatureCache:
         self._asked = RequestedAmounts(resolved)
 
     def covers(self, anchor: Anchor) -> bool:
-        """Return whether the tree is alone and the request depends on nothing else than its signature."""
-        return self._applies and anchor.is_alone
+        """Return whether the candidates of the anchor depend on nothing else than its signature."""
+        return self._applies and not (anchor.sharing and self._resolved.same_subtrees)
 
     def candidates(self, anchor: Anchor) -> Iterator[PatternMatch]:
         """Yield the candidates of the anchor, as ``_of_anchor`` finds them."""
@@ -130,12 +137,19 @@ class _SignatureCache:
         kept = self._known.get(signature)
         if kept is None:
             kept = self._known[signature] = _Replayable(self._patterns(anchor), self._space)
-        for pattern in kept:
-            yield PatternMatch(pattern, anchor)
+        yield from self._fresh(kept, anchor)
         if kept.is_cut:
             # There are too many to keep: the others are searched for in each tree.
-            for pattern in islice(self._patterns(anchor), len(kept), None):
-                yield PatternMatch(pattern, anchor)
+            yield from self._fresh(islice(self._patterns(anchor), len(kept), None), anchor)
+
+    def _fresh(self, patterns: Iterable[Pattern], anchor: Anchor) -> Iterator[PatternMatch]:
+        for pattern in patterns:
+            shared = tuple(map(anchor.id_at, pattern.shared))
+            if shared in self._seen:
+                continue
+            if shared:
+                self._seen.add(shared)
+            yield PatternMatch(pattern, anchor)
 
     def _patterns(self, anchor: Anchor) -> Iterator[Pattern]:
         places = {row_id: place for place, row_id in enumerate(anchor.ids)}
@@ -144,6 +158,7 @@ class _SignatureCache:
             yield Pattern(
                 [(places[row_id], amounts) for row_id, amounts in candidate.allocations.items()],
                 [(suffix, [places[row_id] for row_id in row_ids]) for suffix, row_ids in candidate.mappings.items()],
+                tuple(places[row_id] for row_id in _shared(slots, chosen)),
             )
 
 

@@ -71,9 +71,10 @@ def _meets(ids: AbstractSet[int], wanted: Sequence[frozenset[int]]) -> bool:
 
 
 class RequestedAmounts:
-    """The amounts that a request asks for."""
+    """The amounts that a request asks for, and its ``aggregates``."""
 
     def __init__(self, resolved: ResolvedRequest) -> None:
+        self.aggregates = resolved.aggregates
         self._of_class: dict[int, list[tuple[int, int]]] = {}
         items = [item for group in resolved.groups for item in group.resources.items()]
         for place, (resource_class, amount) in enumerate(items):
@@ -131,31 +132,47 @@ class Anchor:
 
     @property
     def ids(self) -> list[int]:
-        """The ids of the providers in the tree, by place."""
-        return [provider.id for provider in self.local]
+        """The ids of all providers, by place: those in the tree, then those that share with it."""
+        return [provider.id for provider in self._members]
 
     def id_at(self, place: int) -> int:
         """One of ``ids``."""
-        return self.local[place].id
+        return self._members[place].id
+
+    def root_at(self, place: int) -> int:
+        """The root of the tree of one of ``ids``."""
+        return self._members[place].root_id
 
     def uuid_at(self, place: int) -> str:
-        """The UUID of one of ``ids``."""
+        """The UUID of one of ``ids`` that is in the tree."""
         return self._uuids[self.local[place].id]
+
+    @cached_property
+    def _members(self) -> list[Provider]:
+        return [*self.local, *self.sharing] if self.sharing else self.local
 
     @cached_property
     def _uuids(self) -> dict[int, str]:
         return {row.id: row.uuid for row in self.rows}
 
     def signature(self, asked: RequestedAmounts) -> Hashable:
-        """All that a search sees of a tree that ``is_alone``. Trees with the same signature have the same candidates,
-        except for the ids. By place: where the parent is, what can be given, and the traits and aggregates that
-        matter."""
+        """All that a search sees of it, if no subtree spans trees. Those with the same signature have the same
+        candidates, except for the ids. By place: where the parent is, what can be given, the traits and aggregates that
+        matter, whether it shares, and which others are in its tree."""
         places: dict[int | None, int] = {row_id: place for place, row_id in enumerate(self.ids)}
+        roots: dict[int, int] = {}
         look = [
-            (places.get(p.parent_id), asked.given_by(p.inventories), p.traits, frozenset(p.aggregates))
-            for p in self.local
+            (
+                places.get(p.parent_id),
+                asked.given_by(p.inventories),
+                p.traits,
+                asked.aggregates.intersection(p.aggregates),
+                p.shares,
+                roots.setdefault(p.root_id, len(roots)),
+            )
+            for p in self._members
         ]
-        return (places[self.root.id], *look)
+        return (places[self.root.id], len(self.local), *look)
 
     @property
     def parents(self) -> dict[int, int | None]:
