@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Integer, bindparam, delete, insert, or_, select, type_coerce, update
+from sqlalchemy import Connection, Integer, bindparam, delete, insert, select, type_coerce, update
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
@@ -22,10 +22,16 @@ from baremetal_sched.errors.placement import (
 )
 from baremetal_sched.placement import indivisible, single_claim, stock
 from baremetal_sched.placement.consumers import FIRST, PLACEMENT, RESERVED, ConsumerWrite, Taken, Unset, take_reserved
-from baremetal_sched.placement.freed_machines import SHARES
 from baremetal_sched.placement.indivisible import Trees
 from baremetal_sched.placement.stock import InventoryLookup
-from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, PROVIDERS, first_waiting, is_open
+from baremetal_sched.placement.tables import (
+    ALLOCATIONS,
+    CONSUMERS,
+    PROVIDERS,
+    SERVES_MACHINES,
+    first_waiting,
+    is_open,
+)
 from baremetal_sched.placement.usages import KEEP, OF_SINGLE, text_of
 
 _ROOT = PROVIDERS.alias("root")
@@ -89,14 +95,10 @@ _HOLDINGS = select(
 ).join_from(ALLOCATIONS, PROVIDERS, PROVIDERS.c.id == ALLOCATIONS.c.provider_id)
 _HELD = _HOLDINGS.where(ALLOCATIONS.c.consumer_id.in_(bindparam("consumers", expanding=True)))
 #: Besides: who waits for a machine of its class, and whether any machine can use what the provider gives.
-_HELD_BY_ONE = (
-    _HOLDINGS.add_columns(
-        first_waiting(PROVIDERS.c.root_id).label("first_waiting"),
-        type_coerce(or_(_ROOT.c.mirrored_class_id.is_not(None), SHARES), Integer).label("is_of_machines"),
-    )
-    .join(_ROOT, _ROOT.c.id == PROVIDERS.c.root_id)
-    .where(ALLOCATIONS.c.consumer_id == bindparam("consumer"))
-)
+_HELD_BY_ONE = _HOLDINGS.add_columns(
+    first_waiting(PROVIDERS.c.root_id).label("first_waiting"),
+    type_coerce(SERVES_MACHINES, Integer).label("serves_machines"),
+).where(ALLOCATIONS.c.consumer_id == bindparam("consumer"))
 _FREE = delete(ALLOCATIONS).where(ALLOCATIONS.c.consumer_id.in_(bindparam("consumers", expanding=True)))
 _FREE_ONE = delete(ALLOCATIONS).where(ALLOCATIONS.c.consumer_id == bindparam("consumer"))
 _FORGET = delete(CONSUMERS).where(CONSUMERS.c.id == bindparam("consumer"))
@@ -347,5 +349,5 @@ def _release(connection: Connection, consumer_uuid: str, is_own: Callable[[Any],
         stock.move(connection, {key: -amount for key, amount in held.items()})
         compiled.change(connection, _FREE_ONE, {"consumer": consumer})
         compiled.change(connection, _FORGET, {"consumer": consumer})
-    notes.providers.difference_update(row.provider_id for row in holdings if not row.is_of_machines)
+    notes.providers.difference_update(row.provider_id for row in holdings if not row.serves_machines)
     trees.settle(connection)

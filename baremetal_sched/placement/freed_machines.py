@@ -14,13 +14,11 @@ from baremetal_sched.placement.tables import (
     CLASSES,
     INVENTORIES,
     PROVIDER_AGGREGATES,
-    PROVIDER_TRAITS,
     PROVIDERS,
-    TRAITS,
+    SHARES,
     first_waiting_for,
     is_open,
 )
-from baremetal_sched.placement.traits import SHARING_TRAIT
 
 _ROOTS = PROVIDERS.alias("root")
 
@@ -55,12 +53,6 @@ _OWN, _OTHERS = PROVIDER_AGGREGATES.alias("own"), PROVIDER_AGGREGATES.alias("oth
 #: … JOIN provider_aggregates others ON others.provider_id = r.id JOIN provider_aggregates own
 #: ON own.aggregate_id = others.aggregate_id JOIN resource_providers p ON p.id = own.provider_id
 #: WHERE p.mirrored_class_id IS NULL AND <p has the trait of those that share> … LIMIT 10
-SHARES = (
-    select(PROVIDER_TRAITS.c.provider_id)
-    .join(TRAITS, TRAITS.c.id == PROVIDER_TRAITS.c.trait_id)
-    .where(PROVIDER_TRAITS.c.provider_id == PROVIDERS.c.id, TRAITS.c.name == SHARING_TRAIT)
-    .exists()
-)
 _WANTED_SHARING = (
     _FREE_AND_WANTED.join(_OTHERS, _OTHERS.c.provider_id == _ROOTS.c.id)
     .join(_OWN, _OWN.c.aggregate_id == _OTHERS.c.aggregate_id)

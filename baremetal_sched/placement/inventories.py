@@ -137,14 +137,15 @@ def replace(
     generation: int,
     *,
     may_be_full: bool,
-) -> None:
-    """Replace all inventories of the provider with ``stocks`` (PUT of the set).
+) -> dict[str, InventoryValues] | None:
+    """Replace all inventories of the provider with ``stocks`` (PUT of the set). Return them ordered by class, as they
+    are listed; None if the node has a say in them, so that they must be read.
 
     Raises GenerationConflict, InventoryInvalid, UnknownClassInInventory, MirrorsNode, and InventoryInUse for a removed
     class with allocations.
     """
     if says_the_same(session, provider, stocks):
-        return
+        return None
     provider.require_generation(generation, _GENERATION_CONFLICT)
     for name, stock in stocks.items():
         _check(stock, name, provider.uuid, doing="update", may_be_full=may_be_full)
@@ -153,8 +154,10 @@ def replace(
         if name not in ids:
             raise UnknownClassInInventory(provider=provider.uuid, resource_class=name)
     set_exactly(session, provider, {ids[name]: stock for name, stock in stocks.items()})
-    if not provider.mirrors_node:
-        count(session, provider)
+    if provider.mirrors_node:
+        return None
+    count(session, provider)
+    return {name: stocks[name] for name in sorted(ids, key=ids.__getitem__)}
 
 
 def set_exactly(session: Session, provider: LockedProvider, stocks: Mapping[int, InventoryValues]) -> None:

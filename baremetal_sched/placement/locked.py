@@ -11,7 +11,7 @@ from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors.placement import GenerationConflict, ProviderNotFound
-from baremetal_sched.placement.tables import PROVIDERS, first_waiting
+from baremetal_sched.placement.tables import PROVIDERS, SERVES_MACHINES, first_waiting
 
 #: Message for another generation than the client's, where aggregates, traits or inventories are replaced.
 GENERATION_CHANGED = "Resource provider's generation already changed. Please update the generation and try again."
@@ -24,6 +24,7 @@ _LOCK = (
         type_coerce(PROVIDERS.c.indivisible, Integer),  # the driver's value, which is true or false either way
         PROVIDERS.c.trait_ids,
         first_waiting(PROVIDERS.c.root_id).label("waiting"),
+        type_coerce(SERVES_MACHINES, Integer),
     )
     .where(PROVIDERS.c.uuid == bindparam("provider"))
     .with_for_update(of=PROVIDERS)
@@ -48,6 +49,8 @@ class LockedProvider:
     trait_ids: str
     #: A claim that waits for what this tree may give.
     waiting: int | None
+    #: Whether it belongs to a machine, or may share with one.
+    serves_machines: bool
 
     @property
     def mirrors_node(self) -> bool:
@@ -70,7 +73,8 @@ class LockedProvider:
         """Note that the generation has been incremented, and that a request may have waited for the change."""
         self.generation += 1
         notes = notes_of(session.connection())
-        notes.providers.add(self.id)
+        if self.serves_machines:
+            notes.providers.add(self.id)
         if self.waiting is None:
             notes.unwanted.add(self.id)
 

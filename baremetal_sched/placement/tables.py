@@ -19,6 +19,20 @@ CONSUMERS = table_of(models.Consumer)
 ALLOCATIONS = table_of(models.Allocation)
 PENDING_CLAIMS = table_of(models.WaitingRequest)
 
+#: A provider with this trait shares its inventory with every tree that has a provider in one of its aggregates.
+SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
+#: SQL condition on a provider: it has this trait.
+SHARES = (
+    select(PROVIDER_TRAITS.c.provider_id)
+    .join(TRAITS, TRAITS.c.id == PROVIDER_TRAITS.c.trait_id)
+    .where(PROVIDER_TRAITS.c.provider_id == PROVIDERS.c.id, TRAITS.c.name == SHARING_TRAIT)
+    .exists()
+)
+_MACHINE = PROVIDERS.alias("machine")
+_MACHINE_CLASS = select(_MACHINE.c.mirrored_class_id).where(_MACHINE.c.id == PROVIDERS.c.root_id)
+#: SQL condition on a provider: it belongs to a machine, or may share with one.
+SERVES_MACHINES = or_(_MACHINE_CLASS.correlate(PROVIDERS).scalar_subquery().is_not(None), SHARES)
+
 
 def is_open(row: Any, now: type[epoch] = row_epoch) -> ColumnElement[bool]:
     """SQL condition on a provider or an inventory: can be claimed now (closes_at IS NULL OR closes_at > now).

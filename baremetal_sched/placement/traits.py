@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from sqlalchemy import ColumnElement, SQLColumnExpression, delete, exists, func, insert, or_, select
+from sqlalchemy import ColumnElement, SQLColumnExpression, bindparam, delete, exists, func, insert, or_, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
@@ -22,10 +22,13 @@ from baremetal_sched.placement import names as all_names
 from baremetal_sched.placement import provider_parts
 from baremetal_sched.placement import trait_ids as id_texts
 from baremetal_sched.placement.locked import GENERATION_CHANGED, LockedProvider
+from baremetal_sched.placement.tables import SHARING_TRAIT, TRAITS
 
-#: A provider with this trait shares its inventory with every tree that has a provider in one of its aggregates.
-SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
-
+_NAMED = (
+    select(TRAITS.c.name, TRAITS.c.created_at, TRAITS.c.id)
+    .where(TRAITS.c.name.in_(bindparam("names", expanding=True)))
+    .order_by(TRAITS.c.name)
+)
 
 #: Traits of a scheduler (Nova), which it may set on the provider of a node.
 SCHEDULER_NAMESPACES = ("COMPUTE_", "OWNER_")
@@ -84,8 +87,9 @@ def remove(session: Session, name: str) -> None:
         raise StaleDataError("the trait was deleted meanwhile")
 
 
-def replace(session: Session, provider: LockedProvider, names: Iterable[str], generation: int) -> None:
-    """Replace the provider's traits with ``names``; its generation is incremented only if they change.
+def replace(session: Session, provider: LockedProvider, names: Iterable[str], generation: int) -> Rows | None:
+    """Replace the provider's traits with ``names``; its generation is incremented only if they change. Return them as
+    they are now: name and created_at, sorted; None if the node has a say in them, so that they must be read.
 
     The provider of a node keeps the node's traits, accepts those of the scheduler, and accepts an unchanged set at any
     generation. Raises GenerationConflict, UnknownTraits, and MirrorsNode if that provider would share its inventory.
@@ -93,16 +97,19 @@ def replace(session: Session, provider: LockedProvider, names: Iterable[str], ge
     wanted = set(names)
     present = {row.name for row in provider_parts.traits(session, provider.uuid)[1]} if provider.mirrors_node else None
     if wanted == present:
-        return
+        return None
     provider.require_generation(generation, GENERATION_CHANGED)
-    ids = all_names.ids_of(session, Trait, wanted)
+    rows = session.connection().execute(_NAMED, {"names": sorted(wanted)}).all() if wanted else []
+    ids = {row.name: row.id for row in rows}
     unknown = sorted(wanted - ids.keys())
     if unknown:
         raise UnknownTraits(traits=", ".join(unknown))
     if present is not None:
         _refuse_sharing(provider, wanted - present)
         ids = all_names.ids_of(session, Trait, _beside_node(present, wanted))
+    provider.serves_machines = provider.serves_machines or SHARING_TRAIT in wanted
     set_exactly(session, provider, set(ids.values()))
+    return rows if present is None else None
 
 
 def remove_all(session: Session, provider: LockedProvider) -> None:

@@ -28,9 +28,9 @@ from baremetal_sched.placement.tables import (
     PROVIDER_AGGREGATES,
     PROVIDER_TRAITS,
     PROVIDERS,
+    SHARING_TRAIT,
     TRAITS,
 )
-from baremetal_sched.placement.traits import SHARING_TRAIT
 
 _STOCK = INVENTORIES.c
 #: Columns of an inventory: the amount now, and the amount if nothing of it were used, reserved, withheld or closed.

@@ -70,8 +70,11 @@ def replace_inventories(call: PlacementCall, session: Session, uuid: str) -> Res
     body = call.body(schemas.REPLACE)
     stocks = {name: InventoryValues.of(document) for name, document in body["inventories"].items()}
     generation = body["resource_provider_generation"]
-    inventories.replace(session, provider, stocks, generation, may_be_full=_may_be_full(call))
-    return list_inventories(call, session, uuid)
+    written = inventories.replace(session, provider, stocks, generation, may_be_full=_may_be_full(call))
+    if not written:
+        return list_inventories(call, session, uuid)
+    found = {name: asdict(stock) for name, stock in written.items()}
+    return call.answer({"resource_provider_generation": provider.generation, "inventories": found})
 
 
 def delete_inventory(call: PlacementCall, session: Session, uuid: str, resource_class: str) -> Response:

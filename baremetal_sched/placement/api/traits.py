@@ -9,6 +9,7 @@ from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.transaction import Reader
+from baremetal_sched.db.types import Rows
 from baremetal_sched.errors.placement import BadQuery, TraitNotFound
 from baremetal_sched.placement import provider_parts, query_values, traits
 from baremetal_sched.placement.api.call import PlacementCall
@@ -57,7 +58,10 @@ def show_trait(call: PlacementCall, session: Session, name: str) -> Response:
 
 def list_provider_traits(call: PlacementCall, reader: Reader, uuid: str) -> Response:
     """GET /resource_providers/{uuid}/traits"""
-    generation, rows = provider_parts.traits(reader, uuid)
+    return _answer(call, *provider_parts.traits(reader, uuid))
+
+
+def _answer(call: PlacementCall, generation: int, rows: Rows) -> Response:
     document = {"traits": [row.name for row in rows], "resource_provider_generation": generation}
     return call.answer(document, _newest(rows))
 
@@ -78,8 +82,9 @@ def delete_trait(call: PlacementCall, session: Session, name: str) -> Response:
 def replace_provider_traits(call: PlacementCall, session: Session, uuid: str) -> Response:
     """PUT /resource_providers/{uuid}/traits"""
     body = call.body(associations.TRAITS)
-    traits.replace(session, lock(session, uuid), body["traits"], body["resource_provider_generation"])
-    return list_provider_traits(call, session, uuid)
+    provider = lock(session, uuid)
+    rows = traits.replace(session, provider, body["traits"], body["resource_provider_generation"])
+    return list_provider_traits(call, session, uuid) if rows is None else _answer(call, provider.generation, rows)
 
 
 def delete_provider_traits(call: PlacementCall, session: Session, uuid: str) -> Response:

@@ -10,8 +10,14 @@ from baremetal_sched.placement.candidates.request.resolved_request import Group,
 from baremetal_sched.placement.candidates.sql import conditions
 from baremetal_sched.placement.candidates.sql.conditions import Conditions
 from baremetal_sched.placement.candidates.trees.candidate import Candidate
-from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS, TRAITS
-from baremetal_sched.placement.traits import SHARING_TRAIT
+from baremetal_sched.placement.tables import (
+    INVENTORIES,
+    PROVIDER_AGGREGATES,
+    PROVIDER_TRAITS,
+    PROVIDERS,
+    SHARING_TRAIT,
+    TRAITS,
+)
 
 #: How many providers below roots are looked at to find out whether one of them has a class.
 _CHILDREN = 1000

@@ -10,8 +10,7 @@ from baremetal_sched.placement.candidates.sql import anchors, provider_rows
 from baremetal_sched.placement.candidates.sql.conditions import has_class, one_of
 from baremetal_sched.placement.candidates.sql.provider_rows import Parser, UnparsedTree, has_root
 from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider, ProviderRow
-from baremetal_sched.placement.tables import PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS, TRAITS
-from baremetal_sched.placement.traits import SHARING_TRAIT
+from baremetal_sched.placement.tables import PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS, SHARING_TRAIT, TRAITS
 
 #: All providers of a tree, and the ones that matter to the request.
 Tree = tuple[list[ProviderRow], list[Provider]]
