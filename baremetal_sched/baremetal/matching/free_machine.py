@@ -165,8 +165,9 @@ def free_nodes(*clauses: ColumnElement[bool]) -> Query:
     """Return the query of nodes that are free now, with their providers and the inventories of their own class."""
     return (
         select(Node, PROVIDERS.c.id)
-        .join(PROVIDERS, PROVIDERS.c.uuid == Node.uuid)
-        .join(INVENTORIES, INVENTORIES.c.provider_id == PROVIDERS.c.id)
+        .select_from(INVENTORIES)
+        .join(PROVIDERS, PROVIDERS.c.id == INVENTORIES.c.provider_id)
+        .join(Node, Node.uuid == PROVIDERS.c.uuid)
         .where(
             INVENTORIES.c.resource_class_id == PROVIDERS.c.mirrored_class_id,
             INVENTORIES.c.free == 1,

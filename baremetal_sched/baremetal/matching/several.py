@@ -1,7 +1,8 @@
 """Several machines for one request: ``choose_several`` is to several what ``choose`` is to one.
 
-The database counts the free machines that fit by domain, ``spreading`` decides from which domains they come, and the
-rows of the chosen machines are locked. What others lock meanwhile is left out, and the choice is repeated.
+First a few hundred free machines are looked at. If they are not enough, the database counts all free machines that fit
+by domain. ``spreading`` decides from which domains they come, and the rows of the chosen machines are locked. What
+others lock meanwhile is left out, and the choice is repeated.
 """
 
 import random
@@ -10,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, func, null, select
+from sqlalchemy import Column, ColumnElement, and_, case, func, null, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
@@ -32,6 +33,9 @@ from baremetal_sched.placement.candidates.sql import conditions, single_provider
 from baremetal_sched.placement.candidates.sql.conditions import one_of
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
 
+#: How many machines are looked at before all are counted.
+_SOME = 512
+
 #: How often the choice is repeated with the machines that others have not locked.
 _ATTEMPTS = 10
 
@@ -46,10 +50,11 @@ PACK, SPREAD = table_of(DomainMember).alias("pack"), table_of(DomainMember).alia
 @dataclass(frozen=True)
 class FreeMachines:
     """The free machines that fit a request: the query of their nodes and inventories, and of one (its row, and the id
-    of its provider) the amounts to claim."""
+    of its provider) the amounts to claim. ``class_id``: their class, if the query can begin with its index."""
 
     query: Query
     claim: Callable[[Node, int], Amounts]
+    class_id: int | None = None
 
 
 def choose_several(context: MachineContext, request: MachineRequest, group: GroupNow) -> list[Host] | None:
@@ -66,10 +71,12 @@ def choose_several(context: MachineContext, request: MachineRequest, group: Grou
     lost: set[int] = set()
     for _ in range(_ATTEMPTS):
         query = fitting.query if not lost else fitting.query.where(Node.id.not_in(lost))
-        chosen = quotas(several, count_places(context.session, query, several), group.held)
-        if chosen is None:
-            break
-        picked = _pick(context.session, query, several, chosen)
+        picked = _some(context.session, fitting.class_id, query, group)
+        if picked is None:
+            chosen = quotas(several, count_places(context.session, query, several), group.held)
+            if chosen is None:
+                break
+            picked = _pick(context.session, query, several, chosen)
         rows = _lock(context.session, fitting.query, several, picked)
         if len(rows) == several.count:
             return [Host(node, fitting.claim(node, root)) for node, root in rows]
@@ -151,7 +158,7 @@ def free_machines(context: MachineContext, request: MachineRequest) -> FreeMachi
         if class_id is None:
             return None
         query = node_request.free_nodes_of(class_id, request).where(Node.reservation.is_(None))
-        return FreeMachines(query, lambda node, root: {node.uuid: {own: 1}})
+        return FreeMachines(query, lambda node, root: {node.uuid: {own: 1}}, class_id)
     found = None
     if tree is not None:
         with suppress(TraitNotFound, UnknownClassInQuery):
@@ -168,15 +175,16 @@ def _of_one_provider(context: MachineContext, request: TreeRequest, own: str) ->
     (group,) = resolved.groups
     if len(group.resources) > 1:
         return None
+    (class_id,) = group.resources
     clauses = [
-        INVENTORIES.c.resource_class_id == next(iter(group.resources)),
+        INVENTORIES.c.resource_class_id == class_id,
         *conditions.has_traits(PROVIDERS.c.id, group.required, group.forbidden),
         *conditions.has_traits(PROVIDERS.c.id, resolved.root_required, resolved.root_forbidden),
         *single_provider.in_aggregates(PROVIDERS, group),
         *([] if group.tree is None else [PROVIDERS.c.id == group.tree]),
     ]
     query = free_machine.free_nodes(*clauses, *request.clauses(context))
-    return FreeMachines(query, lambda node, root: {node.uuid: {own: 1}})
+    return FreeMachines(query, lambda node, root: {node.uuid: {own: 1}}, class_id)
 
 
 def _of_trees(context: MachineContext, request: TreeRequest) -> FreeMachines:
@@ -203,19 +211,57 @@ def count_places(session: Session, query: Query, several: Several) -> dict[Place
     LEFT JOIN domain_members pack ON pack.node_id = n.id AND pack.level = … LEFT JOIN domain_members spread …
     GROUP BY pack.domain_id, spread.domain_id
     """
-    columns, keys = [], []
-    for alias, level in ((PACK, several.pack_by), (SPREAD, several.spread_by)):
-        columns.append(null() if level is None else alias.c.domain_id)
-        if level is not None:
-            query = query.outerjoin(alias, _at(alias, level))
-            keys.append(alias.c.domain_id)
+    columns, query = _placed(query, several)
+    keys = [column for column in columns if isinstance(column, Column)]
     counted = query.with_only_columns(*columns, func.count(), maintain_column_froms=True).order_by(None)
     rows = session.execute(counted.group_by(*keys)).all()
     return {(pack, spread): number for pack, spread, number in rows if number}
 
 
+def _placed(query: Query, several: Several) -> tuple[list[Any], Query]:
+    """Return the columns with the place of a machine, and the query with what they need."""
+    columns: list[Any] = []
+    for alias, level in ((PACK, several.pack_by), (SPREAD, several.spread_by)):
+        columns.append(null() if level is None else alias.c.domain_id)
+        query = query if level is None else query.outerjoin(alias, _at(alias, level))
+    return columns, query
+
+
 def _at(alias: Any, level: str) -> ColumnElement[bool]:
     return and_(alias.c.node_id == Node.id, alias.c.level == level)
+
+
+def _some(session: Session, class_id: int | None, query: Query, group: GroupNow) -> dict[int, Place] | None:
+    """Return ids of machines that satisfy the request, each with its place, of the first free ones of the class from a
+    random one on; None if these are not enough, or if only the search knows what fits.
+
+    SELECT i.provider_id FROM inventories i WHERE i.resource_class_id = … AND i.free = 1 AND i.provider_id >= …
+    ORDER BY i.free, i.provider_id LIMIT …; and then
+    SELECT n.id, pack.domain_id, spread.domain_id FROM … WHERE i.provider_id IN (…) AND …
+    """
+    # What was offered to waiting requests a moment ago is to be chosen now: all are looked at.
+    if class_id is None or notes_of(session.connection()).offered:
+        return None
+    provider_id = INVENTORIES.c.provider_id
+    free = select(provider_id).where(INVENTORIES.c.resource_class_id == class_id, INVENTORIES.c.free == 1)
+    ends = free.with_only_columns(func.min(provider_id), func.max(provider_id))
+    lowest, highest = session.execute(ends).one()
+    start = random.randint(lowest or 0, highest or 0)  # noqa: S311 - spreading, not a secret
+    in_order = free.order_by(INVENTORIES.c.free, provider_id)
+    some = list(session.scalars(in_order.where(provider_id >= start).limit(_SOME)))
+    some += session.scalars(in_order.where(provider_id < start).limit(_SOME - len(some))) if len(some) < _SOME else ()
+    columns, query = _placed(query.where(one_of(provider_id, some)), group.several)
+    at: dict[Place, list[int]] = {}
+    for node, *place in session.execute(query.with_only_columns(Node.id, *columns, maintain_column_froms=True)):
+        at.setdefault((place[0], place[1]), []).append(node)
+    chosen = quotas(group.several, {place: len(nodes) for place, nodes in at.items()}, group.held)
+    if chosen is None:
+        return None
+    return {
+        node: (chosen.pack, spread)
+        for spread, number in chosen.numbers.items()
+        for node in random.sample(at[chosen.pack, spread], number)
+    }
 
 
 def _pick(session: Session, query: Query, several: Several, chosen: Quotas) -> dict[int, Place]:
