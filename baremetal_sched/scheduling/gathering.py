@@ -29,6 +29,10 @@ log = structlog.get_logger(__name__)
 _SECONDS = 5.0
 _MOST = 1000
 
+#: What a claim is made of.
+_COLUMNS = tuple(
+    getattr(WaitingRequest, name) for name in ("uuid", "request", "consumer_project", "consumer_user", "consumer_type")
+)
 _ORDER = (WaitingRequest.priority.desc(), WaitingRequest.asked_at, WaitingRequest.id)
 
 
@@ -73,8 +77,8 @@ def sweep(database: Database, settings: Settings) -> None:
 
 def _first(session: Session, settings: Settings, resource_class: str, near: Collection[int]) -> str | None:
     """Return the first request of the class, if the freed machines can help it. Nothing is locked."""
-    query = select(WaitingRequest).where(IS_GATHERING, WaitingRequest.resource_class == resource_class)
-    first = session.scalars(query.order_by(*_ORDER).limit(1)).first()
+    of_class = select(*_COLUMNS).where(IS_GATHERING, WaitingRequest.resource_class == resource_class)
+    first = session.execute(of_class.order_by(*_ORDER).limit(1)).first()
     claim = None if first is None else group_claims.GroupClaim.of(first)
     if claim is None:
         return None

@@ -43,8 +43,8 @@ class GroupClaim:
     consumer_type: str | None
 
     @classmethod
-    def of(cls, waiting: WaitingRequest) -> "GroupClaim | None":
-        """Return the claim that waits; None if it is one of a single machine."""
+    def of(cls, waiting: Any) -> "GroupClaim | None":
+        """Return the claim that waits (a row of it); None if it is one of a single machine."""
         request, several = read(waiting.request)
         if several is None:
             return None

@@ -28,7 +28,7 @@ from baremetal_sched.db.types import Query
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 from baremetal_sched.placement import names
-from baremetal_sched.placement.candidates.request.resolve import resolve
+from baremetal_sched.placement.candidates.request.resolve import names_places, recall, resolve
 from baremetal_sched.placement.candidates.sql import conditions, single_provider
 from baremetal_sched.placement.candidates.sql.conditions import one_of
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
@@ -43,7 +43,7 @@ _ATTEMPTS = 10
 _PRIME = 65_537
 
 #: The domains of machines that have become free.
-_HOME, _FREED = table_of(DomainMember).alias("home"), PROVIDERS.alias("freed")
+_HOME, _OWN, _FREED = table_of(DomainMember).alias("home"), table_of(Node).alias("own"), PROVIDERS.alias("freed")
 PACK, SPREAD = table_of(DomainMember).alias("pack"), table_of(DomainMember).alias("spread")
 
 
@@ -101,14 +101,14 @@ def fitting_several(context: MachineContext, request: MachineRequest, group: Gro
 def may_be_had(context: MachineContext, request: MachineRequest, group: GroupNow, near: Collection[int]) -> bool:
     """Return False if ``choose_several`` would choose none of the machines in the domains of ``near`` (providers, by
     their ids): it is then of no use that these are free. Raises like it, except for StaleDataError."""
-    fitting = free_machines(context, request)
+    fitting = free_machines(context, request, remembers=True)
     if fitting is None:
         return False
     query, level = fitting.query, group.several.pack_by
     if level is not None:
-        home = select(_HOME.c.domain_id).join(Node, Node.id == _HOME.c.node_id).join(_FREED, _FREED.c.uuid == Node.uuid)
-        homes = context.session.scalars(home.where(_FREED.c.id.in_(near), _HOME.c.level == level)).all()
-        query = query.where(Node.id.in_(select(_HOME.c.node_id).where(_HOME.c.domain_id.in_(homes))))
+        home = select(_HOME.c.domain_id).join(_OWN, _OWN.c.id == _HOME.c.node_id)
+        home = home.join(_FREED, _FREED.c.uuid == _OWN.c.uuid).where(_FREED.c.id.in_(near), _HOME.c.level == level)
+        query = query.where(PACK.c.domain_id.in_(home))
     return quotas(group.several, count_places(context.session, query, group.several), group.held) is not None
 
 
@@ -148,9 +148,12 @@ def _could_be_had(context: MachineContext, request: MachineRequest, group: Group
 # -- the machines that fit ---------------------------------------------------------------------------------------------
 
 
-def free_machines(context: MachineContext, request: MachineRequest) -> FreeMachines | None:
+def free_machines(context: MachineContext, request: MachineRequest, *, remembers: bool = False) -> FreeMachines | None:
     """Return the free machines that fit; None if a name in the request does not exist. Raises InvalidValue for a
-    request that other providers than machines have to serve, CannotWait if it names no class of nodes."""
+    request that other providers than machines have to serve, CannotWait if it names no class of nodes.
+
+    ``remembers``: names may be those of a moment ago.
+    """
     own = request.machine_class()
     tree = as_tree(request)
     if isinstance(request, NodeRequest):
@@ -162,14 +165,18 @@ def free_machines(context: MachineContext, request: MachineRequest) -> FreeMachi
     found = None
     if tree is not None:
         with suppress(TraitNotFound, UnknownClassInQuery):
-            found = _of_one_provider(context, tree, own) or _of_trees(context, tree)
+            found = _of_one_provider(context, tree, own, remembers=remembers) or _of_trees(context, tree)
     return found
 
 
-def _of_one_provider(context: MachineContext, request: TreeRequest, own: str) -> FreeMachines | None:
+def _of_one_provider(
+    context: MachineContext, request: TreeRequest, own: str, *, remembers: bool
+) -> FreeMachines | None:
     """Return the machines that serve the request alone, by conditions in SQL; None if only the search can tell."""
     connection = selecting(context.session)
-    resolved = resolve(connection, request.parsed(), request.version, unknown_traits=True)
+    query = request.parsed()
+    remembered = recall(connection, query, request.version) if remembers and not names_places(query) else None
+    resolved = remembered or resolve(connection, query, request.version, unknown_traits=True)
     if resolved is None or request.extra_specs or not single_provider.applies(connection, resolved):
         return None
     (group,) = resolved.groups
@@ -183,8 +190,8 @@ def _of_one_provider(context: MachineContext, request: TreeRequest, own: str) ->
         *single_provider.in_aggregates(PROVIDERS, group),
         *([] if group.tree is None else [PROVIDERS.c.id == group.tree]),
     ]
-    query = free_machine.free_nodes(*clauses, *request.clauses(context))
-    return FreeMachines(query, lambda node, root: {node.uuid: {own: 1}}, class_id)
+    free = free_machine.free_nodes(*clauses, *request.clauses(context))
+    return FreeMachines(free, lambda node, root: {node.uuid: {own: 1}}, class_id)
 
 
 def _of_trees(context: MachineContext, request: TreeRequest) -> FreeMachines:
