@@ -63,8 +63,6 @@ def run(settings: Settings, where: Listening, *, with_conductor: bool) -> None:
     gunicorn_config.warn_of_few_threads(where.threads, settings)
     if with_conductor:
         process.check_registration(settings)
-    settle()
-    child = _Child(settings, where.listener) if with_conductor else None
     _prepare_database(settings)
     login = replace(access.prepare_login(settings), cacert=secured.cacert if secured else None)
     if secured is None and not is_loopback(where.host):
@@ -72,8 +70,8 @@ def run(settings: Settings, where: Listening, *, with_conductor: bool) -> None:
     url = url_for_clients("https" if secured else "http", where.host, where.listener.getsockname()[1])
     shows_pages = ui.why_off(settings) is None and (is_loopback(where.host) or not is_open(settings))
     options = {"workers": where.workers, "threads": where.threads, **(secured.options() if secured else {})}
-    if child is not None:
-        child.begin()
+    settle()
+    child = _Child(settings, where.listener) if with_conductor else None
     announcement = partial(announce, url, login, f"{url}/ui/" if shows_pages else None)
     _Server(settings, where.listener, options, child, announcement).run()
 
@@ -92,32 +90,21 @@ def _prepare_database(settings: Settings) -> None:
 class _Child:
     """The embedded conductor: a forked process that stops when its parent does.
 
-    It is forked when all code has been imported, so that it shares this, and before there are threads and connections.
-    The listener is open already; the conductor closes its copy.
+    It is forked when the database is ready and all code has been imported, the driver's included, so that it shares
+    this. There are no threads yet, and no connections any more. The conductor closes its copy of the listener.
     """
 
     def __init__(self, settings: Settings, listener: socket.socket) -> None:
         parent = os.getpid()
         self._stop_seconds = settings.graceful_shutdown_timeout + CONDUCTOR_STOP_SECONDS
-        # The conductor waits for a byte, or for the end of its parent.
-        go, self._go = os.pipe()
         self.pipe = WakePipe()
         # The conductor closes its end once it is registered; if it fails, the system does.
         self._start, start = os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
-            os.close(self._go)
             listener.close()
-            if not os.read(go, 1):
-                os._exit(1)
             _be_the_conductor(settings, parent, lambda: os.close(start), self.pipe)
-        os.close(go)
         os.close(start)
-
-    def begin(self) -> None:
-        """Let the conductor begin: the database is ready."""
-        os.write(self._go, b"\0")
-        os.close(self._go)
 
     def await_start(self) -> None:
         """Wait until nodes can be enrolled, or the conductor has ended, or for ``_START_SECONDS``."""

@@ -7,11 +7,12 @@ import ssl
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NoReturn, cast
-
-from cryptography import x509
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from baremetal_sched.errors import InvalidError
+
+if TYPE_CHECKING:
+    from cryptography import x509
 
 _RECORD = 16 * 1024
 
@@ -52,8 +53,10 @@ def make_context(certificate: str, key: str) -> ssl.SSLContext:
     return context
 
 
-def load_first(path: str) -> x509.Certificate:
+def load_first(path: str) -> "x509.Certificate":
     """Return the server's certificate, which is the first in the file. Raises UnusableCertificate."""
+    from cryptography import x509  # eight megabytes, which clear text does not need
+
     _require_readable(path)
     try:
         return x509.load_pem_x509_certificate(Path(path).read_bytes())
@@ -61,7 +64,7 @@ def load_first(path: str) -> x509.Certificate:
         raise UnusableCertificate(reason=f"{path} has no certificate in PEM") from None
 
 
-def doubts_about(certificate: x509.Certificate, now: datetime | None = None) -> str | None:
+def doubts_about(certificate: "x509.Certificate", now: datetime | None = None) -> str | None:
     """Return the reason why clients will refuse the certificate because of its dates; None if they will not."""
     now = now or datetime.now(UTC)
     if now < certificate.not_valid_before_utc:
@@ -71,7 +74,7 @@ def doubts_about(certificate: x509.Certificate, now: datetime | None = None) -> 
     return None
 
 
-def is_self_signed(certificate: x509.Certificate) -> bool:
+def is_self_signed(certificate: "x509.Certificate") -> bool:
     """Return whether clients need the certificate itself, as no authority has signed it."""
     return certificate.issuer == certificate.subject
 
