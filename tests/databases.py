@@ -51,6 +51,8 @@ ON_SERVERS = (
     "tests/functional/baremetal/test_traits.py",
     "tests/functional/baremetal/test_waiting_allocations.py",
     "tests/functional/compute/test_booting.py::test_machines_that_others_are_about_to_take",
+    "tests/functional/compute/test_server_groups.py",
+    "tests/functional/compute/test_waiting_group_members.py",
     "tests/functional/compute/test_waiting_servers.py::test_a_deletion_waits_for_the_hand_over",
     "tests/functional/conductor/test_call_watch.py",
     "tests/functional/conductor/test_daemon.py",

@@ -1,5 +1,6 @@
 """Errors of the compute API: flavors, key pairs, servers, and the choice of a machine."""
 
+from baremetal_sched import commands
 from baremetal_sched.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError, UnavailableError
 
 
@@ -76,6 +77,18 @@ class InvalidKeypair(InvalidError):
     """A name or a key is not accepted; ``reason`` is a sentence that says why."""
 
     template = "Keypair data is invalid: {reason}"
+
+
+class ServerGroupNotFound(NotFoundError):
+    template = "Instance group {group} could not be found."
+
+
+class ServerGroupsNotServed(UnavailableError):
+    template = (
+        "Server groups can be made when no release before this one can serve the database any more, because that "
+        "release has no server groups. When all its processes have ended, run: "
+        f"{commands.FINISH_UPGRADE}"
+    )
 
 
 class ServerNotFound(NotFoundError):

@@ -137,6 +137,14 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "overrides it. ``[scheduling] max_wait`` limits it.",
         ),
         cfg.StrOpt(
+            "server_group_level",
+            default="",
+            help="Level of the domains, such as ``rack``, by which the servers of a server group are kept apart or "
+            'together: the "host" of its policy is a domain of this level. Empty: it is the machine, so '
+            "``anti-affinity`` is always met, and a second server of ``affinity`` is refused. All processes need the "
+            "same value.",
+        ),
+        cfg.StrOpt(
             "project_id",
             default=ZERO_UUID,
             help="Project of callers of the compute and image APIs while there is no authentication (``[api] "

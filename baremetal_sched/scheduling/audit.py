@@ -16,7 +16,7 @@ from baremetal_sched.errors import SchedulerError
 from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.tables import CLASSES, PROVIDERS
 from baremetal_sched.placement.waiting_requests import IS_WAITING, SERVER, WAITING
-from baremetal_sched.scheduling.queue import queue_of, request_of
+from baremetal_sched.scheduling.queue import current_request, queue_of
 from baremetal_sched.settings import Settings
 
 #: The number of sweeps after which no claim may wait while a machine that fits is free.
@@ -52,9 +52,10 @@ def _passed_over(session: Session, settings: Settings) -> Iterator[str]:
 
 def _fits(session: Session, settings: Settings, waiting: WaitingRequest, node: str) -> bool:
     """Return whether a free machine that may fit the claim does."""
-    alone = request_of(waiting.request).on(node)
+    context = MachineContext(session, settings)
+    alone = current_request(context, waiting.request).on(node)
     try:
-        return alone is not None and alone.fits(MachineContext(session, settings))
+        return alone is not None and alone.fits(context)
     except SchedulerError:  # what cannot be searched now is not known to fit
         return False
 

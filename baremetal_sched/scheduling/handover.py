@@ -8,11 +8,12 @@ Requests that it does not satisfy keep their place. The story of a hand-over:
    of the request's kind gives it the machine by the code that also chooses for new requests.
 4. A request that is not satisfied after all, or that fails, is undone by its savepoint, and the next one is tried.
 5. The commit frees the machine and gives it away at once: no search sees it free in between.
-6. After the commit, ``look_after`` serves requests that began to wait meanwhile, and the first request for several
-   machines (``gathering``); the ``sweep`` finds the rest.
+6. After the commit, ``look_after`` serves requests that began to wait meanwhile, the first request for several machines
+   (``gathering``), and servers of server groups, which step 3 passes over, since their groups must be locked before a
+   machine. The ``sweep`` finds the rest.
 
-Locks are taken in the order node, provider, inventory, waiting request, server or allocation, consumer. If another
-transaction has locked a freed machine, the whole transaction is repeated, with that machine locked first.
+Locks are taken in the order server group, node, provider, inventory, waiting request, server or allocation, consumer.
+If another transaction has locked a freed machine, the whole transaction is repeated, with that machine locked first.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -29,6 +30,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.allocations import placing
 from baremetal_sched.baremetal.matching import free_machine
 from baremetal_sched.baremetal.matching.request import MachineContext
+from baremetal_sched.compute import server_groups
 from baremetal_sched.compute.servers import waiting_servers
 from baremetal_sched.db import requester
 from baremetal_sched.db.faults import Fault, classify
@@ -51,7 +53,7 @@ from baremetal_sched.placement.waiting_requests import (
     QueueEntry,
 )
 from baremetal_sched.scheduling import claims, gathering, group_claims
-from baremetal_sched.scheduling.queue import MachineQueue, machine_queues, request_of
+from baremetal_sched.scheduling.queue import MachineQueue, current_request, machine_queues
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -80,11 +82,16 @@ DOORS: dict[str, Door] = {CLAIM: claims, ALLOCATION: placing, SERVER: waiting_se
 
 
 class SessionHandover:
-    """Hands machines over within a transaction."""
+    """Hands machines over within a transaction.
 
-    def __init__(self, session: Session, settings: Settings) -> None:
+    ``groups``: the server groups (UUIDs) that it has locked, before any machine, so that it serves servers of these;
+    None: it passes over servers of groups.
+    """
+
+    def __init__(self, session: Session, settings: Settings, groups: Collection[str] | None = None) -> None:
         self.session = session
-        self._context = MachineContext(session, settings)
+        self._with_groups = groups is not None
+        self._context = MachineContext(session, settings, locked_groups=groups or ())
 
     def serve(self, queues: Iterable[MachineQueue], most: int) -> bool:
         """Give each machine to the first claim that it fits; return whether one was given. At most ``most`` entries of
@@ -110,13 +117,14 @@ class SessionHandover:
         """Return who may get the machine as the queue is now."""
         connection = self.session.connection()
         machines = freed_machines.wanted(connection, HandoverNotes(nodes={queue.machine}))
-        queues = machine_queues(connection, machines, most)
+        queues = machine_queues(connection, machines, most, with_groups=self._with_groups)
         return queues[0] if queues else replace(queue, entries=(), is_cut=False)
 
     def serve_all(self, provider: int, resource_class: str) -> bool:
         """Give a machine, known by its provider (an id), to the first claim of its class that it fits; return whether
         there was one."""
-        return self.serve(machine_queues(self.session.connection(), {provider: resource_class}, _ALL), _ALL)
+        machines, connection = {provider: resource_class}, self.session.connection()
+        return self.serve(machine_queues(connection, machines, _ALL, with_groups=self._with_groups), _ALL)
 
     def _give_first(self, entries: Iterable[QueueEntry], node: Node, failed: list[int]) -> bool | None:
         """Give the node to the first claim that it fits; return whether there was one. None: a claim has failed (its id
@@ -221,7 +229,7 @@ class ClaimHandover:
     def wanted(self, connection: Connection, notes: HandoverNotes) -> Sequence[MachineQueue]:
         """Return the machines that were freed and that may fit a waiting request."""
         machines = freed_machines.wanted(connection, notes)
-        return machine_queues(connection, machines, self._most) if machines else ()
+        return machine_queues(connection, machines, self._most, with_groups=False) if machines else ()
 
     def serve(self, session: Session, machines: Sequence[MachineQueue]) -> None:
         """Give each machine to the first claim that it fits."""
@@ -252,8 +260,9 @@ class ClaimHandover:
             log.exception("cannot look for those who wait again")
 
     def _serve(self, session: Session, machines: Mapping[int, str]) -> None:
-        queues = machine_queues(session.connection(), machines, self._most)
-        SessionHandover(session, self._settings).serve(queues, self._most)
+        groups = server_groups.lock_waiting(session, machines.values())
+        queues = machine_queues(session.connection(), machines, self._most, with_groups=True)
+        SessionHandover(session, self._settings, groups).serve(queues, self._most)
 
     def look_again(self, waiting: Collection[str], deadline: float | None) -> None:
         """Look for machines for claims that have just begun to wait, until ``deadline``. Failures are left to the
@@ -276,11 +285,13 @@ class ClaimHandover:
             return group_claims.serve(session, self._settings, uuid)
         if waiting is None or waiting.state != WAITING:
             return False
-        host = request_of(waiting.request).choose(MachineContext(session, self._settings))
+        groups = server_groups.lock_waiting(session, [waiting.resource_class])
+        context = MachineContext(session, self._settings)
+        host = current_request(context, waiting.request).choose(context)
         if host is None:
             return False
         provider = session.scalars(select(PROVIDERS.c.id).where(PROVIDERS.c.uuid == host.node.uuid)).one()
-        return SessionHandover(session, self._settings).serve_all(provider, waiting.resource_class)
+        return SessionHandover(session, self._settings, groups).serve_all(provider, waiting.resource_class)
 
 
 def install(database: Database, settings: Settings) -> None:

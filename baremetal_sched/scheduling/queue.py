@@ -13,9 +13,10 @@ from baremetal_sched.baremetal.matching import free_machine
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.node_explanation import Finding, NodeExplanation, explain
 from baremetal_sched.baremetal.matching.node_request import NodeRequest
-from baremetal_sched.baremetal.matching.request import MachineRequest
+from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.spreading import SEVERAL, Several
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
+from baremetal_sched.compute import group_places
 from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.models import Node, WaitingRequest
 from baremetal_sched.placement import waiting_requests
@@ -42,6 +43,17 @@ def read(document: Mapping[str, Any]) -> tuple[MachineRequest, Several | None]:
     return TreeRequest(**own) if "query" in own else NodeRequest.of(own), Several.of(document.get(SEVERAL, {}))
 
 
+def is_in_group(request: MachineRequest) -> bool:
+    """Return whether the request is that of a server in a server group."""
+    return isinstance(request, TreeRequest) and request.server_group is not None
+
+
+def current_request(context: MachineContext, document: Mapping[str, Any]) -> MachineRequest:
+    """Return the request like ``request_of``, with the conditions of its server group at this moment."""
+    request = request_of(document)
+    return group_places.narrowed(context, request) if isinstance(request, TreeRequest) else request
+
+
 @dataclass(frozen=True)
 class MachineQueue:
     """The entries of the queue that may get a machine (a node's UUID), in their order.
@@ -54,18 +66,20 @@ class MachineQueue:
     is_cut: bool
 
 
-def machine_queues(connection: Connection, machines: Mapping[int, str], most: int) -> list[MachineQueue]:
+def machine_queues(
+    connection: Connection, machines: Mapping[int, str], most: int, *, with_groups: bool
+) -> list[MachineQueue]:
     """Return the requests that may get the machines, given as ids of providers with the names of their classes.
 
-    At most ``most`` entries of a queue are returned: the ones that may fit, each project in turn. The rows of the nodes
-    are locked. Raises MachineLocked.
+    At most ``most`` entries of a queue are returned: the ones that may fit, each project in turn. ``with_groups``:
+    servers of server groups are among them. The rows of the nodes are locked. Raises MachineLocked.
     """
     queues: list[MachineQueue] = []
     for provider, class_name in machines.items():
         # Before the machine is read: a change of it looks at waiting requests only while the machine is free.
         machine = free_machine.lock(connection, provider)
         if machine is not None:
-            queues.append(_queue(connection, machine, class_name, most))
+            queues.append(_queue(connection, machine, class_name, most, with_groups=with_groups))
     return [each for each in queues if each.entries or each.is_cut]
 
 
@@ -73,15 +87,21 @@ def queue_of(connection: Connection, node: str, resource_class: str, most: int) 
     """Return the requests that may get the node (a UUID), of this class, when it is free; None if none waits. Nothing
     is locked."""
     machine = free_machine.find(connection, node)
-    return None if machine is None else _queue(connection, machine, resource_class, most)
+    return None if machine is None else _queue(connection, machine, resource_class, most, with_groups=True)
 
 
-def _queue(connection: Connection, machine: FreeMachine, class_name: str, most: int) -> MachineQueue:
+def _queue(
+    connection: Connection, machine: FreeMachine, class_name: str, most: int, *, with_groups: bool
+) -> MachineQueue:
     queue = waiting_requests.entries(connection, class_name, machine.traits, most + 1)
     if len(queue) > most and most < _MOST_READ:
         queue = waiting_requests.entries(connection, class_name, machine.traits, _MOST_READ + 1)
     known = _with_requests(connection, queue)
-    fitting = [(entry, project) for entry, project, request in known if request.may_fit(machine)]
+    fitting = [
+        (entry, project)
+        for entry, project, request in known
+        if (with_groups or not is_in_group(request)) and request.may_fit(machine)
+    ]
     chosen = _shared(fitting, most)
     return MachineQueue(machine.uuid, chosen, len(chosen) < len(fitting) or len(queue) > max(most, _MOST_READ))
 

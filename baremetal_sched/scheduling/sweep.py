@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.baremetal.matching.free_machine import free_nodes
 from baremetal_sched.baremetal.matching.request import MachineContext
+from baremetal_sched.compute import server_groups
 from baremetal_sched.db.models import Node, WaitingRequest
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import SchedulerError
@@ -25,7 +26,7 @@ from baremetal_sched.placement.tables import CLASSES, PROVIDERS
 from baremetal_sched.placement.waiting_requests import IS_OVERDUE, IS_WAITING, TIMED_OUT, WAITING
 from baremetal_sched.scheduling import gathering, machine_groups
 from baremetal_sched.scheduling.handover import SessionHandover
-from baremetal_sched.scheduling.queue import read
+from baremetal_sched.scheduling.queue import current_request, read
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -112,7 +113,8 @@ def _free_machines(session: Session, is_own: IsOwn) -> Iterator[tuple[int, str]]
 
 
 def _serve(session: Session, settings: Settings, conductor: str, provider: int, name: str) -> None:
-    if SessionHandover(session, settings).serve_all(provider, name):
+    groups = server_groups.lock_waiting(session, [name])
+    if SessionHandover(session, settings, groups).serve_all(provider, name):
         conductors.count_swept_machine(session, conductor)
 
 
@@ -129,7 +131,8 @@ def _reason(session: Session, settings: Settings, claim_id: int) -> str:
     if waiting is None:
         return ""
     try:
-        request, several = read(waiting.request)
+        _, several = read(waiting.request)
+        request = current_request(MachineContext(session, settings), waiting.request)
         context = MachineContext.of_project(session, settings, request.project)
         group = machine_groups.explained(session, waiting.consumer_project, several)
         return explain_request(replace(context, group=group), request).summary

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import event
 
 from baremetal_sched.baremetal.provider.audit import audit
+from tests.functional.compute.grouped import Cloud, fleet, make, racks
 from tests.service import Service
 
 
@@ -144,3 +145,21 @@ def test_no_request_lacks_a_connection(database_url: str) -> None:
         event.listen(service.database.reading_engine, "before_cursor_execute", linger)
         statuses = at_once(20, lambda _: service.baremetal("GET", "/nodes/n1", status="*").status_code)
     assert statuses == {200: 20}
+
+
+def test_no_rack_gets_more_servers_of_a_group_than_it_may(database_url: str) -> None:
+    options = {"database": {"max_pool_size": 24}, "compute": {"server_group_level": "rack"}}
+    with Service(database_url, **options) as service:
+        service.add_conductor("c1")
+        cloud = Cloud(service)
+        fleet(service, r1=6, r2=6, r3=6, no=3)
+        apart, near = make(service, most=2), make(service, "affinity")
+        with ThreadPoolExecutor(20) as pool:
+            said = Counter(pool.map(cloud.boot, [apart] * 20))
+        assert said["BUILD"] == 6, said
+        assert racks(service, apart) == {"r1": 2, "r2": 2, "r3": 2}
+        with ThreadPoolExecutor(20) as pool:
+            said = Counter(pool.map(cloud.boot, [near] * 20))
+        assert said["BUILD"] == 4, said
+        assert list(racks(service, near).values()) == [4]
+        assert service.database.snapshot(audit) == []

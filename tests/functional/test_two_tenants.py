@@ -89,7 +89,11 @@ def plant(service: Service, tenant: Tenant) -> None:
         "imageRef": ident, "networks": "none", "key_name": pair["name"], "tags": [tenant.word("tag")],
         "metadata": {tenant.word("metadata-key"): tenant.word("metadata")}, "hostname": tenant.word("host"),
     }  # fmt: skip
-    body = {"server": server, "os:scheduler_hints": {"note": tenant.word("hint")}}
+    group = {"server_group": {"name": tenant.word("group"), "policies": ["affinity"]}}
+    version = {"OpenStack-API-Version": "compute 2.15"}
+    made = service.compute("POST", "/os-server-groups", group, version="2.15", headers={**tenant.headers, **version})
+    group_id = made.json["server_group"]["id"]
+    body = {"server": server, "os:scheduler_hints": {"note": tenant.word("hint"), "group": group_id}}
     answer = send(service, tenant, "POST", "/compute/v2.1/servers", body)
     assert answer.status_int == 202, answer.text
     uuid = answer.json["server"]["id"]
@@ -108,6 +112,7 @@ def plant(service: Service, tenant: Tenant) -> None:
     tenant.ids |= {
         "domain": rack,
         "claim": claim.json["uuid"],
+        "group_id": group_id,
         "hold": held.json["uuid"],
         "server_id": uuid, "ident": ident, "image_id": ident, "flavor_id": flavor["id"],
         "name": pair["name"], "project_id": project,
@@ -116,6 +121,7 @@ def plant(service: Service, tenant: Tenant) -> None:
     }  # fmt: skip
     tenant.words += [
         rack,
+        group_id,
         tenant.ids["claim"],
         tenant.ids["hold"],
         uuid,
@@ -158,6 +164,8 @@ BODIES: dict[tuple[str, str], list[Any]] = {
                     "hypervisor_hostname": "{node}"}},
         {"server": {"name": "x", "flavorRef": "own", "imageRef": "own", "networks": "none",
                     "availability_zone": "nova::{node}"}},
+        {"server": {"name": "x", "flavorRef": "own", "imageRef": "own", "networks": "none"},
+         "os:scheduler_hints": {"group": "{group_id}"}},
     ],
     ("PUT", "/v2.1/servers/<server_id>"): [{"server": {"name": "mine"}}],
     ("POST", "/v2.1/servers/<server_id>/action"): [
@@ -194,6 +202,7 @@ QUERIES = {
     "/v2.1/os-keypairs": ("user_id={user}", "marker={name}"),
     "/v2.1/os-keypairs/<name>": ("user_id={user}",),
     "/v2.1/limits": ("tenant_id={project_id}",),
+    "/v2.1/os-server-groups": ("all_projects=1", "limit=0"),
     "/v1/claims": ("project_id={project_id}", "marker={claim}"),
     "/v1/claims/<claim>": ("wait=1",),
     "/v1/holds": ("owner={project_id}", "marker={hold}", "lessee={project_id}"),
@@ -233,6 +242,7 @@ def seen_by(service: Service, tenant: Tenant) -> list[str]:
     paths = (
         f"/compute/v2.1/servers/{ids['server_id']}", f"/compute/v2.1/os-keypairs/{ids['name']}",
         f"/compute/v2.1/flavors/{ids['flavor_id']}", "/compute/v2.1/servers/detail", "/compute/v2.1/os-keypairs",
+        "/compute/v2.1/os-server-groups", f"/compute/v2.1/os-server-groups/{ids['group_id']}",
         f"/compute/v2.1/servers/{ids['server_id']}/os-instance-actions", f"/image/v2/images/{ids['ident']}",
         f"/image/v2/images/{ids['shared']}", f"/image/v2/images/{ids['shared']}/members", "/image/v2/images",
         f"/scheduling/v1/claims/{ids['claim']}", "/scheduling/v1/claims", "/scheduling/v1/holds",
@@ -262,7 +272,9 @@ def test_neither_sees_nor_changes_what_the_other_has(tenants: tuple[Service, Ten
                 request = f"{path} {orjson.dumps(body).decode()}"
                 text = answer.text + str(answer.headers)
                 assert [word for word in other.words if word in text and word not in request] == [], said
-                if route.method != "GET" and any(each in route.path for each in ("server_id", "ident", "flavor_id")):
+                if route.method != "GET" and any(
+                    each in route.path for each in ("server_id", "ident", "flavor_id", "group_id")
+                ):
                     assert answer.status_int in (400, 403, 404), said
     assert asked > 300
     assert [seen_by(service, tenant) for tenant in (anna, bert)] == before

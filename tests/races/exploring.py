@@ -22,6 +22,7 @@ _REFUSED = (409, 503)
 #: Few attempts: with the first paused, the others may lose all of them.
 SETTINGS: Mapping[str, dict[str, Any]] = {
     "database": {"transaction_retries": 4, "max_pool_size": 6},
+    "compute": {"server_group_level": "rack"},
     "conductor": {"heartbeat_timeout": 10**6, "conductor_cleanup_timeout": 10**7},
 }
 

@@ -13,7 +13,7 @@ from baremetal_sched.baremetal.domains import domains, members
 from baremetal_sched.baremetal.holds import due, holds
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Domain, Hold, Node, WaitingRequest
+from baremetal_sched.db.models import Domain, Hold, Node, ServerGroup, WaitingRequest
 from baremetal_sched.scheduling import claims
 from baremetal_sched.scheduling.claims import NewClaim
 from baremetal_sched.settings import Settings
@@ -36,7 +36,7 @@ _THINGS = (
     *("chassis", "template", "runbook", "rule", "connector", "target", "new_port", "new_portgroup", "new_chassis"),
     *("new_template", "new_runbook", "new_rule", "new_connector", "new_target", "aggregate", "new_child", "instance"),
     *("picky_image", "foreign_runbook", "queued_image", "hold"),
-    *("row", "rack", "switch", "rack2"),
+    *("row", "rack", "switch", "rack2", "group"),
 )
 NAMES: Names = {name: given(number) for number, name in enumerate(_THINGS, 1)}
 #: The consumers of claims of several machines, which have the UUIDs of ``instance`` and of ``new_consumer``.
@@ -184,6 +184,38 @@ def _boot(service: Service) -> None:
     service.work()
 
 
+def _add_group(service: Service) -> None:
+    """A server group, whose servers are to be in different racks; the node n2 is in the second rack."""
+    service.patch(NAMES["node2"], ("replace", "/resource_class", "gold"))
+
+    def add(session: Session) -> None:
+        owner = {"project_id": "p", "user_id": "u", "created_at": utcnow()}
+        session.add(ServerGroup(uuid=NAMES["group"], name="g", policy="anti-affinity", **owner))
+        (rack,) = session.scalars(select(Domain).where(Domain.uuid == NAMES["rack2"]))
+        (node,) = session.scalars(select(Node.id).where(Node.uuid == NAMES["node2"]))
+        members.place(session, {node: [rack]}, members.PERSON)
+
+    service.database.write(add)
+
+
+def _boot_in_group(service: Service) -> None:
+    """A server of the group is on n1, since n2 is in maintenance for a while."""
+    service.baremetal("PUT", f"/nodes/{NAMES['node2']}/maintenance")
+    server = {"name": "s1", "flavorRef": "gold", "imageRef": NAMES["plain_image"], "networks": "none"}
+    service.compute("POST", "/servers", {"server": server, "os:scheduler_hints": {"group": NAMES["group"]}})
+    service.work()
+    service.baremetal("DELETE", f"/nodes/{NAMES['node2']}/maintenance")
+
+
+def _wait_in_group(service: Service) -> None:
+    """A server of the group is on n1, and another one waits for n2, which a consumer holds."""
+    _boot_in_group(service)
+    service.claim(NAMES["consumer"], NAMES["node2"])
+    server = {"name": "s3", "flavorRef": "gold", "imageRef": NAMES["plain_image"], "networks": "none"}
+    hints = {"group": NAMES["group"], "wait": "3600"}
+    service.compute("POST", "/servers", {"server": server, "os:scheduler_hints": hints})
+
+
 def _wait(service: Service) -> None:
     """An allocation waits for n1, then a server."""
     body = {"uuid": NAMES["allocation"], "name": "a1", "resource_class": "gold"}
@@ -322,6 +354,8 @@ STATES: Mapping[str, tuple[Callable[[Service], None], ...]] = {
     "draining-hold": (_free, _hold, _drain),
     "draining-server": (_free, _boot, _drain),
     "waiting-hold": (_free, _plan, _wait),
+    "group-server": (_free, _add_group, _boot_in_group),
+    "group-waiting": (_free, _add_group, _wait_in_group),
     "overdue": (_free, _hold, _wait, _lapse),
     "pair": (_free, _pair),
     "several": (_free, _pair, _claim_both),

@@ -40,6 +40,8 @@ GRANT INSERT, UPDATE, DELETE ON baremetal_sched.resource_providers TO 'baremetal
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.runbook_traits TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.runbooks TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.server_actions TO 'baremetal_api'@'%';
+GRANT INSERT, UPDATE, DELETE ON baremetal_sched.server_group_members TO 'baremetal_api'@'%';
+GRANT INSERT, UPDATE, DELETE ON baremetal_sched.server_groups TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.server_tags TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.servers TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.traits TO 'baremetal_api'@'%';
@@ -74,5 +76,6 @@ GRANT INSERT, UPDATE, DELETE ON baremetal_sched.provider_traits TO 'baremetal_co
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.resource_classes TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.resource_providers TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.server_actions TO 'baremetal_conductor'@'%';
+GRANT INSERT, UPDATE, DELETE ON baremetal_sched.server_groups TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.servers TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.traits TO 'baremetal_conductor'@'%';

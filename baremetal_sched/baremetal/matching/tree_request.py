@@ -62,7 +62,7 @@ MOST = (100_000,)
 _CANDIDATES = 100
 
 #: Fields of requests that are not kept.
-_PASSING = ("anchor", "changed")
+_PASSING = ("anchor", "changed", "conditions")
 
 _UNKNOWN = (TraitNotFound, UnknownClassInQuery)
 
@@ -75,7 +75,7 @@ class TreeRequest:
     which the node must have. ``project``: nodes of other projects do not count; None: all nodes do. ``served``: a
     conductor must serve the node. ``version``: the microversion of placement that the query is written for.
     ``anchor``: only the machine with this UUID is looked at, and what it shares. ``changed``: the query after
-    conditions were left out of it.
+    conditions were left out of it. ``server_group``: a UUID; ``conditions``: those of its policy on a node, now.
     """
 
     query: str
@@ -88,10 +88,13 @@ class TreeRequest:
     version: int = VERSION
     anchor: str | None = None
     changed: CandidateRequest | None = None
+    server_group: str | None = None
+    conditions: tuple[Condition, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON: equal documents ask for the same."""
-        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _PASSING}
+        left_out = (*_PASSING, "server_group") if self.server_group is None else _PASSING  # as earlier releases do
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in left_out}
         return values | {"extra_specs": dict(self.extra_specs), "excluded": sorted(self.excluded)}
 
     def machine_class(self) -> str:
@@ -133,11 +136,12 @@ class TreeRequest:
         return replace(self.changed or _parsed(self.query, self.version), limit=limit, anchor=self.anchor)
 
     def places(self) -> list[Condition]:
-        """Return the conditions on the zone, on the named node, and on nodes that were tried before."""
+        """Return the conditions on the zone, the named node, nodes that were tried before, and the server group."""
         return [
             *([] if self.group is None else [of_zone(self.group)]),
             *([] if self.node is None else [of_node(self.node)]),
             *([of_untried(self.excluded)] if self.excluded else []),
+            *self.conditions,
         ]
 
     def usable(self) -> tuple[ColumnElement[bool], ...]:

@@ -162,6 +162,11 @@ _USERS = (
     _rule("os-quota-sets:defaults", _ANYONE, "See the default quotas"),
     _rule("os-quota-sets:update", _ADMIN, "Set the quotas of a project"),
     _rule("os-quota-sets:delete", _ADMIN, "Set the quotas of a project back to the defaults"),
+    _rule("os-server-groups:index", _READER, "List server groups"),
+    _rule("os-server-groups:index:all_projects", _ADMIN, "List the server groups of all projects"),
+    _rule("os-server-groups:show", _READER, "See a server group"),
+    _rule("os-server-groups:create", _MEMBER, "Create a server group"),
+    _rule("os-server-groups:delete", _MEMBER, "Delete a server group"),
 )
 
 _SERVERS = (

@@ -60,6 +60,7 @@ EXTENSIONS = {
     "os-rescue": "Rescue",
     "os-scheduler-hints": "SchedulerHints",
     "os-security-groups": "SecurityGroups",
+    "os-server-groups": "ServerGroups",
     "os-server-tags": "ServerTags",
     "server-metadata": "ServerMetadata",
     "servers": "Servers",

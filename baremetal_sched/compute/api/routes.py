@@ -12,6 +12,7 @@ from baremetal_sched.compute.api import (
     quota_sets,
     root,
     server_actions,
+    server_groups,
     server_metadata,
     servers,
 )
@@ -25,6 +26,7 @@ from baremetal_sched.web.route import Absence, Route, View, path_not_found
 _FLAVOR = "/flavors/<flavor_id>"
 _SPECS = f"{_FLAVOR}/os-extra_specs"
 _QUOTAS = "/os-quota-sets/<project_id>"
+_GROUP = "/os-server-groups/<group_id>"
 _SERVER = "/servers/<server_id>"
 _ACTIONS = f"{_SERVER}/os-instance-actions"
 _METADATA = f"{_SERVER}/metadata"
@@ -104,6 +106,10 @@ ROUTES = (
     remove(_QUOTAS, quota_sets.delete_quotas, "os-quota-sets:delete", takes_query=True),
     get(f"{_QUOTAS}/defaults", quota_sets.show_defaults, "os-quota-sets:defaults", transaction=None),
     get(f"{_QUOTAS}/detail", quota_sets.show_details, "os-quota-sets:detail", takes_query=True),
+    get("/os-server-groups", server_groups.list_groups, "os-server-groups:index", takes_query=True),
+    write("POST", "/os-server-groups", server_groups.create_group, "os-server-groups:create"),
+    get(_GROUP, server_groups.show_group, "os-server-groups:show"),
+    remove(_GROUP, server_groups.delete_group, "os-server-groups:delete"),
     get("/servers", servers.list_servers, "servers:index", transaction="select", takes_query=True),
     write("POST", "/servers", servers.create_servers, "servers:create"),
     get("/servers/detail", servers.list_details, "servers:detail", transaction="select", takes_query=True),

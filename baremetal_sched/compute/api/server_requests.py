@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.compute import availability_zones
+from baremetal_sched.compute import availability_zones, server_groups
 from baremetal_sched.compute.api.call import ComputeCall
 from baremetal_sched.compute.api.policies import REQUESTED_DESTINATION, name_of
 from baremetal_sched.compute.hosts import own_copies
@@ -18,8 +18,10 @@ from baremetal_sched.compute.server_history import ServerRequester
 from baremetal_sched.compute.servers import server_metadata
 from baremetal_sched.compute.servers.server_operations import Rebuild
 from baremetal_sched.compute.servers.servers import MOST_AT_ONCE, NewServers
+from baremetal_sched.db.models import ServerGroup
+from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.errors.compute import FlavorWithoutDisk
+from baremetal_sched.errors.compute import FlavorWithoutDisk, ServerGroupNotFound
 
 #: Members of a body that are refused if they ask for something, and why.
 _REFUSED = {
@@ -30,10 +32,11 @@ _REFUSED = {
 }
 
 #: Hints that would restrict the choice of a machine, in a way that is not implemented or makes no sense.
-_REFUSED_HINTS = ("same_host", "group", "query", "build_near_host_ip")
+_REFUSED_HINTS = ("same_host", "query", "build_near_host_ip")
 
-#: The hint that says for how many seconds a server may wait for a machine.
+#: The hint that says for how many seconds a server may wait for a machine, and the one that names its server group.
 _WAIT = "wait"
+_GROUP = "group"
 
 _LOCAL_IMAGE = {"source_type": "image", "destination_type": "local"}
 
@@ -49,7 +52,7 @@ def new_password(password: str | None) -> str:
 
 
 def new_servers(call: ComputeCall, session: Session, body: Mapping[str, Any], password: str) -> NewServers:
-    """Return the request that a body of ``schemas.servers.create`` describes.
+    """Return the request that a body of ``schemas.servers.create`` describes. The row of its server group is locked.
 
     Raises InvalidValue for unknown names and invalid values; NotAllowed, FlavorWithoutDisk.
     """
@@ -79,6 +82,7 @@ def new_servers(call: ComputeCall, session: Session, body: Mapping[str, Any], pa
         disk_config=server.get("OS-DCF:diskConfig", "MANUAL"),
         access_ip_v4=server.get("accessIPv4"),
         access_ip_v6=_ipv6(server.get("accessIPv6")),
+        group=_group(call, session, hints),
     )
 
 
@@ -207,6 +211,20 @@ def _wait(hints: Mapping[str, Any]) -> int | None:
             "may wait until a machine is free; 0: not at all."
         )
     return int(text)
+
+
+def _group(call: ComputeCall, session: Session, hints: Mapping[str, Any]) -> ServerGroup | None:
+    """Return the group that the hints name, its row locked. Raises InvalidValue if the caller sees no such group."""
+    if _GROUP not in hints:
+        return None
+    named = hints[_GROUP] if isinstance(hints[_GROUP], list) else [hints[_GROUP]]
+    uuid = canonical_uuid(named[0]) if len(named) == 1 and isinstance(named[0], str) else None
+    if uuid is None:
+        raise InvalidValue(message="The scheduler hint group must be the UUID of one server group.")
+    try:
+        return server_groups.lock(session, uuid, call.viewer)
+    except ServerGroupNotFound as error:
+        raise InvalidValue(message=str(error)) from None
 
 
 def _place(call: ComputeCall, session: Session, server: Mapping[str, Any]) -> tuple[str | None, str | None]:

@@ -116,7 +116,7 @@ def detail(viewer: Viewer, row: ServerRow, *, single: bool = True) -> dict[str, 
             document["host_status"] = status
     _add_since_versions(document, row, version)
     if version >= GROUPS_SINCE and single:
-        document["server_groups"] = []
+        document["server_groups"] = row.server_groups
     return document
 
 
@@ -129,7 +129,7 @@ def changed(viewer: Viewer, row: ServerRow) -> dict[str, Any]:
     _add_since_versions(document, row, version)
     document["addresses"] = network_addresses.document(row.network_data, extended=False)
     if version >= GROUPS_SINCE:
-        document["server_groups"] = []
+        document["server_groups"] = row.server_groups
     return document
 
 

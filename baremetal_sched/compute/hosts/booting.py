@@ -12,7 +12,7 @@ a fault. The story of a boot:
    and the transaction runner begins again at 1.
 5. If the deployment fails later, ``servers.follow_up`` gives the machine back and calls ``place`` again.
 
-Locks are taken in the order node, inventory, waiting request, server, consumer.
+Locks are taken in the order server group, node, inventory, waiting request, server, consumer.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +32,7 @@ from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.baremetal.provisioning import provision
 from baremetal_sched.baremetal.provisioning.provision import Order
 from baremetal_sched.compute import server_history, server_states
+from baremetal_sched.compute.group_places import GroupPlaces
 from baremetal_sched.compute.hosts import instance_info, network_addresses
 from baremetal_sched.compute.hosts.instance_info import Owner
 from baremetal_sched.compute.hosts.node_changes import moving, set_fault
@@ -71,14 +72,16 @@ def boot(
     drive: Drive,
     requester: ServerRequester,
     wait: Wait,
+    places: GroupPlaces | None = None,
 ) -> None:
-    """Store the new servers, which have the same ``request``, each on a machine: all of them, or none.
+    """Store the new servers, which have the same ``request``, each on a machine: all of them, or none. ``places``: of
+    their server group.
 
     Without machines for all, all are stored in error; but a single server that may wait does so if that can help.
     Raises StaleDataError if all machines that fit are being taken by other transactions, and the errors of ``wait``.
     """
     failures: dict[str, _Failures] = {server.uuid: [] for server in servers}
-    reason = _place_all(context, servers, request, drive, failures)
+    reason = _place_all(context, servers, request, drive, failures, places)
     waits = reason is not None and reason.passes and servers[0].wait_until is not None
     if reason is not None and not waits:
         for server in servers:
@@ -101,12 +104,18 @@ def _place_all(
     request: TreeRequest,
     drive: Drive,
     failures: Mapping[str, _Failures],
+    places: GroupPlaces | None,
 ) -> Reason | None:
     if len(servers) == 1:
-        return place(context, servers[0], request, drive, failures[servers[0].uuid])
+        return place(context, servers[0], request, drive, failures[servers[0].uuid], places)
+    try:
+        if places is not None:
+            places.make_room(context, request, len(servers))
+    except _HOPELESS as error:
+        return Reason(_because(error))
     savepoint = context.session.begin_nested()
     for server in servers:
-        reason = place(context, server, request, drive, failures[server.uuid])
+        reason = place(context, server, request, drive, failures[server.uuid], places)
         if reason is not None:
             savepoint.rollback()
             return reason.continued(
@@ -117,28 +126,45 @@ def _place_all(
 
 
 def place(
-    context: MachineContext, server: Server, request: TreeRequest, drive: Drive, failures: _Failures
+    context: MachineContext,
+    server: Server,
+    request: TreeRequest,
+    drive: Drive,
+    failures: _Failures,
+    places: GroupPlaces | None = None,
 ) -> Reason | None:
     """Give the server a machine. Returns why it has none, and then nothing is claimed.
 
-    ``failures`` gets the nodes that were tried in vain. Raises like ``boot``.
+    ``failures`` gets the nodes that were tried in vain. ``places``: of its group. Raises like ``boot``.
     """
     while len(server.tried_nodes) < context.settings.compute.max_attempts:
         untried = replace(request, excluded=server.tried_nodes)
         try:
-            host = untried.choose(context)
+            host, chosen = _choose(context, [untried] if places is None else places.choices(untried))
         except _HOPELESS as error:
             return Reason(_because(error))
         if host is None:
-            why = why_not(context, server, untried)
+            why = why_not(context, server, chosen)
             log.info("no machine fits a server", server=server.uuid, reason=why.message)
-            return _with_last(why, failures)
-        failure = begin(context, server, untried, host, drive)
+            passes = why.passes and (places is None or not places.refuses)
+            return _with_last(replace(why, passes=passes), failures)
+        failure = begin(context, server, chosen, host, drive)
         if failure is None:
+            if places is not None:
+                places.took(host.node, chosen)
             return None
         failures.append((host.node.uuid, failure))
         server.tried_nodes = [*server.tried_nodes, host.node.uuid]
     return _with_last(gave_up(server), failures)
+
+
+def _choose(context: MachineContext, requests: Sequence[TreeRequest]) -> tuple[Host | None, TreeRequest]:
+    """Return a machine for the first of the requests for which there is one, and that request; or None and the last."""
+    for request in requests:
+        host = request.choose(context)
+        if host is not None:
+            break
+    return host, request
 
 
 def why_not(context: MachineContext, server: Server, request: TreeRequest) -> Reason:

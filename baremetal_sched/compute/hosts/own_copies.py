@@ -14,7 +14,7 @@ from baremetal_sched.compute.availability_zones import group_of
 from baremetal_sched.compute.flavors import flavors, resource_request
 from baremetal_sched.compute.flavors.resource_request import FlavorSpec
 from baremetal_sched.compute.hosts.instance_info import ImageSpec
-from baremetal_sched.db.models import Server
+from baremetal_sched.db.models import Server, ServerGroup
 from baremetal_sched.errors import InvalidValue, NotFoundError
 from baremetal_sched.image import images
 from baremetal_sched.image.access import ImageRequester
@@ -57,8 +57,9 @@ def require_room(flavor: Mapping[str, Any], image: Mapping[str, Any]) -> None:
         )
 
 
-def machine_request(server: Server, settings: Settings) -> TreeRequest:
-    """Return the server's request for a machine. Its project may use its own nodes, and nodes without a project.
+def machine_request(server: Server, settings: Settings, group: ServerGroup | None = None) -> TreeRequest:
+    """Return the request for a machine of a server that is in ``group``. Its project may use its own nodes, and nodes
+    without a project.
 
     Nodes that administrators name, and servers from before there were projects, are left to administrators.
     """
@@ -72,6 +73,7 @@ def machine_request(server: Server, settings: Settings) -> TreeRequest:
         extra_specs=flavor.extra_specs,
         excluded=server.tried_nodes,
         project=server.project_id if is_tenants else None,
+        server_group=None if group is None else group.uuid,
     )
 
 

@@ -7,17 +7,19 @@ node was busy is removed from it.
 import structlog
 from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.provisioning import completion, provision
 from baremetal_sched.baremetal.provisioning.provision import Order
-from baremetal_sched.compute import server_history, server_states
+from baremetal_sched.compute import server_groups, server_history, server_states
+from baremetal_sched.compute.group_places import GroupPlaces
 from baremetal_sched.compute.hosts import booting
 from baremetal_sched.compute.hosts.node_changes import moving, release_claim, set_fault
 from baremetal_sched.compute.hosts.own_copies import machine_request
 from baremetal_sched.compute.servers import waiting_servers
-from baremetal_sched.db.models import Node, Server
+from baremetal_sched.db.models import Node, Server, ServerGroup
 from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.errors.baremetal import NoConductors, NodeInMaintenance, NodeLocked, NoValidHost, TooManyAtOnce
 from baremetal_sched.machines import states
@@ -52,6 +54,7 @@ def follow_up(session: Session, node_id: int, settings: Settings) -> bool:
 
     Raises TooManyAtOnce, NoConductors or NoValidHost if that must wait, and the errors of undeploying.
     """
+    group = server_groups.lock_of_node(session, node_id)
     node = session.scalars(select(Node).where(Node.id == node_id, IS_PENDING).with_for_update(of=Node)).first()
     if node is None:
         return False
@@ -62,9 +65,9 @@ def follow_up(session: Session, node_id: int, settings: Settings) -> bool:
     if server.task == server_states.DELETING:
         _take_off_or_keep(context, server, node)
     elif node.provision_state == states.AVAILABLE:
-        _begin_late(context, server, node)
+        _begin_late(context, server, node, group)
     else:
-        _try_next(context, server, node, node.last_error or "The deployment failed.")
+        _try_next(context, server, node, group, node.last_error or "The deployment failed.")
     return True
 
 
@@ -113,25 +116,28 @@ def _request(context: MachineContext, node: Node, verb: str) -> None:
     provision.request(context.session, node, Order(verb, checked=False), context.membership, context.settings)
 
 
-def _begin_late(context: MachineContext, server: Server, node: Node) -> None:
+def _begin_late(context: MachineContext, server: Server, node: Node, group: ServerGroup | None) -> None:
     order = Order("active", project=server.project_id, checked=False)
     try:
         provision.request(context.session, node, order, context.membership, context.settings)
     except (InvalidValue, NodeInMaintenance) as error:
-        _try_next(context, server, node, str(error))
+        _try_next(context, server, node, group, str(error))
 
 
-def _try_next(context: MachineContext, server: Server, failed: Node, reason: str) -> None:
+def _try_next(context: MachineContext, server: Server, failed: Node, group: ServerGroup | None, reason: str) -> None:
     """Give back the node ``failed``, on which the deployment failed, and continue with another machine: one that is
-    free now, or later if the server may wait."""
+    free now, or later if the server may wait. ``group``: that of the server (its row locked)."""
     session = context.session
+    if not server_groups.is_member(session, group, server):
+        raise StaleDataError("another server was on the node")
     drive = (failed.instance_info or {}).get("configdrive") or {}
     server_history.try_again(session, server, f"On node {failed.uuid}: {reason}", failed.uuid)
     server.tried_nodes = [*server.tried_nodes, failed.uuid]
     _give_back(context, server, failed)
     failures = [(failed.uuid, reason)]
-    request = machine_request(server, context.settings)
-    why = booting.place(context, server, request, lambda *_: drive, failures)
+    request = machine_request(server, context.settings, group)
+    places = None if group is None else GroupPlaces(context, group)
+    why = booting.place(context, server, request, lambda *_: drive, failures, places)
     for node, failure in failures[1:]:
         server_history.try_again(session, server, f"On node {node}: {failure}", node)
     if why is not None and not waiting_servers.wait_again(context, server, request, why, drive):

@@ -10,11 +10,11 @@ import orjson
 from sqlalchemy import ColumnElement, and_, bindparam, case, exists, func, not_, or_, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.compute import server_states
+from baremetal_sched.compute import server_groups, server_states
 from baremetal_sched.compute.server_states import NodeState, ServerState
 from baremetal_sched.db import compiled
 from baremetal_sched.db.json_text import members
-from baremetal_sched.db.models import Node, Server, ServerTag, table_of
+from baremetal_sched.db.models import Node, Server, ServerGroup, ServerGroupMember, ServerTag, table_of
 from baremetal_sched.db.paging import Page, after_marker, order
 from baremetal_sched.db.sql_functions import has_all, string_agg
 from baremetal_sched.db.transaction import Reader, connection_of
@@ -50,6 +50,14 @@ _OF_NODE = (*("provision_state", "power_state", "target_power_state", "conductor
 
 #: (SELECT group_concat(tag) FROM server_tags WHERE server_id = servers.id); a tag has no comma.
 _TAGS = select(string_agg(ServerTag.tag)).where(ServerTag.server_id == Server.id).scalar_subquery()
+
+#: (SELECT g.uuid FROM server_groups g JOIN server_group_members m ON m.group_id = g.id WHERE m.server_id = servers.id)
+_GROUP = (
+    select(ServerGroup.uuid)
+    .join(ServerGroupMember, ServerGroupMember.group_id == ServerGroup.id)
+    .where(ServerGroupMember.server_id == Server.id)
+    .scalar_subquery()
+)
 
 #: What a server is shown from. The database makes one text of nearly all of it: a driver in Python takes longer to read
 #: many columns. Copies of flavors and images are apart, as many servers have the same.
@@ -133,7 +141,7 @@ def status() -> ColumnElement[str]:
 
 class ServerRow(SimpleNamespace):
     """A server and its node: their columns by name. Time stamps are texts; ``flavor`` and ``image`` are texts of JSON,
-    ``tags`` is sorted, and other JSON is decoded, with ``{}`` for nothing."""
+    ``tags`` is sorted, and other JSON is decoded, with ``{}`` for nothing. ``find`` adds ``server_groups``: UUIDs."""
 
 
 def _row(row: Any) -> ServerRow:
@@ -149,7 +157,7 @@ def select_servers(*columns: Any) -> Query:
 @lru_cache
 def _one() -> Query:
     """Return the statement for one server. It is kept, since it takes longer to make than to run."""
-    return select_servers(*_COLUMNS).where(Server.uuid == bindparam("server"))
+    return select_servers(*_COLUMNS, _GROUP.label("server_group")).where(Server.uuid == bindparam("server"))
 
 
 def find(reader: Reader, uuid: str, project: str | None) -> ServerRow:
@@ -158,6 +166,7 @@ def find(reader: Reader, uuid: str, project: str | None) -> ServerRow:
     row = None if found is None else _row(found)
     if row is None or project not in (None, row.project_id):
         raise ServerNotFound(server=uuid)
+    row.server_groups = [found.server_group] if found.server_group else []
     return row
 
 
@@ -214,7 +223,8 @@ def decoded(text: str | None) -> Any:
 
 
 def usage(session: Session, project_id: str) -> Mapping[str, int]:
-    """Return how much a project uses of ``instances``, ``cores`` and ``ram`` (MiB)."""
+    """Return how much a project uses of ``instances``, ``cores`` and ``ram`` (MiB), and how many ``server_groups`` it
+    has."""
     # SELECT flavor, count(*) FROM servers WHERE project_id = … GROUP BY flavor: many servers have the same copy.
     flavor = as_text(_SERVERS.flavor)
     rows = session.execute(select(flavor, func.count()).where(Server.project_id == project_id).group_by(flavor))
@@ -223,4 +233,5 @@ def usage(session: Session, project_id: str) -> Mapping[str, int]:
         "instances": sum(count for _, count in flavors),
         "cores": sum(each["vcpus"] * count for each, count in flavors),
         "ram": sum(each["ram"] * count for each, count in flavors),
+        "server_groups": server_groups.count(session, project_id),
     }

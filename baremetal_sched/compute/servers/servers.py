@@ -13,16 +13,17 @@ from sqlalchemy.orm.exc import StaleDataError
 from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.nodes.nodes import find as find_node
-from baremetal_sched.compute import server_history, server_states
+from baremetal_sched.compute import server_groups, server_history, server_states
 from baremetal_sched.compute.availability_zones import zone_of
 from baremetal_sched.compute.flavors import extra_specs
+from baremetal_sched.compute.group_places import GroupPlaces
 from baremetal_sched.compute.hosts import booting, instance_info, own_copies
 from baremetal_sched.compute.hosts.node_changes import release_claim
 from baremetal_sched.compute.server_history import Reason, ServerRequester
 from baremetal_sched.compute.server_states import NodeState, ServerState
 from baremetal_sched.compute.servers import follow_up, waiting_servers
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Node, Server, ServerTag
+from baremetal_sched.db.models import Node, Server, ServerGroup, ServerTag
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import NodeNotFound
@@ -38,7 +39,7 @@ class NewServers:
     """A request for servers. ``flavor`` and ``image`` are the copies that the servers keep (``own_copies``).
 
     ``node`` is the UUID or the name of the node that the server must be on, ``zone`` an availability zone. ``wait``:
-    for how many seconds the server may wait for a machine; None: as the settings say.
+    for how many seconds the server may wait for a machine; None: as the settings say. ``group``: the row is locked.
     """
 
     name: str
@@ -58,6 +59,7 @@ class NewServers:
     zone: str | None = None
     node: str | None = None
     wait: int | None = None
+    group: ServerGroup | None = None
     disk_config: str = "MANUAL"
     access_ip_v4: str | None = None
     access_ip_v6: str | None = None
@@ -77,14 +79,17 @@ def create(context: MachineContext, new: NewServers, requester: ServerRequester)
     servers = [
         _new_server(new, number, node=node, reservation=reservation, requester=requester) for number in range(new.count)
     ]
-    request = own_copies.machine_request(servers[0], context.settings)
+    request = own_copies.machine_request(servers[0], context.settings, new.group)
+    places = None if new.group is None else GroupPlaces(context, new.group)
     waiting_servers.set_deadline(servers, request, new.wait, context.settings)
 
     def wait(server: Server, why: Reason) -> None:
         waiting_servers.wait(context, server, request, why, new.admin_password)
 
     drive = waiting_servers.drive_of(context, new.admin_password)
-    booting.boot(context, servers, request, drive, requester, wait)
+    booting.boot(context, servers, request, drive, requester, wait, places)
+    if new.group is not None:
+        server_groups.add(context.session, new.group, servers)
     tags = [ServerTag(server_id=server.id, tag=tag) for server in servers for tag in dict.fromkeys(new.tags)]
     context.session.add_all(tags)
     return servers

@@ -1,6 +1,6 @@
 """Servers that wait until a machine is free: they are built, have no node, and a row in the queue of claims.
 
-Locks are taken in the order node, waiting request, server, consumer.
+Locks are taken in the order server group, node, waiting request, server, consumer.
 """
 
 import sys
@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
-from baremetal_sched.compute import availability_zones, server_history, server_states
+from baremetal_sched.compute import availability_zones, group_places, server_history, server_states
 from baremetal_sched.compute.hosts import booting, instance_info
 from baremetal_sched.compute.hosts.booting import Drive
 from baremetal_sched.compute.hosts.node_changes import set_fault
@@ -137,8 +137,14 @@ def _enter(
 
 def give(context: MachineContext, waiting: WaitingRequest, node: Node) -> bool:
     """Have the node (its row locked) deployed for the server that waits (its claim's row locked); return whether it
-    fits. Raises CannotBegin if the deployment cannot begin there, and ServerNotFound."""
+    fits: never if the server is in a group that was not locked before the node. Raises CannotBegin if the deployment
+    cannot begin there, and ServerNotFound."""
     request = _request_of(waiting)
+    places = group_places.of_request(context, request)
+    if places is not None:
+        if places.group.uuid not in context.locked_groups:
+            return False
+        request = places.choices(request)[-1]
     alone = request.on(node.uuid)
     host = None if alone is None else alone.choose(context)
     if host is None:

@@ -22,6 +22,7 @@ from baremetal_sched.db.models.placement import (
     Trait,
 )
 from baremetal_sched.db.models.ports import Port, Portgroup
+from baremetal_sched.db.models.server_groups import ServerGroup, ServerGroupMember
 from baremetal_sched.db.models.servers import Server, ServerAction, ServerTag
 from baremetal_sched.db.models.steps import DeployTemplate, InspectionRule, Runbook, RunbookTrait
 from baremetal_sched.db.models.volume import VolumeConnector, VolumeTarget
@@ -72,6 +73,8 @@ __all__ = [
     "SchemaState",
     "Server",
     "ServerAction",
+    "ServerGroup",
+    "ServerGroupMember",
     "ServerTag",
     "Trait",
     "VolumeConnector",

@@ -37,7 +37,6 @@ SDK_FAILS = {
     "test_get_compute_usage": "usage is not recorded: no /os-simple-tenant-usage",
     "test_set_quotas": "there are no quotas that could be set: 501",
     "test_aggregates": "there are no host aggregates: a zone is a conductor group",
-    "test_server_group": "there are no server groups: a machine has one server",
 }
 #: Tests of volumes, which these skip themselves wherever they are run.
 SDK_SKIPPED = 7

@@ -28,6 +28,10 @@ class Answers:
         self.add(kind, document, sample)
         return document
 
+    def delete(self, path: str) -> None:
+        """Delete something; the answer has no body."""
+        assert self._service.compute("DELETE", path, version=f"2.{self.version}", status=204).body == b""
+
     def add(self, kind: str, document: Any, sample: str | None = None) -> None:
         """Add a document that was answered."""
         module, _, schema = kind.partition(".")

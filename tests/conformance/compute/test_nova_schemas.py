@@ -11,7 +11,7 @@ from tests.service import Service
 pytestmark = pytest.mark.slow
 
 #: Microversions that clients send, and microversions at which these answers change.
-VERSIONS = (1, 2, 6, 7, 10, 35, 36, 39, 54, 55, 57, 61, 75, 84, 92, 100)
+VERSIONS = (1, 2, 6, 7, 10, 13, 15, 35, 36, 39, 54, 55, 57, 61, 64, 75, 84, 92, 100, 104)
 
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE5vHVSmuTxJ5ivDGgnJgnwnFhR9v4GSuIRFFbBVKqm9"
 
@@ -63,6 +63,19 @@ def ask_for_keypairs(answers: Answers) -> None:
     answers.ask("keypairs.index_response", "GET", "/os-keypairs")
 
 
+def ask_for_server_groups(answers: Answers) -> None:
+    policy = {"policy": "anti-affinity", "rules": {"max_server_per_host": 3}}
+    asked = policy if answers.version >= 64 else {"policies": ["anti-affinity"]}
+    path, kind, sample = "/os-server-groups", "server_groups", "os-server-groups/server-groups"
+    made = answers.ask(
+        f"{kind}.create_response", "POST", path, {"server_group": {"name": "g", **asked}}, f"{sample}-post-resp"
+    )
+    one = f"{path}/{made['server_group']['id']}"
+    answers.ask(f"{kind}.show_response", "GET", one, None, f"{sample}-get-resp")
+    answers.ask(f"{kind}.index_response", "GET", path, None, f"{sample}-list-resp")
+    answers.add(f"{kind}.delete_response", answers.delete(one))
+
+
 def ask_for_the_rest(answers: Answers) -> None:
     zones = "os-availability-zone/availability-zone"
     answers.ask("availability_zone.index_response", "GET", "/os-availability-zone", None, f"{zones}-list-resp")
@@ -86,7 +99,7 @@ def test_answers_are_nova_s(service: Service, nova: str) -> None:
     answers = Answers(service)
     for version in VERSIONS:
         answers.version = version
-        for ask in (ask_for_flavors, ask_for_access, ask_for_keypairs, ask_for_the_rest):
+        for ask in (ask_for_flavors, ask_for_access, ask_for_keypairs, ask_for_server_groups, ask_for_the_rest):
             ask(answers)
         for path in ("/flavors/gold", "/flavors/mine", "/os-keypairs/mine", "/os-keypairs/made"):
             service.compute("DELETE", path, status="*")

@@ -1,10 +1,14 @@
-"""Machines on which deployments fail."""
+"""Machines on which deployments fail, and a service whose server groups are kept apart by rack."""
+
+from collections.abc import Iterator
 
 import pytest
 
 from baremetal_sched.drivers.fake.provisioning import FakeDeploy
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Effect, Machine
+from tests.functional.compute.grouped import Cloud
+from tests.service import Service
 
 
 @pytest.fixture
@@ -23,3 +27,10 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     fail.__doc__ = deploy.__doc__
     monkeypatch.setattr(FakeDeploy, "deploy", fail)
     return machines
+
+
+@pytest.fixture
+def cloud(database_url: str) -> Iterator[Cloud]:
+    with Service(database_url, compute={"server_group_level": "rack"}) as service:
+        service.add_conductor("c1")
+        yield Cloud(service)

@@ -21,10 +21,11 @@ def tell(teller: Storyteller) -> None:
     _extra_specs(teller)
     _keypairs(teller)
     _quotas(teller)
-    server = _boot(teller)
+    group = _server_group(teller)
+    server = _boot(teller, group)
     _describe(teller, server)
     _act(teller, server)
-    _clear(teller, server)
+    _clear(teller, server, group)
 
 
 def _look_around(teller: Storyteller) -> None:
@@ -79,7 +80,13 @@ def _quotas(teller: Storyteller) -> None:
     teller.ask("DELETE", path, project_id=PROJECT)
 
 
-def _boot(teller: Storyteller) -> str:
+def _server_group(teller: Storyteller) -> str:
+    rules = {"max_server_per_host": 2}
+    body = {"server_group": {"name": "web", "policy": "anti-affinity", "rules": rules}}
+    return str(teller.ask("POST", "/v2.1/os-server-groups", body)["server_group"]["id"])
+
+
+def _boot(teller: Storyteller, group: str) -> str:
     node = teller.service.add_node("rack1-07", traits=("CUSTOM_NVME",))
     teller.service.set_columns(node, network_data=NETWORK)
     fields = {"name": "debian-13", "container_format": "bare", "disk_format": "raw", "visibility": "public"}
@@ -90,8 +97,11 @@ def _boot(teller: Storyteller) -> str:
         teller.ask("GET", path, version="2.35")
     teller.ask("GET", "/v2.1/images/{image_id}", version="2.35", image_id=image)
     server = {"name": "web-1", "flavorRef": "gold", "imageRef": image, "networks": "none", "key_name": "demo"}
-    made = teller.ask("POST", "/v2.1/servers", {"server": server}, status=202)["server"]["id"]
+    body = {"server": server, "os:scheduler_hints": {"group": group}}
+    made = teller.ask("POST", "/v2.1/servers", body, status=202)["server"]["id"]
     teller.work()
+    teller.ask("GET", "/v2.1/os-server-groups")
+    teller.ask("GET", "/v2.1/os-server-groups/{group_id}", group_id=group)
     return str(made)
 
 
@@ -124,10 +134,11 @@ def _act(teller: Storyteller, server: str) -> None:
     teller.ask("GET", f"{one}/os-instance-actions/{{request_id}}", **names)
 
 
-def _clear(teller: Storyteller, server: str) -> None:
+def _clear(teller: Storyteller, server: str, group: str) -> None:
     one = "/v2.1/servers/{server_id}"
     teller.ask("DELETE", f"{one}/metadata/{{key}}", server_id=server, key="stage")
     teller.ask("DELETE", f"{one}/tags/{{tag}}", server_id=server, tag="monitored")
     teller.ask("DELETE", f"{one}/tags", server_id=server)
     teller.ask("DELETE", one, status=204, server_id=server)
+    teller.ask("DELETE", "/v2.1/os-server-groups/{group_id}", status=204, group_id=group)
     teller.ask("DELETE", "/v2.1/os-keypairs/{name}", status=204, name="demo")

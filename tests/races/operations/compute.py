@@ -26,6 +26,7 @@ OPERATIONS = (
     _boot("boot plain", "plain_image"),
     _boot("boot and wait", "image", {"wait": "3600"}),
     _boot("boot picky", "picky_image"),
+    _boot("boot in group", "plain_image", {"group": "{group}"}),
     _boot("boot with key", "plain_image", key_name="key"),
     _operation("delete server", method="DELETE", path=_SERVER, is_hot=True),
     _operation("update server", method="PUT", path=_SERVER, body={"server": {"name": "renamed"}}),
@@ -78,5 +79,12 @@ OPERATIONS = (
     _operation(
         "create key", method="POST", path="/v2.1/os-keypairs", body={"keypair": {"name": "new", "public_key": "{key}"}}
     ),
+    _operation(
+        "create server group",
+        method="POST",
+        path="/v2.1/os-server-groups",
+        body={"server_group": {"name": "new", "policy": "affinity"}},
+    ),
+    _operation("delete server group", method="DELETE", path="/v2.1/os-server-groups/{group}", is_hot=True),
     _operation("delete key", method="DELETE", path="/v2.1/os-keypairs/key", is_hot=True),
 )

@@ -1,0 +1,199 @@
+"""Where the members of a server group are, and where the next one may be, by the domains of the level
+``[compute] server_group_level``.
+
+A member counts where its machine is now, from its boot until the machine is released. A policy becomes conditions on a
+node, which the search and the explanation share. Hard policies have one list of conditions; soft ones have several, in
+the order of preference, of which the last is empty.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+
+from sqlalchemy import ColumnElement, and_, func, select, true
+from sqlalchemy.orm.exc import StaleDataError
+
+from baremetal_sched.baremetal.matching import free_machine
+from baremetal_sched.baremetal.matching.conditions import NEVER, Condition, Kind
+from baremetal_sched.baremetal.matching.request import MachineContext
+from baremetal_sched.baremetal.matching.tree_request import TreeRequest, capable
+from baremetal_sched.compute import server_groups
+from baremetal_sched.compute.server_groups import AFFINITY, SOFT_AFFINITY, SOFT_ANTI_AFFINITY
+from baremetal_sched.db.models import Domain, DomainMember, Node, Server, ServerGroup, ServerGroupMember
+from baremetal_sched.db.types import Query
+from baremetal_sched.errors.compute import ServerGroupNotFound
+from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
+
+
+class GroupPlaces:
+    """The members of ``group`` by domain. Exact while the transaction has locked the row of the group."""
+
+    def __init__(self, context: MachineContext, group: ServerGroup) -> None:
+        self.group = group
+        self._session = context.session
+        self._level: str = context.settings.compute.server_group_level
+        self._together = group.policy in (AFFINITY, SOFT_AFFINITY)
+        self._soft = group.policy in (SOFT_AFFINITY, SOFT_ANTI_AFFINITY)
+        self._names: dict[int, str] = {}
+        self._members: Counter[int] = Counter()
+        #: Members on machines that are in no domain of the level.
+        self._elsewhere = 0
+        #: The condition on the first of several members.
+        self._first: Condition | None = None
+        for domain, name, number in self._session.execute(_members_by_domain(group.id, self._level)):
+            self._count(domain, name, number)
+
+    @property
+    def refuses(self) -> bool:
+        """Return whether the group can have no further member, whichever machines there are."""
+        return self.group.policy == AFFINITY and not self._level and self._elsewhere > 0
+
+    def choices(self, request: TreeRequest) -> list[TreeRequest]:
+        """Return the request with the conditions of the policy, in the order of preference: at least one."""
+        chosen = [replace(request, conditions=conditions) for conditions in self._conditions()]
+        return [*chosen, request] if self._soft or not chosen else chosen
+
+    def make_room(self, context: MachineContext, request: TreeRequest, count: int) -> None:
+        """Before the first ``count`` members, which are to be together: choose domains with machines for all. Raises
+        the errors of the search."""
+        if not (self._level and self._together) or self._members or self._elsewhere:
+            return
+        free = _free_by_domain(context, request, self._level, count)
+        least = max(free.values(), default=0) if self._soft else count
+        self._first = self._room(
+            f"in a {self._level} with {count} machines that fit and are free",
+            f"in a {self._level} with fewer than {count} machines that fit and are free",
+            DomainMember.domain_id.in_([domain for domain, number in free.items() if number >= least]),
+        )
+
+    def took(self, node: Node, request: TreeRequest) -> None:
+        """Count a new member on ``node`` (its row locked), which was chosen for ``request``, one of ``choices``.
+
+        Raises StaleDataError if the node does not meet its conditions any more.
+        """
+        query = (
+            select(Domain.id, Domain.name)
+            .select_from(Node)
+            .outerjoin(DomainMember, self._of_node)
+            .outerjoin(Domain, Domain.id == DomainMember.domain_id)
+            .where(Node.id == node.id, *(each.holds for each in request.conditions))
+        )
+        found = self._session.execute(query).first()
+        if found is None:
+            raise StaleDataError("the machine was moved to another domain")
+        self._count(*found, 1)
+
+    def _count(self, domain: int | None, name: str | None, number: int) -> None:
+        if domain is None:
+            self._elsewhere += number
+        else:
+            self._members[domain] += number
+            self._names[domain] = name or ""
+
+    # -- conditions ----------------------------------------------------------------------------------------------------
+
+    def _conditions(self) -> Iterator[tuple[Condition, ...]]:
+        level = self._level
+        if not level:
+            if self.refuses:
+                other = "than that of the server group, and [compute] server_group_level is not set"
+                failure = (f"is another machine {other}", f"are other machines {other}")
+                yield (_of_group("is the machine of the server group", failure, NEVER),)
+            return
+        failure = (f"is in no {level}", f"are in no {level}")
+        inside = Condition(f"domain:{level}", f"is in a {level}", failure=failure, holds=self._domain_is(true()))
+        chosen = [*(self._near() if self._together else self._apart())]
+        if not chosen:
+            yield (inside,) if self._first is None else (inside, self._first)
+        for each in chosen:
+            yield inside, each
+
+    def _near(self) -> Iterator[Condition]:
+        """Yield the condition to be where members are; for soft affinity, first where most of them are."""
+        numbers = sorted(set(self._members.values()), reverse=True)
+        if not self._soft:
+            numbers = [1] if self._members or self._elsewhere else []
+        for least in numbers:
+            domains = [domain for domain, number in self._members.items() if number >= least]
+            named = " or ".join(sorted(f"{self._level} {self._names[domain]}" for domain in domains))
+            where = f"in {named}, where the server group is" if named else f"in the {self._level} of the server group"
+            yield self._room(where, f"not {where}", DomainMember.domain_id.in_(domains))
+
+    def _apart(self) -> Iterator[Condition]:
+        """Yield the condition to have room for another member; for soft anti-affinity, first where fewest of them
+        are."""
+        for most in sorted(set(self._members.values())) if self._soft else [self.group.max_server_per_host or 1]:
+            full = [domain for domain, number in self._members.items() if number >= most]
+            servers = f"{most} {'server' if most == 1 else 'servers'} of the server group"
+            yield self._room(
+                f"in a {self._level} with less than {servers}",
+                f"in a {self._level} that has {servers}",
+                DomainMember.domain_id.not_in(full),
+            )
+
+    def _room(self, where: str, fails: str, domain: ColumnElement[bool]) -> Condition:
+        return _of_group(f"is {where}", (f"is {fails}", f"are {fails}"), self._domain_is(domain))
+
+    def _domain_is(self, domain: ColumnElement[bool]) -> ColumnElement[bool]:
+        """EXISTS (SELECT m.node_id FROM domain_members m WHERE m.node_id = n.id AND m.level = … AND <domain>)"""
+        return select(DomainMember.node_id).where(self._of_node, domain).correlate(Node).exists()
+
+    @property
+    def _of_node(self) -> ColumnElement[bool]:
+        return and_(DomainMember.node_id == Node.id, DomainMember.level == self._level)
+
+
+def of_request(context: MachineContext, request: TreeRequest) -> GroupPlaces | None:
+    """Return where the members of the request's group are; None if it has none, or that was deleted."""
+    if request.server_group is None:
+        return None
+    try:
+        return GroupPlaces(context, server_groups.find(context.session, request.server_group, None))
+    except ServerGroupNotFound:
+        return None
+
+
+def narrowed(context: MachineContext, request: TreeRequest) -> TreeRequest:
+    """Return the request with the conditions that its server group, if it has one, insists on at this moment."""
+    places = of_request(context, request)
+    return request if places is None else places.choices(request)[-1]
+
+
+def _of_group(text: str, failure: tuple[str, str], holds: ColumnElement[bool]) -> Condition:
+    """Return a condition that passes: members come and go."""
+    return Condition("server_group", text, Kind.AVAILABILITY, failure=failure, holds=holds)
+
+
+def _members_by_domain(group_id: int, level: str) -> Query:
+    """SELECT d.id, d.name, count(*) FROM server_group_members g JOIN servers s ON s.id = g.server_id
+    JOIN nodes n ON n.instance_uuid = s.uuid LEFT JOIN domain_members m ON m.node_id = n.id AND m.level = …
+    LEFT JOIN domains d ON d.id = m.domain_id WHERE g.group_id = … GROUP BY d.id, d.name"""
+    return (
+        select(Domain.id, Domain.name, func.count())
+        .select_from(ServerGroupMember)
+        .join(Server, Server.id == ServerGroupMember.server_id)
+        .join(Node, Node.instance_uuid == Server.uuid)
+        .outerjoin(DomainMember, and_(DomainMember.node_id == Node.id, DomainMember.level == level))
+        .outerjoin(Domain, Domain.id == DomainMember.domain_id)
+        .where(ServerGroupMember.group_id == group_id)
+        .group_by(Domain.id, Domain.name)
+    )
+
+
+def _free_by_domain(context: MachineContext, request: TreeRequest, level: str, count: int) -> Counter[int]:
+    """Return how many machines fit and are free in each domain of the level: of all, or of as many as are needed to
+    find a domain that has ``count``."""
+    free: Counter[int] = Counter()
+    own = and_(DomainMember.node_id == Node.id, DomainMember.level == level)
+    columns = (DomainMember.domain_id, func.count())
+    with suppress(TraitNotFound, UnknownClassInQuery):
+        for fresh in request.trees(context):
+            for part in free_machine.batches_of(capable(context.session, fresh, request.extra_specs)):
+                machines = free_machine.of_roots(part, request.clauses(context)).join(DomainMember, own)
+                by_domain = machines.with_only_columns(*columns, maintain_column_froms=True)
+                for domain, number in context.session.execute(by_domain.group_by(DomainMember.domain_id)):
+                    free[domain] += number
+            if max(free.values(), default=0) >= count:
+                break
+    return free
