@@ -86,11 +86,17 @@ def rotate(settings: "Settings") -> None:
 @secrets.command()
 @configured
 def decrypt(settings: "Settings") -> None:
-    """Decrypt all secrets, for a release without encryption. Stop the service first."""
+    """Decrypt all secrets, for a release without encryption, and log out all people who logged in with Keystone. Stop
+    the service first."""
+    from sqlalchemy import delete
+
     from baremetal_sched.db import resealing
+    from baremetal_sched.db.models import PageSession
 
     with opened(settings) as found:
         _require_keys(found, "decrypted")
+        # Their tokens are never stored plain.
+        found.change(lambda connection: connection.execute(delete(PageSession).where(PageSession.tokens.is_not(None))))
         _report(resealing.reseal(found, resealing.decrypted), "decrypted")
 
 

@@ -15,6 +15,7 @@ from baremetal_sched.db.keyring import CannotDecrypt, Keyring
 from baremetal_sched.db.models import Base
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.sealing import (
+    SealedByItsWriter,
     SealedJson,
     SealedText,
     is_sealed,
@@ -111,8 +112,9 @@ def rotated(value: Value, keyring: Keyring) -> str | None:
 
 
 def decrypted(value: Value, keyring: Keyring) -> str | None:
-    """Decrypt all encrypted values."""
-    return value.opened(keyring) if value.is_encrypted else None
+    """Decrypt all encrypted values, except those that are never stored plain."""
+    is_always = isinstance(value.column.type, SealedByItsWriter)
+    return value.opened(keyring) if value.is_encrypted and not is_always else None
 
 
 def reseal(database: Database, change: _Change) -> ResealOutcome:

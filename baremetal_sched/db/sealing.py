@@ -197,6 +197,18 @@ class SealedText(TypeDecorator[str]):
             return UnreadableText(value)
 
 
+class SealedByItsWriter(SealedText):
+    """A text that is never stored plain: who writes it encrypts it, and who reads it decrypts it."""
+
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        return value
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
+        return value
+
+
 def is_sealed(text: str) -> bool:
     """Return whether the text of a SealedJson column is encrypted."""
     return text[:1] == _MARK

@@ -1,10 +1,11 @@
 """Sessions of people who are logged in to the pages."""
 
-from sqlalchemy import Double, Index, String, Text, UniqueConstraint, or_
+from sqlalchemy import Double, Index, String, UniqueConstraint, or_
 from sqlalchemy.orm import Mapped, mapped_column
 
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models.base import Base, HasId, table_args
+from baremetal_sched.db.sealing import SealedByItsWriter
 
 #: Seconds without a request of the person after which a session ends.
 IDLE_SECONDS = 3_600
@@ -29,7 +30,7 @@ class PageSession(HasId, Base):
     person: Mapped[str] = mapped_column(String(255))
     place: Mapped[int]
     form_token: Mapped[str] = mapped_column(String(64))
-    tokens: Mapped[str | None] = mapped_column(Text)
+    tokens: Mapped[str | None] = mapped_column(SealedByItsWriter)
     entry: Mapped[str | None] = mapped_column(String(64))
     is_fixed: Mapped[bool]
     created_at: Mapped[float] = mapped_column(Double)

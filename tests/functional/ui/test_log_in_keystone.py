@@ -12,6 +12,7 @@ import pytest
 from baremetal_sched.db.keyring import generate_key
 from baremetal_sched.ui.log_ins import KeystoneLogIns
 from tests.fake_keystone import FakeKeystone, failing, fake_keystone
+from tests.functional.secrets_at_rest.test_command import run
 from tests.functional.ui.logging_in import BEHIND, BROWSER, get, go_by, log_in, rows, submit
 from tests.functional.ui.pages import read
 from tests.service import Service
@@ -105,6 +106,23 @@ def test_tokens_are_sealed_and_passwords_are_nowhere(service: Service, keystone:
     assert row.tokens.startswith("~")
     for secret in (*keystone.asked, "bob" + BEHIND):
         assert secret not in str(row)
+
+
+def test_keys_change_while_people_are_logged_in(
+    service: Service, database_url: str, keystone: FakeKeystone, tmp_path: Path
+) -> None:
+    """Their tokens are encrypted again with the new key; without encryption there are none."""
+    log_in(service, "bob")
+    keys = tmp_path / "keys"
+    new = generate_key()
+    keys.write_text(f"{new}\n{keys.read_text()}")
+    assert run("rotate", database_url, keys).stdout == "1 values encrypted with the first key\n"
+    keys.write_text(new)
+    assert "page_sessions.tokens: 1 first key" in run("check", database_url, keys).stdout
+    get(service, "/nodes")
+    assert run("decrypt", database_url, keys).stdout == "0 values decrypted\n"
+    assert not rows(service)
+    assert log_in(service, "bob").location == "/ui/"
 
 
 def test_failed_log_ins_are_the_same_and_take_whole_seconds(service: Service, pauses: list[float]) -> None:
