@@ -88,8 +88,8 @@ class LogIns(ABC):
         """Return the person of a session for this request. Raises NotAuthenticated if the session is not valid any
         more, AuthenticationUnavailable."""
 
-    def revoke(self, stored: Iterable[str]) -> None:  # noqa: B027 - not every way has tokens
-        """Revoke the tokens of sessions that have ended, as far as that is possible now."""
+    def revoke(self, stored: Iterable[str | None], *, kept: int = 0) -> None:  # noqa: B027 - not every way has tokens
+        """Revoke the tokens that sessions had, except the first ``kept`` of each, as far as that is possible now."""
 
 
 class FileLogIns(LogIns):
@@ -193,11 +193,13 @@ class KeystoneLogIns(LogIns):
         environ.pop("HTTP_X_SERVICE_TOKEN", None)
         return Person(self._strategy.authenticate(Request(environ)), credentials, tuple(tokens))
 
-    def revoke(self, stored: Iterable[str]) -> None:
+    def revoke(self, stored: Iterable[str | None], *, kept: int = 0) -> None:
         found: list[str] = []
         for each in stored:
             with suppress(NotAuthenticated):
-                found += self._opened(each)
+                found += self._opened(each)[kept:]
+        if not found:
+            return
         with slots.waiting():
             self._client.revoke(found)
 

@@ -43,7 +43,7 @@ def log_in(call: UiCall, session: None) -> Response:
         return _login_page(call, log_ins, after, 401, str(error))
     call.caller = new.person.caller
     cookie, old = sessions.new_value(), call.http.cookies.get(SESSION)
-    call.page_access.database.change(
+    ended = call.page_access.database.change(
         partial(
             sessions.begin,
             cookie=cookie,
@@ -54,6 +54,7 @@ def log_in(call: UiCall, session: None) -> Response:
         ),
         deadline=call.deadline,
     )
+    log_ins.revoke(ended)
     call.new_cookies[SESSION] = cookie
     return redirect(after)
 
@@ -80,7 +81,10 @@ def choose_scope(call: UiCall, session: None) -> Response:
         return _session_page(call, log_ins, person, row, after, 403, _NO_CHANGE)
     cookie = sessions.new_value()
     renew = partial(sessions.renew, row=row, cookie=cookie, tokens=tokens, expires_at=expires_at)
-    if not call.page_access.database.change(renew, deadline=call.deadline):
+    is_renewed = call.page_access.database.change(renew, deadline=call.deadline)
+    # The token of the log-in is still in use.
+    log_ins.revoke([row.tokens if is_renewed else tokens], kept=1)
+    if not is_renewed:
         raise NotAuthenticated
     call.new_cookies[SESSION] = cookie
     return redirect(after)
@@ -92,9 +96,10 @@ def log_out(call: UiCall, session: None) -> Response:
     if row is None:
         raise NotAuthenticated
     call.caller = Caller(row.person)
-    stored = [row.tokens] if row.tokens else []
+    stored: list[str | None] = [row.tokens]
     if call.form.get("everywhere"):
-        stored = call.page_access.database.change(partial(sessions.end_all, person=row.person), deadline=call.deadline)
+        end_all = partial(sessions.end_all, person=row.person)
+        stored = [*call.page_access.database.change(end_all, deadline=call.deadline)]
     else:
         guard.end(call, row)
     log_ins.revoke(stored)

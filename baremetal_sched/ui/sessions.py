@@ -72,25 +72,27 @@ def begin(
     expires_at: float | ColumnElement[float],
     replaced: str | None,
     values: Mapping[str, Any],
-) -> None:
-    """Begin a session of a person, with further ``values``; the one of the cookie ``replaced`` ends.
+) -> list[str]:
+    """Begin a session of a person, with further ``values``; the one of the cookie ``replaced`` ends. Return the tokens
+    of sessions that end, as they are stored.
 
     The oldest session of the person ends if there are too many. Two that begin at the same moment get different places,
     as one of the transactions is run again.
     """
     own = _SESSIONS.c.person == person
     was_here = _SESSIONS.c.digest == digest_of(replaced or "")
-    connection.execute(delete(_SESSIONS).where(or_(was_here, and_(own, IS_OVER))))
+    ended = _end(connection, or_(was_here, and_(own, IS_OVER)))
     rows = connection.execute(select(_SESSIONS.c.place, _SESSIONS.c.id).where(own).order_by(_SESSIONS.c.created_at))
     places = {place: session_id for place, session_id in rows}
     place = next((each for each in range(MOST) if each not in places), None)
     if place is None:
         place, oldest = next(iter(places.items()))
-        end(connection, oldest)
+        ended += _end(connection, _SESSIONS.c.id == oldest)
     now = {name: epoch() for name in ("created_at", "used_at")}
     secret = {"digest": digest_of(cookie), "form_token": new_value()}
     row = {"person": person, "place": place, "expires_at": expires_at, **now, **secret, **values}
     connection.execute(insert(_SESSIONS).values(row))
+    return ended
 
 
 def renew(connection: Connection, row: SessionRow, cookie: str, tokens: str, expires_at: float) -> bool:
@@ -103,12 +105,15 @@ def renew(connection: Connection, row: SessionRow, cookie: str, tokens: str, exp
 
 def end(connection: Connection, session_id: int) -> None:
     """End a session."""
-    connection.execute(delete(_SESSIONS).where(_SESSIONS.c.id == session_id))
+    _end(connection, _SESSIONS.c.id == session_id)
 
 
 def end_all(connection: Connection, person: str) -> list[str]:
     """End all sessions of a person; return their tokens, as they are stored."""
-    rows = connection.scalars(select(_SESSIONS.c.tokens).where(_SESSIONS.c.person == person))
-    tokens = [each for each in rows if each is not None]
-    connection.execute(delete(_SESSIONS).where(_SESSIONS.c.person == person))
-    return tokens
+    return _end(connection, _SESSIONS.c.person == person)
+
+
+def _end(connection: Connection, which: ColumnElement[bool]) -> list[str]:
+    tokens = connection.scalars(select(_SESSIONS.c.tokens).where(which)).all()
+    connection.execute(delete(_SESSIONS).where(which))
+    return [each for each in tokens if each is not None]

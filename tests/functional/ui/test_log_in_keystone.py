@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from baremetal_sched.db.keyring import generate_key
+from baremetal_sched.ui import sessions
 from baremetal_sched.ui.log_ins import KeystoneLogIns
 from tests.fake_keystone import FakeKeystone, failing, fake_keystone
 from tests.functional.secrets_at_rest.test_command import run
@@ -192,6 +193,28 @@ def test_logging_out_revokes_the_tokens(service: Service, keystone: FakeKeystone
     submit(get(service, "/session"), "/ui/logout", nth=1)
     assert len(keystone.revoked) == len(set(keystone.revoked)) == 4
     assert not rows(service)
+
+
+def test_tokens_that_a_session_leaves_are_revoked(
+    service: Service, keystone: FakeKeystone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At a log-in in another tab, at the last of too many log-ins, and when the person chooses another project;
+    the token of the log-in stays, as the session goes on with it."""
+    monkeypatch.setattr(sessions, "MOST", 1)
+    page = get(service, "/login")
+    log_in(service, "bob")
+    submit(page, "/ui/login", user="alice", password="alice" + BEHIND)
+    assert len(keystone.revoked) == 2
+    submit(get(service, "/session"), "/ui/session", project="red-id")
+    assert len(keystone.revoked) == 2
+    submit(get(service, "/session"), "/ui/session", project="blue-id")
+    assert len(keystone.revoked) == 3
+    assert "Logged in as alice for blue" in read(get(service, "/nodes")).text
+    get(service, "/session")
+    service.http.reset()
+    log_in(service, "alice")
+    assert len(keystone.revoked) == len(set(keystone.revoked)) == 5
+    assert len(rows(service)) == 1
 
 
 def test_keystone_in_trouble(service: Service, keystone: FakeKeystone) -> None:
