@@ -76,8 +76,9 @@ def act(call: UiCall, session: None) -> Response:
 
 def _order(call: UiCall) -> ActionOrder:
     pairs = list(call.form.items(multi=True)) if call.http.method == "POST" else call.query
-    values = {name: value.strip() for name, value in pairs}
-    action = ACTIONS.get(values.get("action", ""))
+    typed = dict(pairs)
+    name = typed.get("action", "").strip()
+    action = ACTIONS.get(name)
     if action is None:
         raise InvalidValue(message="Choose an action.")
     unknown = sorted({name for name, _ in pairs} - {"action", "item", "back", "csrf_token"} - action.names)
@@ -88,7 +89,9 @@ def _order(call: UiCall) -> ActionOrder:
         raise InvalidValue(message="Tick at least one row, then choose the action again.")
     if len(items) > MOST_ITEMS:
         raise InvalidValue(message=f"{len(items)} rows are ticked. Tick at most {MOST_ITEMS}.")
-    return ActionOrder(values["action"], action, items, page_below(call, values.get("back", "")), values)
+    passwords = {each.name for each in action.fields if each.kind == "password"}
+    values = {field: text if field in passwords else text.strip() for field, text in typed.items()}
+    return ActionOrder(name, action, items, page_below(call, values.get("back", "")), values)
 
 
 def _done(call: UiCall, order: ActionOrder, item: str) -> InnerAnswer | None:

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 from webtest import Form, TestResponse
 
-from baremetal_sched.db.models import Hold, WaitingRequest
+from baremetal_sched.db.models import Hold, Node, WaitingRequest
 from baremetal_sched.db.models.base import table_of
 from baremetal_sched.ui.actions import ACTIONS
 from tests.functional.scheduling.test_claims import UUID
@@ -157,6 +157,14 @@ def test_what_is_typed_is_checked(service: Service) -> None:
         assert 'A non-empty "rescue_password"' in read(refused).text
     service.set_columns(uuid, provision_state="manageable")
     assert confirmed(service, "clean", uuid, steps=steps % ("9" * 30)).status_int == 303
+
+
+def test_a_password_is_sent_as_it_is(service: Service) -> None:
+    uuid = service.add_node("n1")
+    service.set_columns(uuid, provision_state="active")
+    confirmed(service, "rescue", uuid, password=" secret 77 ")
+    (stored,) = service.database.read(lambda session: session.scalars(select(Node.instance_info)).all())
+    assert stored["rescue_password"] == " secret 77 "
 
 
 def test_a_waiting_request_is_cancelled(service: Service) -> None:
