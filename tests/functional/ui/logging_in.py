@@ -34,7 +34,7 @@ def file_settings(folder: Path) -> dict[str, dict[str, Any]]:
     return {"DEFAULT": files, "api": {"auth_strategy": "http_basic"}}
 
 
-def submit(page: TestResponse, action: str, status: int = 303, /, *, nth: int = 0, **fields: str) -> TestResponse:
+def submit(page: TestResponse, action: str, status: int | str = 303, /, *, nth: int = 0, **fields: str) -> TestResponse:
     """Send the form of a page that leads to ``action``, with these fields; of several the ``nth``."""
     form = [each for index, each in page.forms.items() if isinstance(index, int) and each.action == action][nth]
     for name, value in fields.items():
@@ -43,7 +43,7 @@ def submit(page: TestResponse, action: str, status: int = 303, /, *, nth: int = 
 
 
 def log_in(
-    service: Service, user: str, password: str | None = None, *, next: str = "", status: int = 303
+    service: Service, user: str, password: str | None = None, *, next: str = "", status: int | str = 303
 ) -> TestResponse:
     """Log in with a password, and return the answer."""
     page = service.http.get("/ui/login", {"next": next} if next else {}, headers=BROWSER)

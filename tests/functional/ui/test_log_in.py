@@ -67,7 +67,7 @@ def test_the_answer_is_the_same_for_unknown_users(people: Service) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("baremetal_sched.web.authentication.password_checks.FAILURES", 0)
         for attempt in range(20):
-            if log_in(people, "ann", f"wrong-password-{attempt}", status="*").status_int == 429:  # type: ignore[arg-type]
+            if log_in(people, "ann", f"wrong-password-{attempt}", status="*").status_int == 429:
                 break
         else:
             pytest.fail("guessing has no end")
