@@ -75,6 +75,8 @@ class LogIns(ABC):
     remedy: str | None = None
     #: Whether this is Keystone, whose users have domains and projects.
     has_projects: bool = False
+    #: The credentials that programs send with a request.
+    sent_by_programs = "a name and a password"
 
     @abstractmethod
     def log_in(self, form: MultiDict[str, str], http: Request) -> NewSession:
@@ -123,6 +125,7 @@ class KeystoneLogIns(LogIns):
     one name, are limited like those with the file of users."""
 
     has_projects = True
+    sent_by_programs = "a token of Keystone in the header X-Auth-Token"
     #: Replaced by tests.
     pause: Callable[[float], None] = staticmethod(time.sleep)
 

@@ -64,14 +64,15 @@ def page(call: Call, template: str, status: int = 200, **values: Any) -> Respons
 
     Templates know ``url(…)`` (see ``url_of``), ``pages``: label and address of each page of the navigation, ``path``:
     that of this one, ``here``: the same with its query, ``user`` and ``scope``: the names of the user and of the
-    project, or None, ``has_session``, ``logs_in``: whether people log in here, ``can_act``: whether
-    anything can be done from pages, ``csrf_token`` for forms, and ``said``: what an action has just done. A page that
-    has not changed since the one that the client has is answered with 304.
+    project, or None, ``has_session``, ``logs_in``: whether people log in here, ``sends``: the credentials that programs
+    send, ``can_act``: whether anything can be done from pages, ``csrf_token`` for forms, and ``said``: what an action
+    has just done. A page that has not changed since the one that the client has is answered with 304.
     """
     url = url_of(call.mount)
     said = unquote(call.http.cookies.get(SAID, ""))
     own = call if isinstance(call, UiCall) else None
     access = own.page_access if own else None
+    log_ins = access.log_ins if access else None
     compiled = _environment().get_template(template)
     text: str = compiled.render(
         values,
@@ -83,8 +84,9 @@ def page(call: Call, template: str, status: int = 200, **values: Any) -> Respons
         user=own and own.known_caller,
         scope=own and own.known_scope,
         has_session=own is not None and own.row is not None,
-        logs_in=access is not None and access.log_ins is not None,
-        can_act=access is not None and (access.is_open or access.log_ins is not None),
+        logs_in=log_ins is not None,
+        sends=log_ins.sent_by_programs if log_ins else "",
+        can_act=access is not None and (access.is_open or log_ins is not None),
         asked=values.get("asked", ""),
         csrf_token=own.csrf_token if own else "",
         release=__version__,

@@ -270,5 +270,6 @@ def test_programs_may_send_a_token(service: Service, keystone: FakeKeystone) -> 
     token = keystone.issue("alice", "reader", project="red")
     answer = service.http.get("/ui/nodes", headers={"X-Auth-Token": token})
     assert "Logged in as alice" in read(answer).text
-    service.http.post("/ui/logout", {}, headers={"X-Auth-Token": token}, status=401)
+    refused = service.http.post("/ui/logout", {}, headers={"X-Auth-Token": token}, status=401)
+    assert "or send a token of Keystone in the header X-Auth-Token." in read(refused).text
     assert service.http.get("/ui/nodes", status=401).headers["WWW-Authenticate"].startswith("Keystone ")
