@@ -33,8 +33,8 @@ class DomainExists(ConflictError):
 
 class DomainNotEmpty(ConflictError):
     template = (
-        "Domain {domain} has {nodes} nodes, and {children} domains below it. Take the nodes out, give the domains "
-        "another parent or delete them, and try again."
+        "Domain {domain} is not empty ({contents}). Take its nodes out, delete the domains below it or give them "
+        "another parent, and try again."
     )
 
 

@@ -5,12 +5,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
+from uuid import UUID
 
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
 from baremetal_sched import commands
-from baremetal_sched.osc.client import Client, FitsOrNot, RequestFailed, UsageError, client_of
+from baremetal_sched.osc.client import Client, FitsOrNot, Pairs, RequestFailed, UsageError, client_of
 from baremetal_sched.osc.tables import Document, LinesColumn, Table, TextColumn, plain
 
 _TITLES = ("UUID", "Level", "Name", "Parent", "Nodes", "From Property")
@@ -23,20 +24,39 @@ def _path(*parts: str) -> str:
 
 def find(client: Client, named: str, level: str | None = None) -> Document:
     """Return the domain with this UUID or name. Raises CommandError unless exactly one exists."""
+    found = _find(client, named, [] if level is None else [("level", level)])
+    if len(found) > 1:
+        raise CommandError(f"There are several domains called {named!r}: give --level ({_levels(found)}) or the UUID.")
+    return found[0]
+
+
+def find_parent(client: Client, named: str, level: str | None = None) -> str:
+    """Return the UUID of the domain with this UUID or name, for domains below it: ``level`` is theirs, and its own is
+    another. Raises CommandError unless exactly one exists."""
+    found = _find(client, named, [])
+    others = [each for each in found if each["level"] != level] or found
+    if len(others) > 1:
+        raise CommandError(f"There are several domains called {named!r} ({_levels(others)}): give the UUID.")
+    return str(others[0]["uuid"])
+
+
+def _find(client: Client, named: str, conditions: Pairs) -> list[Document]:
+    """Return the domain with this UUID, or the domains with this name; at least one."""
     try:
-        found: Document = client.get("scheduling", _path(named))
-        return found
+        return [client.get("scheduling", _path(str(UUID(named))))]
+    except ValueError:
+        pass
     except RequestFailed as error:
         if error.status != 404:
             raise
-    conditions = [("name", named)] + ([] if level is None else [("level", level)])
-    domains = client.get("scheduling", "/domains", conditions)["domains"]
-    if len(domains) > 1:
-        levels = ", ".join(each["level"] for each in domains)
-        raise CommandError(f"There are several domains called {named!r}: give --level ({levels}) or the UUID.")
-    if not domains:
+    found: list[Document] = client.get("scheduling", "/domains", [("name", named), *conditions])["domains"]
+    if not found:
         raise CommandError(f"There is no domain {named!r}. To list all domains: {commands.LIST_DOMAINS}")
-    return dict(domains[0])
+    return found
+
+
+def _levels(domains: list[Document]) -> str:
+    return ", ".join(each["level"] for each in domains)
 
 
 def _shown(domain: Document, **more: Any) -> Table:
@@ -68,7 +88,9 @@ class CreateDomain(FitsOrNot, command.ShowOne):
         """Return the parser of the command's options."""
         parser = super().get_parser(prog_name)
         parser.add_argument("name", metavar="<name>", nargs="?", help="Name of the domain, unique within its level.")
-        parser.add_argument("--level", required=True, metavar="<level>", help="Its kind: row, rack, nvlink, any word.")
+        parser.add_argument(
+            "--level", required=True, metavar="<level>", help="Its kind: row, rack, nvlink, any word in lower case."
+        )
         parser.add_argument("--parent", metavar="<domain>", help="UUID or name of the domain above it.")
         parser.add_argument(
             "--from-property", metavar="<property>", help="The property of nodes that has the names of domains."
@@ -86,7 +108,7 @@ class CreateDomain(FitsOrNot, command.ShowOne):
             return self._from_property(client, {"level": parsed_args.level, "property": parsed_args.from_property})
         body = {"name": parsed_args.name, "level": parsed_args.level}
         if parsed_args.parent is not None:
-            body["parent"] = find(client, parsed_args.parent)["uuid"]
+            body["parent"] = find_parent(client, parsed_args.parent, parsed_args.level)
         return _shown(client.request("scheduling", "POST", "/domains", body))
 
     @staticmethod
@@ -103,7 +125,7 @@ class CreateDomain(FitsOrNot, command.ShowOne):
         return ("created", *_COUNTS), (LinesColumn(sorted(created)), *(counts[name] for name in _COUNTS))
 
 
-class SetDomain(_OfDomain, command.ShowOne):
+class SetDomain(_OfDomain, FitsOrNot, command.ShowOne):
     """Rename a domain, or put it below another one; its nodes are then in that one, too"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -118,12 +140,14 @@ class SetDomain(_OfDomain, command.ShowOne):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the names and values of the domain's fields."""
         client = client_of(self.app)
+        if (parsed_args.name, parsed_args.parent, parsed_args.no_parent) == (None, None, False):
+            raise UsageError("Give --name, --parent or --no-parent.")
+        domain = find(client, parsed_args.domain, parsed_args.level)
         body: Document = {} if parsed_args.name is None else {"name": parsed_args.name}
         if parsed_args.no_parent:
             body["parent"] = None
         elif parsed_args.parent is not None:
-            body["parent"] = find(client, parsed_args.parent)["uuid"]
-        domain = find(client, parsed_args.domain, parsed_args.level)
+            body["parent"] = find_parent(client, parsed_args.parent, domain["level"])
         return _shown(client.request("scheduling", "PATCH", _path(domain["uuid"]), body))
 
 
@@ -142,7 +166,7 @@ class ListDomains(command.Lister):
         client = client_of(self.app)
         parameters = [("level", parsed_args.level)] if parsed_args.level is not None else []
         if parsed_args.parent is not None:
-            parameters.append(("parent", find(client, parsed_args.parent)["uuid"]))
+            parameters.append(("parent", find_parent(client, parsed_args.parent)))
         names = ("uuid", "level", "name", "parent", "nodes", "from_property")
         found = client.pages("/domains", "domains", parameters, None)
         return _TITLES, [tuple(_cell(domain[name]) for name in names) for domain in found]

@@ -133,8 +133,10 @@ def delete(session: Session, domain: Domain) -> None:
     children = select(func.count()).where(_ROWS.c.parent_id == domain.id).scalar_subquery()
     nodes = select(func.count()).where(DomainMember.domain_id == domain.id).scalar_subquery()
     below, inside = session.execute(select(children, nodes)).one()
-    if below or inside:
-        raise DomainNotEmpty(domain=domain.name, nodes=inside, children=below)
+    counts = ((inside, "node", "nodes"), (below, "domain below it", "domains below it"))
+    contents = ", ".join(f"{count} {one if count == 1 else more}" for count, one, more in counts if count)
+    if contents:
+        raise DomainNotEmpty(domain=domain.name, contents=contents)
     session.delete(domain)
 
 

@@ -93,7 +93,7 @@ def by_hand(reader: Reader) -> None:
 
 
 def mistakes(reader: Reader) -> None:
-    assert "has 1 nodes" in reader.run("scheduling domain delete rack-2", status=1)
+    assert "Domain rack-2 is not empty (1 node)." in reader.run("scheduling domain delete rack-2", status=1)
     assert "There is no domain 'rack-9'" in reader.run("scheduling domain show rack-9", status=1)
     reader.run("scheduling domain create rack-2 --level hall")
     assert "give --level (hall, rack)" in reader.run("scheduling domain show rack-2", status=1)
@@ -101,7 +101,19 @@ def mistakes(reader: Reader) -> None:
     reader.run("scheduling domain delete rack-2 --level hall")
     assert "--from-property" in reader.run("scheduling domain create --level rack", status=2)
     assert "--parent" in reader.run("scheduling domain create --level a --from-property a --parent row-a", status=2)
-    reader.run("scheduling domain set rack-2 --no-parent --name rack-3")
+    assert "--no-parent" in reader.run("scheduling domain set rack-2", status=2)
+    for name in ("from_property", ".."):  # paths have another meaning
+        assert reader.run(f"scheduling domain create {name} --level hall")["name"] == name
+        assert reader.run(f"scheduling domain show {name}")["level"] == "hall"
+        reader.run(f"scheduling domain delete {name}")
+    # A parent is of another level.
+    hall = reader.run("scheduling domain create rack-2 --level hall")["uuid"]
+    assert reader.run("scheduling domain set rack-2 --level rack --parent rack-2")["parent"] == hall
+    reader.run("scheduling domain create rack-2 --level row --parent rack-2", status=1)
+    assert "give the UUID" in reader.run("scheduling domain list --parent rack-2", status=1)
+    reader.run("scheduling domain set rack-2 --level rack --no-parent --name rack-3")
+    reader.run("scheduling domain remove node rack-2 --all")
+    reader.run("scheduling domain delete rack-2")
 
 
 def whats_free(reader: Reader, uuids: dict[str, str]) -> None:

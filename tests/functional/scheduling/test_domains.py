@@ -156,8 +156,8 @@ def test_refusals(fleet: Service) -> None:
             ask(fleet, "POST", body=body, status=400)
         ask(fleet, "PATCH", f"/{rack}", {}, status=400)
         children = ask(fleet, "DELETE", f"/{row}", status=409)
-        assert children.startswith("Domain a has 1 nodes, and 1 domains below it.")
-        assert ask(fleet, "DELETE", f"/{rack}", status=409).startswith("Domain r1 has 1 nodes, and 0 domains")
+        assert children.startswith("Domain a is not empty (1 node, 1 domain below it).")
+        assert ask(fleet, "DELETE", f"/{rack}", status=409).startswith("Domain r1 is not empty (1 node).")
         for path in (f"/{NOWHERE}", "/r1", f"/{NOWHERE}/nodes"):
             ask(fleet, "GET", path, status=404)
         assert "n9" in ask(fleet, "PUT", f"/{rack}/nodes/n9", status=404)
