@@ -51,7 +51,7 @@ def _of_one(context: MachineContext, request: MachineRequest) -> Explanation:
         tree = as_tree(request)
         if tree is None:
             return _explained(context, request.question(context))
-        explained = ExplainedRequest(context.session, tree.parsed())
+        explained = ExplainedRequest(context.session, tree.parsed(), context.named)
         if tree.served:
             return _of_server(context, tree, explained)
         if explained.is_flat and _stands_alone(context):
@@ -163,7 +163,7 @@ def fitting_machines(context: MachineContext, request: TreeRequest, most: int) -
     with _bounded(context):
         if request.served:
             return _read(context, nodes_source(), most, Node.uuid.in_(_hosts(context, request, most)))
-        explained = ExplainedRequest(context.session, request.parsed())
+        explained = ExplainedRequest(context.session, request.parsed(), context.named)
         if not explained.is_flat:
             roots = PROVIDER.c.id.in_(_roots_of_candidates(context, explained.request, most))
             return _read(context, providers_source(nodes_only=context.project is not None), most, roots)

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.domains.domain_list import has_members
 from baremetal_sched.baremetal.matching.conditions import (
     CLASS,
     NEVER,
@@ -26,6 +27,7 @@ from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION as VER
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.baremetal.matching.tree_shapes import BASE_CLASSES, Forest
 from baremetal_sched.baremetal.provider.availability import PROVIDER
+from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Domain
 from baremetal_sched.db.transaction import selecting
 from baremetal_sched.placement import trait_ids
@@ -138,15 +140,16 @@ class ExplainedRequest:
     """A request by ids, in which unknown names have ids (negative ones) that nothing has.
 
     ``is_flat``: whether every candidate is one provider, so that one scan of the providers is a complete explanation.
+    The domains of nodes that may be ``named`` are named.
     """
 
-    def __init__(self, session: Session, request: CandidateRequest) -> None:
+    def __init__(self, session: Session, request: CandidateRequest, named: Visibility) -> None:
         connection = selecting(session)
         self.request = request
         self.ids = with_unknown(request, look_up(connection, request))
         self.resolved: ResolvedRequest = by_ids(request, self.ids, VERSION)
         self.is_flat = single_provider.applies(connection, self.resolved)
-        self._domains = _domains_in(connection, request)
+        self._domains = _domains_in(connection, request, named)
 
     def without(self, drop: frozenset[str]) -> ResolvedRequest | None:
         """Return the request by ids without these conditions; None if it asks for nothing then."""
@@ -218,13 +221,17 @@ class ExplainedRequest:
         return of_ids
 
 
-def _domains_in(connection: Connection, request: CandidateRequest) -> dict[str, str]:
-    """Return the level and the name of each aggregate of the request that is a domain, such as ``rack r1``, by UUID."""
-    named = [group.aggregates for group in request.groups.values()]
-    uuids = {uuid for each in named for some in (*each.member_of, each.forbidden) for uuid in some}
+def _domains_in(connection: Connection, request: CandidateRequest, visible: Visibility) -> dict[str, str]:
+    """Return the level and the name of each aggregate of the request that is a domain, such as ``rack r1``, by UUID. Of
+    callers who do not see everything only those with visible nodes."""
+    requested = [group.aggregates for group in request.groups.values()]
+    uuids = {uuid for each in requested for some in (*each.member_of, each.forbidden) for uuid in some}
     if not uuids:
         return {}
-    found = connection.execute(select(Domain.uuid, Domain.level, Domain.name).where(Domain.uuid.in_(uuids)))
+    query = select(Domain.uuid, Domain.level, Domain.name).where(Domain.uuid.in_(uuids))
+    if not visible.everything:
+        query = query.where(has_members(visible))
+    found = connection.execute(query)
     return {uuid: f"{level} {name}" for uuid, level, name in found}
 
 
@@ -250,7 +257,7 @@ def fits_if_free(context: MachineContext, request: TreeRequest, question: Questi
     A scan counts the resources of a tree as the node's own, and two groups may need the same provider of it. Raises
     TookTooLong.
     """
-    explained = ExplainedRequest(context.session, request.parsed())
+    explained = ExplainedRequest(context.session, request.parsed(), context.named)
     roots = tree_roots(question, if_free=True)
     forest = Forest(replace(context, project=request.project), explained.resolved, roots, limit)
     free = (shape.free for shape in forest.shapes)

@@ -292,7 +292,7 @@ _BEGIN = "No valid host was found."
 def no_valid_host(context: MachineContext, request: TreeRequest) -> Reason:
     """Return why no node fits the request, for the user. Nodes of other projects are not counted."""
     try:
-        explained = ExplainedRequest(context.session, request.parsed())
+        explained = ExplainedRequest(context.session, request.parsed(), context.named)
         question = request.question(context)
     except SchedulerError as error:
         return Reason(_because(error))
