@@ -45,6 +45,8 @@ def show_capacity(call: UiCall, connection: Connection) -> Response:
         found = capacity.measure(connection, _KEYS, filters, visible)
         capacity.name_holds(connection, found, filters, visible)
         level = query.text("level")
+        if level is not None:
+            call.require(DOMAINS)
         by_domain = [] if level is None else capacity.measure(connection, [DOMAIN + level], filters, visible)
     except InvalidValue as error:
         return _page(call, [], 400, everything=visible.everything, complaint=message_of(error))

@@ -9,7 +9,7 @@ from baremetal_sched.baremetal.api.nodes.node_filters import FILTERS, TRAIT_FILT
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.scheduling import capacity
-from baremetal_sched.scheduling.api.policies import ALL_CAPACITY
+from baremetal_sched.scheduling.api.policies import ALL_CAPACITY, DOMAINS
 from baremetal_sched.scheduling.capacity import Figures
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.listing import conditions_of
@@ -25,6 +25,8 @@ def show_capacity(call: Call, connection: Connection) -> Response:
     """GET /v1/capacity"""
     query = Query(call, PARAMETERS)
     keys = list(dict.fromkeys(query.items("group_by") or ()))
+    if any(key.startswith(capacity.DOMAIN) for key in keys):
+        call.require(DOMAINS)
     at_least = query.integer("at_least")
     filters, visible = filters_of(query), visible_to(call)
     found = capacity.measure(connection, keys, filters, visible)

@@ -1,6 +1,7 @@
 """Domains: what is in them, in their aggregates, and in those above them; what is refused; what callers see."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -255,6 +256,10 @@ def test_what_tenants_see(tenants: Service) -> None:
     ask(tenants, "GET", f"?marker={racks[2]}", by=OWNER, status=400)
     found = tenants.http.get("/scheduling/v1/capacity?group_by=domain:rack", headers=OWNER).json["capacity"]
     assert [(each["domain:rack"], each["total"]) for each in found] == [("r1", 1)]
+    path = f"/scheduling/v1/explanations?resources=CUSTOM_GOLD:1&member_of=in:{racks[1]},{racks[2]}"
+    explained = tenants.http.get(path, headers=OWNER).text
+    assert "(rack r1)" in explained
+    assert "rack r2" not in explained
     body = {"level": "rack", "property": "rack"}
     with unchanged(tenants):
         # Who does not see a node in the bare metal API puts it nowhere.
@@ -266,6 +271,17 @@ def test_what_tenants_see(tenants: Service) -> None:
         ask(tenants, "DELETE", f"/{racks[1]}", by=OWNER, status=403)
         ask(tenants, "PATCH", f"/{racks[1]}", {"name": "x"}, by=OWNER, status=403)
         ask(tenants, "POST", "/from_property", body, by=OWNER, status=403)
+
+
+def test_names_of_domains_have_a_rule(database_url: str, tmp_path: Path) -> None:
+    """Figures and pages show them only to callers who may see domains."""
+    rules = tmp_path / "policy.json"
+    rules.write_text('{"scheduling:domains:get": "role:admin"}')
+    settings: Any = {"api": {"auth_strategy": "noauth2"}, "oslo_policy": {"policy_file": str(rules)}}
+    with Service(database_url, **settings) as service:
+        for path in ("scheduling/v1/capacity?group_by=domain:rack", "ui/capacity?level=rack"):
+            service.http.get(f"/{path}", headers=OWNER, status=403)
+            service.http.get(f"/{path}", headers=ADMINISTRATOR, status=200)
 
 
 # -- the reconciliation ------------------------------------------------------------------------------------------------
