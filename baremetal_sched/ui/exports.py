@@ -58,9 +58,11 @@ def chunks(rows: Iterable[T]) -> Iterator[list[T]]:
 def format_of(call: UiCall) -> str | None:
     """Return the requested format, which is no filter: it is taken out of the parameters. None: a page. Raises
     InvalidValue."""
-    given = [value.strip().lower() for name, value in call.query if name == "format"]
+    given = [value.strip().lower() for name, value in call.query if name == "format" and value.strip()]
     call.query = [pair for pair in call.query if pair[0] != "format"]
-    found = next((each for each in given if each), None)
+    if len(given) > 1:
+        raise InvalidValue(message=f"Expected one value for format: {given}")
+    found = given[0] if given else None
     if found is not None and found not in _TYPES:
         known = ", ".join(_TYPES)
         raise InvalidValue(message=f"There is no format '{found}', only {known}.{did_you_mean(found, _TYPES)}")

@@ -58,6 +58,7 @@ def test_each_list_has_both_formats_and_links_to_them(full: Service, subtests: p
             assert full.http.head(f"/ui/{name}?{query}format=csv").body == b""
             refused = look(full, f"/{name}?{query}format=jsn", 400)
             assert "There is no format 'jsn', only json, csv. Did you mean 'json'?" in refused.text
+            assert "one value for format" in look(full, f"/{name}?{query}format=csv&format=json", 400).text
 
 
 def test_filters_and_order_apply_and_pages_do_not(full: Service) -> None:
