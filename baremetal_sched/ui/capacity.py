@@ -27,10 +27,11 @@ NO_CLASS = "(none)"
 _KEYS = ("resource_class", "conductor_group")
 PARAMETERS = ("level", *_KEYS, "driver", "owner", *TRAIT_FILTERS)
 
+_FIGURES = exports.attributes("total", "free", "allocated", "unavailable")
 _EXPORTED: exports.Columns = {
     "resource_class": lambda each: each.keys["resource_class"],
     "conductor_group": lambda each: each.keys["conductor_group"],
-    **exports.attributes("total", "free", "allocated", "unavailable"),
+    **_FIGURES,
     "held": lambda each: {held.type: held.nodes for held in each.held},
 }
 
@@ -50,13 +51,17 @@ def show_capacity(call: UiCall, connection: Connection) -> Response:
         by_domain = [] if level is None else capacity.measure(connection, [DOMAIN + level], filters, visible)
     except InvalidValue as error:
         return _page(call, [], 400, everything=visible.everything, complaint=message_of(error))
+    if wanted and level is not None:
+        columns = {"domain": lambda each: each.keys[DOMAIN + level], **_FIGURES}
+        return exports.export(call, wanted, "capacity", columns, by_domain)
     if wanted:
         return exports.export(call, wanted, "capacity", _EXPORTED, found)
     domains: dict[str, Any] = {
         "levels_of_domains": list(count_inside(connection, visible)) if call.allows(DOMAINS) else [],
         "level": level,
         # That of machines in no domain comes first.
-        "by_domain": sorted((each.keys[f"{DOMAIN}{level}"] or "", each) for each in by_domain)[:MOST_ROWS],
+        "by_domain": [(each.keys[f"{DOMAIN}{level}"], each) for each in by_domain[:MOST_ROWS]],
+        "more_domains": max(0, len(by_domain) - MOST_ROWS),
     }
     return _page(call, found, everything=visible.everything, **domains)
 

@@ -44,7 +44,7 @@ def test_classes_by_groups(service: Service) -> None:
     assert len(look(service, "/capacity?conductor_group=(default)").rows(TABLE)) == 2
 
 
-def test_by_domain(service: Service) -> None:
+def test_by_domain(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, rack in (("n1", "r1"), ("n2", "r1"), ("n3", "r2"), ("n4", None)):
         service.add_node(name, properties={} if rack is None else {"rack": rack}, traits=("CUSTOM_A",) * (name != "n3"))
     assert "By domain" not in look(service, "/capacity").text
@@ -54,6 +54,14 @@ def test_by_domain(service: Service) -> None:
     assert "/ui/capacity?level=rack#domains" in look(service, "/capacity").links()
     table = look(service, "/capacity?level=rack&traits=CUSTOM_A").rows("Machines by rack")
     assert table == [["in no rack", "1", "0", "0", "maintenance: 1"], ["r1", "2", "2", "0", ""]]
+    assert "/ui/capacity?level=rack&format=csv" in look(service, "/capacity?level=rack").links()
+    sheet = service.http.get("/ui/capacity?level=rack&format=csv").text.splitlines()
+    assert sheet[:2] == ["domain,total,free,allocated,unavailable", ",1,0,0,maintenance: 1"]
+    assert [each["domain"] for each in service.http.get("/ui/capacity?level=rack&format=json").json["capacity"]] == [
+        *(None, "r1", "r2")
+    ]
+    monkeypatch.setattr("baremetal_sched.ui.capacity.MOST_ROWS", 2)
+    assert "And 1 more row." in look(service, "/capacity?level=rack").text
     assert len(look(service, "/capacity?level=hall").rows("Machines by hall")) == 1
     assert "Cannot group by" in look(service, "/capacity?level=%3Cb%3E", 400).text
 
