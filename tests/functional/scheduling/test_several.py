@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+from baremetal_sched.baremetal.matching import several
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.models import SchemaState
 from tests.functional.scheduling.test_claims import (
@@ -19,6 +20,7 @@ from tests.functional.scheduling.test_claims import (
     show,
 )
 from tests.functional.scheduling.test_domains import make, put
+from tests.functional.scheduling.test_shared_resources import HOLDER, Rack
 from tests.restored import Rows
 from tests.service import Service
 
@@ -209,3 +211,65 @@ def test_an_explanation_answers_the_same(served: Service) -> None:
     assert (explained["verdict"], explained["fitting"], explained["wanted"]) == ("short", 4, 3)
     assert explained["summary"] == claim(served, 3, 409, **SPREAD)
     assert served.http.post_json(EXPLANATIONS, {**body, "count": 2}).json["verdict"] == "fits"
+
+
+def test_machines_with_parts(served: Service) -> None:
+    """Only the search knows which trees fit; what the parts give is claimed, too."""
+    fill(served, a=2, b=1)
+    children = {}
+    for name in ("a-0", "b-0"):
+        node = served.node(name)["uuid"]
+        new = {"name": f"{name}-card", "parent_provider_uuid": node}
+        children[node] = served.placement("POST", "/resource_providers", new).json["uuid"]
+        stock = {"resource_class": "CUSTOM_CARD", "total": 2}
+        served.placement("PUT", "/resource_classes/CUSTOM_CARD", status="*")
+        served.placement("POST", f"/resource_providers/{children[node]}/inventories", stock)
+    body = {"query": "resources=CUSTOM_GOLD:1&resources_card=CUSTOM_CARD:2", **SPREAD}
+    claimed = post(served, body, count=2, status=201).json
+    assert {each["node"] for each in claimed["machines"]} == set(children)
+    assert set(claimed["allocations"]) == {*children, *children.values()}
+    served.http.delete(f"{CLAIMS}/{claimed['uuid']}", status=204)
+    assert "at most 1 in the same rack" in message(post(served, body, count=3, status=409))
+    assert served.database.snapshot(audit) == []
+
+
+def test_nothing_that_machines_share(service: Service) -> None:
+    rack = Rack(service)
+    rack.service.placement("DELETE", f"/allocations/{HOLDER}")
+    said = message(post(service, query="resources=CUSTOM_GOLD:1,DISK_GB:2", count=2, status=400))
+    assert "nothing that providers share" in said
+
+
+def test_a_dry_run_answers_the_same(served: Service) -> None:
+    fill(served, a=3, b=1)
+    path, body = "/scheduling/v1/requests", {**FLAVOR, "count": 2, **SPREAD}
+    found = served.http.post_json(path, body).json["candidates"]
+    assert racks_of([served.node(each["node"])["name"] for each in found]) == ["a", "b"]
+    refused = served.http.post_json(path, {**body, "count": 3}).json
+    assert (refused["candidates"], refused["reason"]) == (
+        [],
+        message(post(served, FLAVOR, count=3, **SPREAD, status=409)),
+    )
+
+
+def test_more_than_the_first_few_are_counted(served: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(several, "_SOME", 1)
+    fill(served, a=2, b=2, c=1)
+    assert racks_of(names_of(served, claim(served, 3, **SPREAD))) == ["a", "b", "c"]
+    assert len(names_of(served, claim(served, 2))) == 2
+    claim(served, 1, 409)
+
+
+def test_what_others_take_meanwhile_is_left_out(served: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The choice is repeated with the machines that are left."""
+    fill(served, a=2, b=1)
+    lock, lost = several._lock, []
+
+    def losing(session: Any, query: Any, asked: Any, picked: Any) -> Any:
+        rows = lock(session, query, asked, picked)
+        lost.append(len(rows))
+        return rows[1:] if len(lost) == 1 else rows
+
+    monkeypatch.setattr(several, "_lock", losing)
+    assert racks_of(names_of(served, claim(served, 2, spread={"by": "rack", "at_most": 2}))) != []
+    assert len(lost) == 2
