@@ -2,7 +2,6 @@
 
 import shlex
 import socket
-import sys
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -33,13 +32,10 @@ class ClientLogin:
 
 def announce(url: str, login: ClientLogin, pages: str | None = None) -> None:
     """Print that the service is ready, the address of its pages if it has any, and settings for clients to paste."""
-    click.echo(f"baremetal-sched is ready at {url}")
-    if pages is not None:
-        click.echo(f"Pages: {pages}")
-    click.echo(f"\n{client_environment(url, login)}\n\n{clouds_yaml(url, login)}")
-    if login.remark:
-        click.echo(login.remark)
-    sys.stdout.flush()
+    address = pages and f"Pages: {pages}"
+    texts = [f"\n{client_environment(url, login)}\n\n{clouds_yaml(url, login)}", login.remark]
+    # In one piece: a program that waits for the first line gets the rest with it.
+    click.echo("\n".join(filter(None, [f"baremetal-sched is ready at {url}", address, *texts])))
 
 
 def client_environment(url: str, login: ClientLogin | None = None) -> str:
