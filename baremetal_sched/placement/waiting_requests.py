@@ -192,29 +192,30 @@ def enter_claimed(session: Session, new: NewWaitingRequest) -> WaitingRequest:
 
 
 def _insert(session: Session, new: NewWaitingRequest, **values: Any) -> WaitingRequest:
-    session.execute(
-        insert(WaitingRequest).values(
-            uuid=new.uuid,
-            kind=new.kind,
-            resource_class=new.resource_class,
-            asked_at=epoch() if new.since is None else new.since,
-            deadline=epoch() + new.seconds if new.until is None else new.until,
-            request=dict(new.request),
-            request_key=key_of(new.request),
-            body_digest=new.body_digest,
-            consumer_project=new.project,
-            consumer_user=new.user,
-            consumer_type=new.consumer_type,
-            reason=new.reason,
-            secret=new.secret,
-            needed_trait=new.needed_trait,
-            priority=new.priority,
-            group_id=new.group_id,
-            created_at=utcnow(),
-            **requester.of(session).known(),
-            **values,
-        )
+    statement = insert(WaitingRequest).values(
+        uuid=new.uuid,
+        kind=new.kind,
+        resource_class=new.resource_class,
+        asked_at=epoch() if new.since is None else new.since,
+        deadline=epoch() + new.seconds if new.until is None else new.until,
+        request=dict(new.request),
+        request_key=key_of(new.request),
+        body_digest=new.body_digest,
+        consumer_project=new.project,
+        consumer_user=new.user,
+        consumer_type=new.consumer_type,
+        reason=new.reason,
+        secret=new.secret,
+        needed_trait=new.needed_trait,
+        priority=new.priority,
+        group_id=new.group_id,
+        created_at=utcnow(),
+        **requester.of(session).known(),
+        **values,
     )
+    if session.connection().dialect.insert_returning:  # all but MySQL
+        return session.scalars(statement.returning(WaitingRequest)).one()
+    session.execute(statement)
     return session.scalars(select(WaitingRequest).where(WaitingRequest.uuid == new.uuid)).one()
 
 

@@ -259,7 +259,7 @@ def withdraw(session: Session, claim: WaitingRequest) -> None:
     placement API stay. Raises ClaimElsewhere if the UUID is that of an allocation or a server."""
     if claim.kind != CLAIM:
         raise ClaimElsewhere(claim=claim.uuid, kind=claim.kind)
-    waiting_requests.leave(session, claim.uuid)
+    waiting_requests.leave(session, claim.uuid, frees_uuid=claim.state != CLAIMED)
     if claim.state != CLAIMED:
         return
     if SEVERAL in claim.request:

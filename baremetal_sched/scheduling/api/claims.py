@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from flask import Response
@@ -58,7 +59,7 @@ def create_claim(call: SchedulingCall, session: None) -> Response:
 def _claimed(call: SchedulingCall, body: ClaimBody) -> ClaimStatus:
     """Claim a machine now, or else enter the claim into the queue. Raises NothingFree, NeverFits, FitUnknown."""
     for _ in range(_ATTEMPTS):
-        done = _write(call, lambda session: _claim_now(call, session, body))
+        done = _write(call, lambda session, again: _claim_now(call, session, body, again))
         if isinstance(done, ClaimStatus):
             return done
         new = done
@@ -75,14 +76,15 @@ def _claimed(call: SchedulingCall, body: ClaimBody) -> ClaimStatus:
         raise NeverFits(reason=reason)
     if verdict in HOPELESS:
         new = replace(new, priority=waiting_requests.LAST)
-    _write(call, lambda session: _enter(call, session, body, new, reason))
+    _write(call, lambda session, _: _enter(call, session, body, new, reason))
     # Meanwhile it may have been given a machine.
     return call.database.read(lambda session: claims.show(session, body.uuid), deadline=call.deadline)
 
 
-def _claim_now(call: SchedulingCall, session: Session, body: ClaimBody) -> ClaimStatus | NewClaim:
+def _claim_now(call: SchedulingCall, session: Session, body: ClaimBody, again: bool) -> ClaimStatus | NewClaim:
     """Return the claim, as it is or was claimed just now; the request if nothing is free."""
-    claim = claims.existing(session, body.uuid, body.digest, body.project)
+    may_exist = again or body.is_named
+    claim = claims.existing(session, body.uuid, body.digest, body.project) if may_exist else None
     if claim is not None:
         return claims.statuses_of(session, [claim])[0]
     new = body.new_claim(session)
@@ -112,21 +114,21 @@ def _explained(call: SchedulingCall, body: ClaimBody, new: NewClaim) -> tuple[st
     return explained.summary, explained.verdict if explained.could_be_had else Verdict.IMPOSSIBLE
 
 
-def _write(call: SchedulingCall, work: Callable[[Session], T]) -> T:
-    """Run ``work``, which is about one claim, in a transaction.
+def _write(call: SchedulingCall, work: Callable[[Session, bool], T]) -> T:
+    """Run ``work``, which is about one claim, in a transaction; it is told whether that is done again.
 
     It is repeated if its commit may have failed, or if the consumer has something already: by then the claim is found
     if it was made, by this request or by another with the same body.
     """
 
-    def attached(session: Session) -> T:
+    def attached(session: Session, again: bool = False) -> T:
         requester.attach(session, audit.requester_of(call))
-        return work(session)
+        return work(session, again)
 
     try:
         return call.database.write(attached, deadline=call.deadline)
     except (CommitUnknown, ConsumerInUse):
-        return call.database.write(attached, deadline=call.deadline)
+        return call.database.write(partial(attached, again=True), deadline=call.deadline)
 
 
 # -- one claim ---------------------------------------------------------------------------------------------------------

@@ -185,9 +185,11 @@ class SchedulingCall(Call):
 
 @dataclass(frozen=True)
 class ClaimBody:
-    """The body of a claim. ``digest`` identifies it: the same body from the same caller has the same."""
+    """The body of a claim. ``digest`` identifies it: the same body from the same caller has the same. ``is_named``:
+    the caller gave the UUID, and may have given it before."""
 
     uuid: str
+    is_named: bool
     project: str
     user: str
     consumer_type: str | None
@@ -218,8 +220,10 @@ def read_claim(call: Call) -> ClaimBody:
     project = consumer.get("project_id") or call.caller.project_id or unknown.incomplete_consumer_project_id
     user = consumer.get("user_id") or call.caller.user_id or unknown.incomplete_consumer_user_id
     call.require(CLAIM, {"project_id": project})
+    named = canonical_uuid(consumer.get("uuid", ""))
     return ClaimBody(
-        uuid=canonical_uuid(consumer.get("uuid", "")) or str(uuid.uuid4()),
+        uuid=named or str(uuid.uuid4()),
+        is_named=named is not None,
         project=project,
         user=user,
         consumer_type=consumer.get("type"),
