@@ -18,7 +18,7 @@ from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.keyring import CannotDecrypt, keyring_of
 from baremetal_sched.db.sealing import opened, sealed_text
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.errors import NotAuthenticated
+from baremetal_sched.errors import AuthenticationUnavailable, NotAuthenticated
 from baremetal_sched.settings import Settings
 from baremetal_sched.ui.sessions import SessionRow
 from baremetal_sched.web import slots
@@ -156,14 +156,20 @@ class KeystoneLogIns(LogIns):
         with slots.waiting():
             try:
                 new = self._new_session(form, http)
+            except AuthenticationUnavailable:  # nothing was guessed
+                self._give_back(counted)
+                raise
             except NotAuthenticated as error:
                 # Keystone is slower for users that exist: it hashes their passwords. Whole seconds do not tell.
                 taken = time.monotonic() - began
                 self.pause(math.ceil(taken) - taken)
                 raise NotLoggedIn(message=str(error)) from None
+        self._give_back(counted)
+        return new
+
+    def _give_back(self, counted: Mapping[str, str]) -> None:
         for kind, counts in self._limits.items():
             counts.give_back(counted[kind])
-        return new
 
     def _new_session(self, form: MultiDict[str, str], http: Request) -> NewSession:
         ident = form.get("application_credential_id", "")
