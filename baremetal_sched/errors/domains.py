@@ -15,7 +15,7 @@ class NodeNotInDomain(NotFoundError):
 class ParentNotFound(InvalidError):
     """The body names it, not the path."""
 
-    template = "There is no domain {domain}, which is to be the parent."
+    template = "There is no domain {domain} that could be the parent."
 
 
 class LevelTwice(InvalidError):
@@ -40,7 +40,7 @@ class DomainNotEmpty(ConflictError):
 
 class DomainsNotServed(UnavailableError):
     template = (
-        "Domains can be changed when no release before this one can serve the database any more, because that release "
-        "has no domains. When all its processes have ended, run: "
+        "Domains cannot be changed during an upgrade, because the release before this one does not know them. When all "
+        "processes of that release have ended, run: "
         f"{commands.FINISH_UPGRADE}"
     )

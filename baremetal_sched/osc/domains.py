@@ -93,7 +93,9 @@ class CreateDomain(FitsOrNot, command.ShowOne):
         )
         parser.add_argument("--parent", metavar="<domain>", help="UUID or name of the domain above it.")
         parser.add_argument(
-            "--from-property", metavar="<property>", help="The property of nodes that has the names of domains."
+            "--from-property",
+            metavar="<property>",
+            help="A property of nodes whose value is the name of a domain, such as rack.",
         )
         return parser
 
@@ -134,7 +136,7 @@ class SetDomain(_OfDomain, FitsOrNot, command.ShowOne):
         parser.add_argument("--name", metavar="<name>", help="The new name.")
         parent = parser.add_mutually_exclusive_group()
         parent.add_argument("--parent", metavar="<domain>", help="UUID or name of the domain above it.")
-        parent.add_argument("--no-parent", action="store_true", help="Put it below none.")
+        parent.add_argument("--no-parent", action="store_true", help="Leave it without a domain above it.")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:

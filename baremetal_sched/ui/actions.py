@@ -143,7 +143,7 @@ _VERBS: dict[str, tuple[str, str, tuple[FormField, ...]]] = {
     "adopt": ("Adopt", "The node becomes active as it is: what runs on the machine is left alone.", ()),
     "rescue": ("Rescue", "The machine boots a rescue system.", (FormField("password", "Password", "password"),)),
     "unrescue": ("Unrescue", "The machine boots the system of its instance again.", ()),
-    "unhold": ("Unhold", "The operation that is held at a step goes on.", ()),
+    "unhold": ("Unhold", "The operation that is held at a step continues.", ()),
     "service": ("Service", "The steps are run on the machine while its instance keeps it.", (_STEPS,)),
 }
 

@@ -16,7 +16,7 @@ from wsgiref.types import WSGIApplication, WSGIEnvironment
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.web.slots import ACCEPTED_AT
 
-#: What the request has of the page's: where it came from and arrived, and since when it is under way.
+#: Entries of the page's request that the new one repeats: where it came from and arrived, and when.
 _KEPT = (
     *("REMOTE_ADDR", "SERVER_NAME", "SERVER_PORT", "SERVER_PROTOCOL", "HTTP_HOST", ACCEPTED_AT),
     *("wsgi.version", "wsgi.url_scheme", "wsgi.errors", "wsgi.multithread", "wsgi.multiprocess", "wsgi.run_once"),

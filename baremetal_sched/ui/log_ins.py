@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # what not every strategy needs
 #: Seconds that a session with the file of users may last.
 _DAY_SECONDS = 86_400.0
 
-_NO_PLACE = "Nobody can log in here: the settings do not say where Keystone is ([keystone_authtoken] auth_url)."
+_NO_PLACE = "Log-in is refused: the settings do not say where Keystone is ([keystone_authtoken] auth_url)."
 _NO_ROLE = "You have no role in any project, nor in the system. Ask an administrator of Keystone for one."
 _NO_PAGES = "The access rules of this application credential do not allow these pages."
 
@@ -69,7 +69,8 @@ class NewSession:
 
 
 class LogIns(ABC):
-    """One way to log in. ``refusal``: why it is refused at present, with ``remedy``, a command; None: it is not."""
+    """One way to log in. ``refusal``: why every log-in is refused, and ``remedy``: a command that helps; None: it is
+    not."""
 
     refusal: str | None = None
     remedy: str | None = None
@@ -138,7 +139,7 @@ class KeystoneLogIns(LogIns):
         self._limits = {"address": LoginLimits(), "name": LoginLimits()}
         if not self._keyring.path:
             self.refusal = (
-                "Nobody can log in here: the service stores tokens encrypted only, and has no key for that. Make one, "
+                "Log-in is refused: the service stores tokens encrypted only, and has no key for that. Make one, "
                 "name its file in [database] secrets_key_file, and start the service again."
             )
             self.remedy = f"(umask 077; {commands.GENERATE_KEY} > /etc/baremetal-sched/secrets.keys)"

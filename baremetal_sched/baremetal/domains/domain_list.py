@@ -22,7 +22,7 @@ _PARENT = aliased(Domain)
 
 def select_domains(session: Session, conditions: dict[str, str], page: Page, visible: Visibility) -> Rows:
     """Return the domains on the page: ``Domain``, the UUID of its ``parent``, and the number of its visible ``nodes``.
-    ``conditions``: name, level, parent (a UUID). Of callers who do not see everything only those with such nodes.
+    ``conditions``: name, level, parent (a UUID). Callers who do not see everything get only domains with such nodes.
 
     SELECT d.*, p.uuid AS parent, (SELECT count(*) FROM domain_members m WHERE m.domain_id = d.id AND …) AS nodes
     FROM domains d LEFT JOIN domains p ON p.id = d.parent_id WHERE … ORDER BY d.id

@@ -76,7 +76,8 @@ def path_of(session: Session, uuid: str) -> list[Domain]:
 def path_from(session: Session, row_id: int | None, *, for_change: bool = False) -> list[Domain]:
     """Return the domain with this id and all above it, from below upwards; for None an empty list.
 
-    Until the transaction ends they are neither deleted nor given other parents; ``for_change``: by nobody else.
+    Until the transaction ends, no other transaction deletes them or gives them other parents. ``for_change``: this one
+    may do so.
     """
     path: list[Domain] = []
     while row_id is not None:
@@ -160,7 +161,7 @@ def _hang(domain: Domain, parents: Sequence[Domain], levels: Collection[str]) ->
     """Put ``domain`` below the first of ``parents``, which are the way to the top. ``levels``: those of the domain and
     of all below it.
 
-    All on the way are changed, so that of two changes that would make a circle together one is done again.
+    Every domain on the way gets a new revision: if two changes would make a circle together, one of them is repeated.
     """
     twice = next((each.level for each in parents if each.level in levels), None)
     if twice is not None:

@@ -23,7 +23,7 @@ _LONGEST = 255
 
 def follow(session: Session, level: str, name: str, marker: str | None, visible: Visibility) -> dict[str, Any]:
     """Put the next visible nodes, those after ``marker``, into the domains of ``level`` that their property ``name``
-    says. Missing domains are made; nodes without the property, and nodes that a person has put elsewhere, stay.
+    names. Missing domains are made; nodes without the property, and nodes that a person has put elsewhere, stay.
 
     Returns how many ``nodes`` there were, the names of domains that were ``created``, how many nodes were ``added``,
     ``moved``, ``kept`` where a person had put them, and are ``without`` the property; and as ``marker`` the UUID of the
@@ -73,7 +73,8 @@ def _portion(session: Session, level: str, marker: str | None, visible: Visibili
 
 
 def domain_named_by(properties: Any, name: str) -> str | None:
-    """Return the name of a domain that the property ``name`` says: a text or a whole number; None if it says none."""
+    """Return the name of a domain in the property ``name``: a text or a whole number; None without the property, and
+    for a value that cannot be a name."""
     value = (properties or {}).get(name)
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None

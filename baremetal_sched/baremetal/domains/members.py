@@ -57,8 +57,8 @@ def follow_parents(session: Session, domain: Domain) -> None:
 def place(
     session: Session, paths: Mapping[int, Sequence[Domain]], set_by: str, *, keeps_persons: bool = False
 ) -> Counter[str]:
-    """Put each node (by id, its row locked) into the domains of its path, and return how many were ``added``, ``moved``
-    and ``kept``.
+    """Put each node (by id, its row locked) into the domains of its path. Return how many nodes were ``added``,
+    ``moved`` and ``kept``.
 
     ``keeps_persons``: a node that a person has put into another domain is kept there.
     """
@@ -78,7 +78,7 @@ def place(
             continue
         is_moved = bool(leaving)
         targets = {each.id for each in path}
-        if set_by == PERSON:  # who confirms what the property says
+        if set_by == PERSON:  # a person who confirms the property has set it
             leaving += [row for row in own[node] if row.domain_id in targets and row.set_by == PROPERTY]
         left += [(node, row.domain_id) for row in leaving]
         staying = {row.domain_id for row in own[node]} - {row.domain_id for row in leaving}

@@ -40,12 +40,14 @@ _LINKS = array(fields({"rel": TEXT, "href": said("An absolute URL.", {**TEXT, "f
 
 DOMAIN = fields(
     {
-        "uuid": said("Also of the aggregate that it is.", UUID),
+        "uuid": said("Its aggregate has the same.", UUID),
         "name": TEXT,
         "level": TEXT,
         "parent": said("UUID of the domain above it, or null.", UUID_OR_NULL),
         "from_property": said("The property of nodes that it was made from, or null.", TEXT_OR_NULL),
-        "nodes": said("How many nodes that the caller may see are in it, and so in domains below it.", COUNT),
+        "nodes": said(
+            "The number of its nodes that the caller may see; those of domains below it are among them.", COUNT
+        ),
         "created_at": _TIME,
         "updated_at": _TIME,
         "links": _LINKS,
@@ -65,7 +67,7 @@ DOMAIN_NODES = fields({"nodes": array(_MEMBER), "nodes_links": _LINKS}, {"nodes_
 FOLLOWED = fields(
     {
         "created": said("Names of the domains that were made.", array(TEXT)),
-        "nodes": said("How many nodes were looked at.", COUNT),
+        "nodes": said("The number of nodes that the request looked at.", COUNT),
         "added": said("How many of them were put into a domain of the level.", COUNT),
         "moved": said("How many left another domain for it.", COUNT),
         "kept": said("How many a person had put elsewhere, where they stay.", COUNT),

@@ -144,7 +144,7 @@ def test_refusals(fleet: Service) -> None:
         level = ask(fleet, "POST", body={"name": "r2", "level": "rack", "parent": rack}, status=400)
         assert "Choose a parent of another level" in level
         missing = ask(fleet, "POST", body={"name": "r2", "level": "rack", "parent": NOWHERE}, status=400)
-        assert missing == f"There is no domain {NOWHERE}, which is to be the parent."
+        assert missing == f"There is no domain {NOWHERE} that could be the parent."
         for body in (
             {"name": "r2"},
             {"name": "r2", "level": "Rack"},
