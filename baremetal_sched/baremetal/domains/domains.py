@@ -126,6 +126,7 @@ def hang(session: Session, domain: Domain, parent: str | None) -> None:
     """Put ``domain`` (its row locked) below the one with the UUID ``parent``, or below none. Raises ParentNotFound,
     LevelTwice."""
     _hang(domain, _parents(session, parent), {row.level for row in closure(session, [domain.id], upward=False)})
+    _touch(domain)
     session.flush()
 
 
@@ -162,12 +163,13 @@ def _hang(domain: Domain, parents: Sequence[Domain], levels: Collection[str]) ->
     of all below it.
 
     Every domain on the way gets a new revision: if two changes would make a circle together, one of them is repeated.
+    The caller does this for the domain itself.
     """
     twice = next((each.level for each in parents if each.level in levels), None)
     if twice is not None:
         raise LevelTwice(domain=domain.name, parent=parents[0].name, level=parents[0].level, twice=twice)
     domain.parent_id = parents[0].id if parents else None
-    for each in (domain, *parents):
+    for each in parents:
         _touch(each)
 
 

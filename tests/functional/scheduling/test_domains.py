@@ -63,8 +63,8 @@ def test_a_domain_is_an_aggregate(fleet: Service) -> None:
     assert names_in(fleet, rack) == ["n1", "n2"]
     assert in_aggregate(fleet, rack) == {"n1", "n2"}
     shown = ask(fleet, "GET", f"/{rack}")
-    members = ("name", "level", "parent", "from_property", "nodes")
-    assert [shown[name] for name in members] == ["r1", "rack", None, None, 2]
+    members = ("name", "level", "parent", "from_property", "updated_at", "nodes")
+    assert [shown[name] for name in members] == ["r1", "rack", None, None, None, 2]
     ask(fleet, "DELETE", f"/{rack}/nodes/n1", status=204)
     assert (names_in(fleet, rack), in_aggregate(fleet, rack)) == (["n2"], {"n2"})
     assert "is not in domain r1" in ask(fleet, "DELETE", f"/{rack}/nodes/n1", status=404)
