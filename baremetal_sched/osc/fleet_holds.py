@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
-from baremetal_sched.osc.client import Client, RequestFailed, UsageError, client_of
+from baremetal_sched.osc.client import Client, FitsOrNot, RequestFailed, UsageError, client_of
 from baremetal_sched.osc.find import positive
 from baremetal_sched.osc.holds import (
     TITLES,
@@ -71,7 +71,7 @@ class ListHolds(command.Lister):
         return chosen(parsed_args, TITLES, map(row_of, found), ("Hold", "Node", "Type", "State", "Ends At"))
 
 
-class AddHolds(command.Lister):
+class AddHolds(FitsOrNot, command.Lister):
     """Assert the same hold of many nodes: of all that the options select, or of none"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -108,7 +108,7 @@ class AddHolds(command.Lister):
         return ("Node", "Hold", "Result"), rows
 
 
-class _OwnHolds(command.Lister):
+class _OwnHolds(FitsOrNot, command.Lister):
     """Do the same with many holds: with those that are named, or with those of a type on the nodes that options select.
 
     The latter are only those of the caller's project. Others are listed. The exit status is 1 if one was refused.
@@ -165,6 +165,7 @@ class _OwnHolds(command.Lister):
 
 def _named(client: Client, uuids: Iterable[str]) -> Iterator[tuple[Document, bool]]:
     """Yield the holds with these UUIDs. Raises CommandError if there is none with one of them."""
+    uuids = [each.lower() for each in uuids]
     found = {hold["uuid"]: hold for hold in client.pages("/holds", "maintenance", (), None)}
     unknown = [uuid for uuid in uuids if uuid not in found]
     if unknown:

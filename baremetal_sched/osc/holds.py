@@ -8,7 +8,7 @@ from urllib.parse import quote
 from osc_lib.cli import parseractions
 from osc_lib.command import command
 
-from baremetal_sched.osc.client import UsageError, client_of
+from baremetal_sched.osc.client import FitsOrNot, UsageError, client_of
 from baremetal_sched.osc.tables import Document, Table, TextColumn, TimeColumn, add_long, chosen, plain
 
 TYPES = ("hardware_failure", "operator_hold", "lockout", "window")
@@ -122,7 +122,7 @@ class ListNodeHolds(command.Lister):
         return chosen(parsed_args, TITLES, map(row_of, found), _TABLE)
 
 
-class SetHold(command.ShowOne):
+class SetHold(FitsOrNot, command.ShowOne):
     """Change the end, the reason or the extra of a hold of a node, which stays held all the time"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

@@ -38,8 +38,8 @@ def test_a_hold_of_a_node(site: Site) -> None:
     assert (changed["ends_at"][:19], changed["reason"], changed["extra"]) == (END[:19], "disk", {"ticket": "T-2"})
     changed = site.json(f"{change} --until-released")
     assert (changed["ends_at"], changed["reason"]) == (None, "disk")
-    for options, status in (("", 1), (f"--ends-at {END} --until-released", 2), ("--ends-at soon", 2)):
-        assert site.run(f"{change} {options}").returncode == status
+    for options in ("", f"--ends-at {END} --until-released", "--ends-at soon"):
+        assert site.run(f"{change} {options}").returncode == 2
     assert "later than now" in site.run(f"{change} --ends-at 2020-01-01").stderr
     assert site.run(f"baremetal node hold remove gold-1 {made['uuid']}").returncode == 0
 
@@ -65,7 +65,7 @@ def test_a_hold_of_many_nodes(site: Site) -> None:
     assert held(site) == GOLD
     done = site.run(f"{add} --skip-refused")
     assert (done.returncode, "No node was held" in done.stderr) == (1, True)
-    assert site.run("scheduling hold add --type window").returncode == 1
+    assert site.run("scheduling hold add --type window").returncode == 2
     assert "--type" in site.run("scheduling hold add --class gold").stderr
 
 
@@ -106,5 +106,6 @@ def test_holds_that_are_named(site: Site) -> None:
     assert held(site) == ["annas"]
     for options in ("", "--class gold", f"{by_admin['Hold']} --type window"):
         done = site.run(f"scheduling hold remove {options}")
-        assert (done.returncode, "Name holds, or give --type" in done.stderr) == (1, True)
-    assert site.run(f"scheduling hold set {by_admin['Hold']}").returncode == 1
+        assert (done.returncode, "Name holds, or give --type" in done.stderr) == (2, True)
+    assert site.run(f"scheduling hold set {by_admin['Hold']}").returncode == 2
+    assert site.json(f"scheduling hold set {by_admin['Hold'].upper()} --reason fan")[0]["Result"] == "changed"
