@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or_, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.domains.domain_list import has_members
 from baremetal_sched.baremetal.matching.conditions import (
     CLASS,
     NEVER,
@@ -28,7 +27,7 @@ from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.baremetal.matching.tree_shapes import BASE_CLASSES, Forest
 from baremetal_sched.baremetal.provider.availability import PROVIDER
 from baremetal_sched.baremetal.visibility import Visibility
-from baremetal_sched.db.models import Domain
+from baremetal_sched.db.models import Domain, DomainMember
 from baremetal_sched.db.transaction import selecting
 from baremetal_sched.placement import trait_ids
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
@@ -230,7 +229,8 @@ def _domains_in(connection: Connection, request: CandidateRequest, visible: Visi
         return {}
     query = select(Domain.uuid, Domain.level, Domain.name).where(Domain.uuid.in_(uuids))
     if not visible.everything:
-        query = query.where(has_members(visible))
+        members = (DomainMember.domain_id == Domain.id, *visible.conditions_behind(DomainMember.node_id))
+        query = query.where(exists().where(*members))
     found = connection.execute(query)
     return {uuid: f"{level} {name}" for uuid, level, name in found}
 

@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import Session, aliased
 
-from baremetal_sched.baremetal.visibility import Conditions, Visibility
+from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db import paging
 from baremetal_sched.db.models import Domain, DomainMember, Node
 from baremetal_sched.db.paging import Page
@@ -28,23 +28,15 @@ def select_domains(session: Session, conditions: dict[str, str], page: Page, vis
     FROM domains d LEFT JOIN domains p ON p.id = d.parent_id WHERE … ORDER BY d.id
     """
     columns = {"name": Domain.name, "level": Domain.level, "parent": _PARENT.uuid, "uuid": Domain.uuid}
-    nodes = select(func.count()).select_from(DomainMember).where(*_inside(visible)).correlate(Domain).scalar_subquery()
+    members = (DomainMember.domain_id == Domain.id, *visible.conditions_behind(DomainMember.node_id))
+    nodes = select(func.count()).select_from(DomainMember).where(*members).correlate(Domain).scalar_subquery()
     query = select(Domain, _PARENT.uuid.label("parent"), nodes.label("nodes"))
     query = query.outerjoin(_PARENT, _PARENT.id == Domain.parent_id)
     query = query.where(*(columns[name] == value for name, value in conditions.items()))
     if not visible.everything:
-        page.within = has_members(visible)
+        page.within = exists().where(*members)
         query = query.where(page.within)
     return paging.select_page(session, query, Domain, page, _missing)
-
-
-def _inside(visible: Visibility) -> Conditions:
-    return (DomainMember.domain_id == Domain.id, *visible.conditions_behind(DomainMember.node_id))
-
-
-def has_members(visible: Visibility) -> ColumnElement[bool]:
-    """SQL condition on Domain: a visible node is in it."""
-    return exists().where(*_inside(visible))
 
 
 def find(session: Session, uuid: str, visible: Visibility) -> Any:
