@@ -158,8 +158,8 @@ _LATEST = 253_370_764_800
 
 
 def seconds_of(name: str, text: str | None) -> float | None:
-    """Return a time in ISO 8601 as seconds since 1970. Raises InvalidValue if the text is not a time, or has no time
-    zone."""
+    """Return a time in ISO 8601 as seconds since 1970. Raises InvalidValue if the text is not a time, has no time zone,
+    or is not in the years 1970 to 9998."""
     if text is None:
         return None
     try:
@@ -170,7 +170,8 @@ def seconds_of(name: str, text: str | None) -> float | None:
         return seconds
     except (ValueError, OverflowError):
         raise InvalidValue(
-            message=f"{name} must be a time with a zone, such as 2026-11-26T18:30:00+01:00, and not {text[:64]!r}."
+            message=f"{name} must be a time with a zone in the years 1970 to 9998, such as 2026-11-26T18:30:00+01:00, "
+            f"and not {text[:64]!r}."
         ) from None
 
 
