@@ -28,10 +28,12 @@ Pair = tuple[int, int]
 def put(session: Session, path: Sequence[Domain], node: Node) -> None:
     """Put ``node`` (its row locked) into a domain and those above it (``domains.path_of``), by a person's request.
 
-    It leaves its other domains of the same levels, and those below them. Raises DomainsNotServed.
+    It leaves its other domains of the same levels, and those below them. Aggregates that a client of placement has
+    changed are put right. Raises DomainsNotServed.
     """
     domains.require_served(session)
-    place(session, {node.id: path}, PERSON)
+    if not place(session, {node.id: path}, PERSON).total():
+        projection.project_domains(session, [node.id])
 
 
 def take_out(session: Session, domain: Domain, node: Node) -> None:

@@ -310,3 +310,6 @@ def test_what_somebody_changed_in_placement_is_undone(fleet: Service) -> None:
     assert fleet.database.snapshot(audit) == []
     events = fleet.baremetal("GET", f"/nodes/{uuids['n1']}/history?detail=true").json["history"]
     assert f"taken out of aggregate {second}, put into aggregate {first}" in events[-1]["event"]
+    aggregates_of(fleet, uuids["n1"])
+    put(fleet, first, "n1")  # a person need not wait for the conductor
+    assert in_aggregate(fleet, first) == {"n1", "disks"}
