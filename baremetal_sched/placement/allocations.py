@@ -24,14 +24,7 @@ from baremetal_sched.placement import indivisible, single_claim, stock
 from baremetal_sched.placement.consumers import FIRST, PLACEMENT, RESERVED, ConsumerWrite, Taken, Unset, take_reserved
 from baremetal_sched.placement.indivisible import Trees
 from baremetal_sched.placement.stock import InventoryLookup
-from baremetal_sched.placement.tables import (
-    ALLOCATIONS,
-    CONSUMERS,
-    PROVIDERS,
-    SERVES_MACHINES,
-    first_waiting,
-    is_open,
-)
+from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, PROVIDERS, SERVES_MACHINES, first_waiting, is_open
 from baremetal_sched.placement.usages import KEEP, OF_SINGLE, text_of
 
 _ROOT = PROVIDERS.alias("root")
