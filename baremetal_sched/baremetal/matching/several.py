@@ -15,6 +15,7 @@ from sqlalchemy import Column, ColumnElement, and_, case, func, null, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
+from baremetal_sched.baremetal.domains.domain_list import has_members
 from baremetal_sched.baremetal.matching import free_machine, node_request, tree_request
 from baremetal_sched.baremetal.matching.conditions import Kind
 from baremetal_sched.baremetal.matching.node_request import NodeRequest
@@ -131,7 +132,8 @@ def why_too_few(context: MachineContext, request: MachineRequest, group: GroupNo
     text = ""
     if several.levels:
         found = lack(several, free, group.held)
-        name = session.scalar(select(Domain.name).where(Domain.id == found.pack)) if found.pack else None
+        named = select(Domain.name).where(Domain.id == found.pack, has_members(context.named))
+        name = None if found.pack is None else session.scalar(named)
         text = sentence(several, found, name)
     return TooFew(text, _could_be_had(context, request, group))
 
