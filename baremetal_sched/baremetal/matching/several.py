@@ -20,7 +20,16 @@ from baremetal_sched.baremetal.matching import free_machine, node_request, tree_
 from baremetal_sched.baremetal.matching.conditions import Kind
 from baremetal_sched.baremetal.matching.node_request import NodeRequest
 from baremetal_sched.baremetal.matching.request import Amounts, Host, MachineContext, MachineRequest
-from baremetal_sched.baremetal.matching.spreading import GroupNow, Place, Quotas, Several, lack, quotas, sentence
+from baremetal_sched.baremetal.matching.spreading import (
+    GroupNow,
+    Place,
+    Quotas,
+    Several,
+    adds_room,
+    lack,
+    quotas,
+    sentence,
+)
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest, as_tree
 from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.models import Domain, DomainMember, Node, ResourceClass, table_of
@@ -105,12 +114,17 @@ def may_be_had(context: MachineContext, request: MachineRequest, group: GroupNow
     fitting = free_machines(context, request, remembers=True)
     if fitting is None:
         return False
-    query, level = fitting.query, group.several.pack_by
+    query, several = fitting.query, group.several
+    alias, level = (SPREAD, several.spread_by) if several.pack_by is None else (PACK, several.pack_by)
     if level is not None:
         home = select(_HOME.c.domain_id).join(_OWN, _OWN.c.id == _HOME.c.node_id)
         home = home.join(_FREED, _FREED.c.uuid == _OWN.c.uuid).where(_FREED.c.id.in_(near), _HOME.c.level == level)
-        query = query.where(PACK.c.domain_id.in_(home))
-    return quotas(group.several, count_places(context.session, query, group.several), group.held) is not None
+        here = count_places(context.session, query.where(alias.c.domain_id.in_(home)), several)
+        if several.pack_by is not None:
+            return quotas(several, here, group.held) is not None
+        if not adds_room(several, here, group.held, len(near)):
+            return False
+    return quotas(several, count_places(context.session, query, several), group.held) is not None
 
 
 @dataclass(frozen=True)
@@ -310,10 +324,7 @@ def _rows(query: Query, picked: Mapping[int, Place]) -> Query:
 
 def _lock(session: Session, query: Query, several: Several, picked: Mapping[int, Place]) -> Sequence[Any]:
     """Lock the picked machines in the order of their ids, and return the rows of the ones that still fit and are still
-    where they were.
-
-    SELECT n.*, p.id FROM … WHERE n.id IN (…) AND <it still fits> ORDER BY n.id FOR UPDATE OF n, i SKIP LOCKED
-    """
+    where they were. Others that are locked are skipped."""
     locked = _rows(query, picked).with_for_update(of=(Node, INVENTORIES), skip_locked=True)
     rows = session.execute(locked).all()
     if not several.levels:

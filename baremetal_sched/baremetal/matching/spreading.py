@@ -113,6 +113,13 @@ def _rooms(several: Several, free: Places, held: Places) -> _Rooms:
     return rooms
 
 
+def adds_room(several: Several, free: Places, held: Places, freed: int) -> bool:
+    """Return whether any of the domains had fewer ``free`` machines than ``spread`` lets be used before ``freed``
+    machines became free."""
+    taken = _taken(held)
+    return any(number - freed < (several.at_most or 1) - taken[spread] for (_, spread), number in free.items())
+
+
 def _taken(held: Places) -> Counter[int | None]:
     taken: Counter[int | None] = Counter()
     for (_, spread), number in held.items():

@@ -141,3 +141,18 @@ def test_it_does_not_begin_when_its_consumer_exists(served: Service) -> None:
     }
     served.placement("PUT", f"/allocations/{consumer}", body)
     assert "has allocations already" in message(post(served, count=1, group="x", status=409, **ME))
+
+
+def test_all_machines_are_counted_only_for_one_that_helps(served: Service) -> None:
+    """A rack that had enough free machines before makes no choice possible, and one that had none may."""
+    fill(served, a=3, b=1)
+    held = claim(served, 4)
+    consumers = {served.node(each["node"])["name"]: each["consumer"] for each in held["machines"]}
+    claim(served, 2, 202, wait=60, **ME, **SPREAD)
+    counts = []
+    for name in ("a-0", "a-1", "a-2", "b-0"):
+        with served.statements() as seen:
+            served.placement("DELETE", f"/allocations/{consumers[name]}")
+        counts.append(sum("count(*)" in each and "domain_members" in each for each in seen))
+    assert counts[1:3] == [1, 1]
+    assert racks_of(names_of(served, show(served))) == ["a", "b"]
