@@ -11,11 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, and_, case, func, null, select
+from sqlalchemy import Column, ColumnElement, and_, case, exists, func, null, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.baremetal.domains.domain_list import has_members
 from baremetal_sched.baremetal.matching import free_machine, node_request, tree_request
 from baremetal_sched.baremetal.matching.conditions import Kind
 from baremetal_sched.baremetal.matching.node_request import NodeRequest
@@ -146,7 +145,8 @@ def why_too_few(context: MachineContext, request: MachineRequest, group: GroupNo
     text = ""
     if several.levels:
         found = lack(several, free, group.held)
-        named = select(Domain.name).where(Domain.id == found.pack, has_members(context.named))
+        inside = DomainMember.domain_id == Domain.id, *context.named.conditions_behind(DomainMember.node_id)
+        named = select(Domain.name).where(Domain.id == found.pack, exists().where(*inside))
         name = None if found.pack is None else session.scalar(named)
         text = sentence(several, found, name)
     return TooFew(text, _could_be_had(context, request, group))
