@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.matching import several
 from baremetal_sched.baremetal.matching.node_request import NodeRequest
 from baremetal_sched.baremetal.matching.request import MachineRequest
 from baremetal_sched.baremetal.matching.spreading import Several
@@ -249,7 +250,11 @@ def world(service: Service) -> World:
     return World(service, [(rows[uuid], uuid) for uuid in nodes], domains)
 
 
-def test_several_machines(world: World) -> None:
+@pytest.mark.parametrize("looked_at", [2, 512])
+def test_several_machines(world: World, monkeypatch: pytest.MonkeyPatch, looked_at: int) -> None:
+    """Whether the first few free machines are enough, or all are counted."""
+    monkeypatch.setattr(several, "_SOME", looked_at)
+
     @settings(max_examples=examples(300), suppress_health_check=[HealthCheck.too_slow], deadline=None)
     @given(st.lists(homes, min_size=MACHINES, max_size=MACHINES), st.lists(steps, min_size=1, max_size=8))
     def story(where: list[dict[str, str]], todo: list[tuple[Any, ...]]) -> None:
