@@ -23,7 +23,7 @@ from baremetal_sched.placement.names import STANDARD_CLASSES, standard_traits, s
 from baremetal_sched.settings import load
 from tests import applications
 
-_KEPT = {"traits", "resource_classes", "schema_state"}  # the standard names stay
+_KEPT = {"traits", "resource_classes", "schema_state", "event_stream"}  # the standard names stay
 #: Those whose rows belong to others first.
 _TABLES = [table.name for table in reversed(Base.metadata.sorted_tables) if table.name not in _KEPT]
 _CUSTOM = "name LIKE 'CUSTOM!_%' ESCAPE '!'"
@@ -71,6 +71,7 @@ ON_SERVERS = (
     "tests/functional/scheduling/test_capacity.py",
     "tests/functional/scheduling/test_closing.py",
     "tests/functional/scheduling/test_domains",
+    "tests/functional/scheduling/test_events",
     "tests/functional/scheduling/test_fair_turns.py",
     "tests/functional/scheduling/test_gathering.py",
     "tests/functional/scheduling/test_handover.py",
@@ -285,6 +286,8 @@ def _delete_rows(connection: Connection) -> bool:
     if served_since != revision:  # a test of migrations left it like that
         schema_state.finish(connection, revision)
     filled = set(connection.scalars(_FILLED))
+    if not filled.isdisjoint({"event_notes", "events"}):
+        connection.execute(text("UPDATE event_stream SET last = 0, holder = NULL, held_until = 0"))
     if "resource_providers" in filled:
         connection.execute(text("UPDATE resource_providers SET parent_id = NULL, root_id = NULL"))
     if "domains" in filled:

@@ -16,6 +16,7 @@ AREAS = {
     "domains": "Domains",
     "placement": "Placement",
     "scheduling": "Scheduling",
+    "events": "Events",
     "compute": "Servers and flavors",
     "image": "Images",
     "": "The database, and everything else",

@@ -160,6 +160,21 @@ def check(settings: "Settings") -> None:
     click.echo("ok")
 
 
+@db.group()
+def events() -> None:
+    """Manage the stream of events."""
+
+
+@events.command()
+@configured
+def new_stream(settings: "Settings") -> None:
+    """Begin a new stream of events, after a backup was restored: readers must not continue with their cursors."""
+    from baremetal_sched.scheduling.events.numbering import begin_stream
+
+    with opened(settings) as database:
+        click.echo(f"stream {database.change(begin_stream)}")
+
+
 def prepare(database: "Database") -> None:
     """Create or upgrade the schema, and add the standard names. Raises what ``schema.upgrade`` raises."""
     from baremetal_sched.db import schema

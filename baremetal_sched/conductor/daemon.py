@@ -32,6 +32,8 @@ from baremetal_sched.errors import UnavailableError
 from baremetal_sched.errors.baremetal import HostNameTaken
 from baremetal_sched.machines.interface_types import ServedType
 from baremetal_sched.scheduling import handover
+from baremetal_sched.scheduling.events import numbering
+from baremetal_sched.scheduling.events.numbering import Numbering
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -91,6 +93,7 @@ class ConductorDaemon:
         #: Identifies this process: no other process with the same host name takes its claims for its own.
         self._process = str(uuid.uuid4())
         self._workers = Workers(settings.conductor.workers_pool_size)
+        self._numbering = Numbering(database)
         self._outage = Outage(settings.host, settings.conductor.work_interval)
         self._busy = time.monotonic()
         self._wake, self._called = threading.Event(), threading.Event()
@@ -234,6 +237,7 @@ class ConductorDaemon:
             ),
             threading.Thread(target=self._watch.run, args=(over,), name="conductor-watch", daemon=True),
             threading.Thread(target=self._end, args=(stop,), name="conductor-stop", daemon=True),
+            threading.Thread(target=self._number_events, args=(over,), name="conductor-events", daemon=True),
             *(threading.Thread(target=self._do_again, args=(task, stop), daemon=True) for task in PERIODIC_TASKS),
         ]
         for thread in threads:
@@ -285,6 +289,14 @@ class ConductorDaemon:
             if not self._tolerate(self.answering.begin_all, "calls"):
                 stop.wait(self._outage.pause)
                 self._called.set()
+
+    def _number_events(self, over: threading.Event) -> None:
+        """Give numbers to events until ``over`` is set; also to those of the end of the conductor's work."""
+        if not self._settings.events.enabled:
+            self._persist(lambda: self._database.change(numbering.begin_stream), "events", over)
+        while not over.wait(self._numbering.pause):
+            self._tolerate(self._numbering.step, "events")
+        self._tolerate(self._numbering.stop)
 
     def _do_again(self, task: PeriodicTask, stop: threading.Event) -> None:
         """Run a periodic task repeatedly, with a random delay so that conductors do not run it simultaneously."""

@@ -29,6 +29,7 @@ from baremetal_sched.errors.baremetal import NodeAllocated
 from baremetal_sched.machines import agent_info, states
 from baremetal_sched.placement.waiting_requests import UNDECIDED
 from baremetal_sched.scheduling import sweep
+from baremetal_sched.scheduling.events import numbering
 
 log = structlog.get_logger(__name__)
 
@@ -185,6 +186,15 @@ def sweep_holds(host: ConductorHost) -> None:
             host.database.write(partial(due.acknowledge, node_id=node.id))
 
 
+def delete_events(host: ConductorHost) -> None:
+    """Delete events that are older than ``[events] keep``."""
+    deleted = numbering.MOST
+    while deleted == numbering.MOST:
+        deleted = host.database.change(partial(numbering.delete_old, keep=host.settings.events.keep))
+        if deleted:
+            log.info("deleted old events", events=deleted)
+
+
 def forget_sessions(host: ConductorHost) -> None:
     """Delete sessions of the pages that are over."""
     # DELETE FROM page_sessions WHERE (it is over)
@@ -240,6 +250,7 @@ PERIODIC_TASKS = (
     PeriodicTask("holds", "sweep_holds_interval", sweep_holds, group="scheduling", concerns=select(Hold.id).limit(1)),
     PeriodicTask("claims", "sweep_interval", sweep_claims, group="scheduling", concerns=_IN_QUEUE),
     PeriodicTask("sessions", _CHECK, forget_sessions, concerns=select(PageSession.id).limit(1)),
+    PeriodicTask("events", _CHECK, delete_events, concerns=numbering.HAS_EVENTS),
     PeriodicTask("conductors", "conductor_cleanup_interval", forget_conductors, trusts_heartbeats=True),
     PeriodicTask("history", "node_history_cleanup_interval", trim_history),
 )

@@ -113,23 +113,27 @@ def run(
     if found is None:
         return connection.execute(query, given)
     text, parameters = found.statement, found.parameters(given)
-    if ids:
-        text = text.replace(IDS.name, ",".join(map(str, map(index, ids))))
+    text = _with_ids(text, ids)
     if not stream:
         return found.execute(connection, text, parameters)
     options = {"stream_results": True, "max_row_buffer": _AT_ONCE} if _can_stream(connection) else None
     return connection.exec_driver_sql(text, parameters, options)
 
 
-def change(connection: Connection, statement: Executable, given: Mapping[str, Any]) -> Any:
+def _with_ids(text: str, ids: Iterable[int]) -> str:
+    return text.replace(IDS.name, ",".join(map(str, map(index, ids)))) if ids else text
+
+
+def change(connection: Connection, statement: Executable, given: Mapping[str, Any], ids: Iterable[int] = ()) -> Any:
     """Execute an INSERT, UPDATE or DELETE, which must be the same object each time; return the result.
 
-    ``given`` are the values of its parameters, of any type but lists; values of other parameters are ignored.
+    ``given`` are the values of its parameters, of any type but lists; values of other parameters are ignored. ``ids``
+    are as in ``run``.
     """
     found = _compiled_change(statement, connection.dialect, tuple(given))
     if found is None:
         return connection.execute(statement, given)
-    return found.execute(connection, found.statement, found.parameters(given))
+    return found.execute(connection, _with_ids(found.statement, ids), found.parameters(given))
 
 
 def change_all(connection: Connection, statement: Executable, many: Sequence[Mapping[str, Any]]) -> None:
@@ -167,9 +171,11 @@ def _compiled_change(statement: Any, dialect: Dialect, names: tuple[str, ...]) -
     compiled = statement.compile(dialect=dialect, column_keys=list(names))
     if compiled.insert_prefetch or compiled.update_prefetch:
         return None
+    # Of parameters with the same name there is one value.
+    parameters = {name: parameter for parameter, name in compiled.bind_names.items()}
     processors = [
         (name, process)
-        for name, parameter in compiled.binds.items()
+        for name, parameter in parameters.items()
         if (process := parameter.type.dialect_impl(dialect).bind_processor(dialect)) is not None
     ]
     return _Statement(str(compiled), dict(compiled.params), compiled.positiontup, processors)

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session, sessionmaker
 
-from baremetal_sched.db import first_error
+from baremetal_sched.db import event_notes, first_error
 from baremetal_sched.db.deadline import until
 from baremetal_sched.db.engine import SINGLE, WRITES, make_engine
 from baremetal_sched.db.faults import COMMIT_UNKNOWN, TRANSIENT, Fault, classify, unavailable
@@ -106,12 +106,14 @@ class Database:
         info = {} if in_process else {_CACHE: self._memory}
         self.attempts: int = settings.database.transaction_retries
         self._readers = sessionmaker(self.reading_engine, autoflush=False, expire_on_commit=False, info=info)
+        writes = {WRITES: True, event_notes.WRITES_EVENTS: settings.events.enabled and not imports}
         self._writers = sessionmaker(
-            self.engine.execution_options(**{WRITES: True}), autoflush=False, expire_on_commit=False, info=info
+            self.engine.execution_options(**writes), autoflush=False, expire_on_commit=False, info=info
         )
         event.listen(self._writers, "before_flush", check_flush)
+        event_notes.listen(self.engine)
         self._selecting = self.reading_engine.execution_options(**{SINGLE: not in_process}, **info)
-        self._changing = self.engine.execution_options(**{WRITES: True}, **info)
+        self._changing = self.engine.execution_options(**writes, **info)
 
     def read(self, work: Callable[[Session], T], *, deadline: float | None = None) -> T:
         """Run ``work``, which writes nothing.
@@ -167,6 +169,7 @@ class Database:
                 notes = notes_of(connection_of(writer))
                 if attempts.hands_over:
                     self._hand_over(writer, notes)
+                event_notes.events_of(connection_of(writer)).write(connection_of(writer))
             except MachineLocked as error:
                 attempts.lock_first(error.node)
                 raise

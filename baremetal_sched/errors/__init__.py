@@ -37,6 +37,10 @@ class ForbiddenError(SchedulerError):
     """The operation is not allowed, for this caller or at all."""
 
 
+class GoneError(SchedulerError):
+    """It was there, and is not there any more."""
+
+
 class UnavailableError(SchedulerError):
     """The operation is temporarily impossible; the client can try again soon."""
 

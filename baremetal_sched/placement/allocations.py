@@ -20,7 +20,7 @@ from baremetal_sched.errors.placement import (
     NoAllocations,
     TreeHeld,
 )
-from baremetal_sched.placement import indivisible, single_claim, stock
+from baremetal_sched.placement import events, indivisible, single_claim, stock
 from baremetal_sched.placement.consumers import FIRST, PLACEMENT, RESERVED, ConsumerWrite, Taken, Unset, take_reserved
 from baremetal_sched.placement.indivisible import Trees
 from baremetal_sched.placement.stock import InventoryLookup
@@ -60,23 +60,14 @@ def explained(writer: Writer, error: CapacityExceeded, requests: Sequence[Consum
 _Amounts = dict[tuple[int, int], int]
 
 # Statements of every claim, created once: creating one takes longer than running it.
+_OF_CONSUMER = (CONSUMERS.c.id, CONSUMERS.c.generation, CONSUMERS.c.request_kind, *events.OWN_COLUMNS)
 _CONSUMERS = (
-    select(
-        CONSUMERS.c.uuid,
-        CONSUMERS.c.id,
-        CONSUMERS.c.generation,
-        CONSUMERS.c.request_kind,
-        CONSUMERS.c.consumer_type,
-    )
+    select(CONSUMERS.c.uuid, CONSUMERS.c.consumer_type, *_OF_CONSUMER)
     .where(CONSUMERS.c.uuid.in_(bindparam("uuids", expanding=True)))
     .order_by(CONSUMERS.c.id)
     .with_for_update()
 )
-_CONSUMER = (
-    select(CONSUMERS.c.id, CONSUMERS.c.generation, CONSUMERS.c.request_kind)
-    .where(CONSUMERS.c.uuid == bindparam("uuid"))
-    .with_for_update()
-)
+_CONSUMER = select(*_OF_CONSUMER).where(CONSUMERS.c.uuid == bindparam("uuid")).with_for_update()
 _HOLDINGS = select(
     ALLOCATIONS.c.consumer_id,
     ALLOCATIONS.c.provider_id,
@@ -137,6 +128,10 @@ def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str)
     trees.confirm(connection, counted=touched)
     stock.move(connection, growth, trees.roots)
     _replace_rows(connection, requests, entered, consumers, wanted, held)
+    for request in requests:
+        consumer = consumers.get(request.uuid)
+        had = held.get(consumer.id, {}) if consumer is not None else {}
+        events.note_change(connection, request, consumer, trees.roots_of(had), trees.roots_of(wanted[request.uuid]))
     trees.settle(connection)
 
 
@@ -336,9 +331,12 @@ def _release(connection: Connection, consumer_uuid: str, is_own: Callable[[Any],
     notes = notes_of(connection)
     notes.unwanted.update(row.provider_id for row in holdings if row.first_waiting is None)
     trees.confirm(connection)
+    roots = trees.roots_of(held)
     if len(held) == 1 and connection.dialect.name == "postgresql":
-        single_claim.release(connection, found.id, *held.items())
+        ((key, amount),) = held.items()
+        single_claim.release(connection, consumer_uuid, found, (key, amount), *roots)
     else:
+        events.note_released(connection, consumer_uuid, found, roots)
         stock.move(connection, {key: -amount for key, amount in held.items()})
         compiled.change(connection, _FREE_ONE, {"consumer": consumer})
         compiled.change(connection, _FORGET, {"consumer": consumer})

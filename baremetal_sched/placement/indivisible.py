@@ -75,6 +75,10 @@ class Trees:
         if indivisible:
             self.roots[provider_id] = root_id
 
+    def roots_of(self, amounts: Amounts) -> set[int]:
+        """Return the roots of the indivisible trees of these amounts' providers; a provider in none is its own."""
+        return {self.roots.get(provider_id, provider_id) for provider_id, _ in amounts}
+
     def take(self, writer: Writer, wanted: Mapping[str, Amounts], held: Mapping[str, Amounts]) -> None:
         """Make each consumer that gets more of a tree its holder; ``wanted`` and ``held`` are by consumer.
 

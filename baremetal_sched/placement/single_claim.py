@@ -14,11 +14,12 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.event_notes import insert_within, writes_events
 from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.insert import if_missing
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.sql_functions import as_digits, concat
-from baremetal_sched.placement import closing
+from baremetal_sched.placement import closing, events
 from baremetal_sched.placement.consumers import ConsumerWrite
 from baremetal_sched.placement.tables import (
     ALLOCATIONS,
@@ -100,14 +101,18 @@ _RELEASE = (
     .where(CONSUMERS.c.id == bindparam("consumer"), select(_RETURNED.c.provider_id).exists())
     .add_cte(_FREED)
 )
+_UUID = select(PROVIDERS.c.uuid).where(PROVIDERS.c.id == bindparam("root", type_=Integer)).scalar_subquery()
+#: Besides: its event.
+_RELEASE_AND_NOTE = _RELEASE.add_cte(insert_within(_UUID, select(_RETURNED.c.provider_id).exists()).cte("noted"))
 
 
 @lru_cache
-def _enter_and_claim(columns: tuple[str, ...], *, gives: bool) -> Any:
+def _enter_and_claim(columns: tuple[str, ...], *, gives: bool, notes: bool) -> Any:
     """WITH entered AS (INSERT INTO consumers … ON CONFLICT DO NOTHING RETURNING id),
     counted AS (UPDATE resource_providers … WHERE … AND EXISTS (SELECT … FROM entered) RETURNING id),
     taken AS (UPDATE inventories … FROM counted … RETURNING …, <it is still open>),
-    booked AS (INSERT INTO allocations SELECT … FROM entered, taken)
+    booked AS (INSERT INTO allocations SELECT … FROM entered, taken),
+    noted AS (INSERT INTO event_notes … WHERE EXISTS (SELECT … FROM taken))
     SELECT entered.id, taken.still_open FROM entered LEFT JOIN taken ON true
 
     Each part reads those before it, which determines the order of locks."""
@@ -120,7 +125,11 @@ def _enter_and_claim(columns: tuple[str, ...], *, gives: bool) -> Any:
     taken = take.returning(*row, is_open(INVENTORIES).label("still_open")).cte("taken")
     amounts = select(entered.c.id, *list(taken.c)[:2], _AMOUNT, bindparam("now", type_=DateTime)).join(taken, true())
     booked = insert(ALLOCATIONS).from_select(_COLUMNS, amounts).cte("booked")
-    return select(entered.c.id, taken.c.still_open).outerjoin(taken, true()).add_cte(booked)
+    found = select(entered.c.id, taken.c.still_open).outerjoin(taken, true()).add_cte(booked)
+    if not notes:
+        return found
+    is_taken = select(taken.c.provider_id).exists()
+    return found.add_cte(insert_within(bindparam("provider", type_=String), is_taken).cte("noted"))
 
 
 def is_single(requests: Sequence[ConsumerWrite]) -> bool:
@@ -135,9 +144,10 @@ def enter(connection: Connection, request: ConsumerWrite, row: Mapping[str, Any]
 
     Return the id, None if there is one with this UUID, and whether the claim succeeded. Otherwise like ``claim``.
     """
-    notes = notes_of(connection)
+    gives, notes = notes_of(connection).gives, writes_events(connection)
     given = {**_given(request), **{f"new_{name}": value for name, value in row.items()}}
-    found = compiled.change(connection, _enter_and_claim(tuple(row), gives=notes.gives), given).first()
+    given |= events.claimed_within(request) if notes else {}
+    found = compiled.change(connection, _enter_and_claim(tuple(row), gives=gives, notes=notes), given).first()
     if found is None:
         return None, False
     if found.still_open is False:
@@ -152,13 +162,16 @@ def _given(request: ConsumerWrite) -> dict[str, Any]:
     return {"provider": provider, "resource_class": resource_class, "amount": amount, "now": utcnow(), **of_text}
 
 
-def release(connection: Connection, consumer: int, held: tuple[tuple[int, int], int]) -> None:
+def release(connection: Connection, uuid: str, consumer: Any, held: tuple[tuple[int, int], int], root: int) -> None:
     """Remove the consumer, which is locked, and the one amount that it has: the ids of the provider and the class, and
-    the amount. On PostgreSQL, in one statement."""
+    the amount. ``root``: the provider (an id) that may be a machine. On PostgreSQL, in one statement."""
     (provider, class_id), amount = held
     notes_of(connection).providers.add(provider)
-    given = {"consumer": consumer, "provider": provider, "class_id": class_id, "amount": amount}
-    if not rows_changed(compiled.change(connection, _RELEASE, given)):
+    given = {"consumer": consumer.id, "provider": provider, "class_id": class_id, "amount": amount}
+    release = _RELEASE
+    if writes_events(connection):
+        release, given = _RELEASE_AND_NOTE, {**given, "root": root, **events.released_within(uuid, consumer)}
+    if not rows_changed(compiled.change(connection, release, given)):
         raise StaleDataError("the inventory was removed meanwhile")
 
 
@@ -175,6 +188,7 @@ def claim(connection: Connection, request: ConsumerWrite, consumer_id: int) -> b
         return False
     if not rows_changed(compiled.change(connection, _BOOK, given)):
         raise StaleDataError("the class was renamed meanwhile")
+    events.note_claimed(connection, request, request.allocations)
     return True
 
 

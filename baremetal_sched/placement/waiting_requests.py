@@ -39,7 +39,7 @@ from baremetal_sched.db.models import WaitingRequest
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.types import Query, as_text, dump_json
 from baremetal_sched.errors.scheduling import TooManyWaitingClaims, UuidTaken, WaitingNotServed
-from baremetal_sched.placement import consumers
+from baremetal_sched.placement import consumers, events
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
 from baremetal_sched.placement.tables import PENDING_CLAIMS
 
@@ -214,9 +214,12 @@ def _insert(session: Session, new: NewWaitingRequest, **values: Any) -> WaitingR
         **values,
     )
     if session.connection().dialect.insert_returning:  # all but MySQL
-        return session.scalars(statement.returning(WaitingRequest)).one()
-    session.execute(statement)
-    return session.scalars(select(WaitingRequest).where(WaitingRequest.uuid == new.uuid)).one()
+        entered = session.scalars(statement.returning(WaitingRequest)).one()
+    else:
+        session.execute(statement)
+        entered = session.scalars(select(WaitingRequest).where(WaitingRequest.uuid == new.uuid)).one()
+    events.note_claim(session, WAITING if entered.state in UNDECIDED else entered.state, entered, new.reason)
+    return entered
 
 
 def entries(connection: Connection, resource_class: str, traits: Collection[str], limit: int) -> list[QueueEntry]:
@@ -307,16 +310,21 @@ def decide(session: Session, claim: WaitingRequest, state: str, reason: str | No
     )
     if state != CLAIMED:
         consumers.free_uuids(session, [claim.uuid])
+    events.note_claim(session, state, claim, reason)
 
 
-def leave(session: Session, uuid: str, *, frees_uuid: bool = True) -> bool:
+def leave(session: Session, uuid: str, state: str = events.WITHDRAWN) -> bool:
     """Delete the claim with this UUID; return whether there was one. Waits for a transaction that is deciding it.
 
-    Unless ``frees_uuid``, its UUID stays reserved, for what it is about to be given.
+    ``state`` is what its event says. If it is CLAIMED, its UUID stays reserved, for what it is about to be given.
     """
+    known = events.known_claim(session, uuid)
+    had = None if known is None else known.state
     left = bool(rows_changed(session.execute(delete(WaitingRequest).where(WaitingRequest.uuid == uuid))))
-    if left and frees_uuid:
+    if left and CLAIMED not in (state, had):
         consumers.free_uuids(session, [uuid])
+    if left and known is not None:
+        events.note_claim(session, events.RELEASED if had == CLAIMED else state, known)
     return left
 
 
@@ -326,9 +334,3 @@ def count_by_class(most: int, *conditions: ColumnElement[bool]) -> Query:
     columns = (WaitingRequest.resource_class, number)
     by_class = select(*columns).where(IS_WAITING, *conditions).group_by(WaitingRequest.resource_class)
     return by_class.order_by(number.desc(), WaitingRequest.resource_class).limit(most)
-
-
-def still_waiting(reader: Connection, uuids: Collection[str]) -> set[str]:
-    """Return which of the claims with these UUIDs wait."""
-    waiting = select(WaitingRequest.uuid).where(IS_WAITING, WaitingRequest.uuid.in_(uuids))
-    return {uuid for (uuid,) in reader.execute(waiting)}

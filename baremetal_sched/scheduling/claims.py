@@ -18,6 +18,7 @@ from baremetal_sched.errors.placement import TAKEN_MEANWHILE, ConsumerConflict, 
 from baremetal_sched.errors.scheduling import ClaimDiffers, ClaimElsewhere, ClaimNotFound, ConsumerInUse, UuidTaken
 from baremetal_sched.placement import allocations, queue_positions, waiting_requests
 from baremetal_sched.placement.consumers import RESERVED, ConsumerWrite, amounts_held_by, belongs_to_kind
+from baremetal_sched.placement.events import RELEASED
 from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.placement.waiting_requests import (
     CLAIM,
@@ -32,9 +33,6 @@ from baremetal_sched.scheduling import group_claims, machine_groups
 from baremetal_sched.scheduling.group_claims import ClaimedMachine, GroupClaim
 from baremetal_sched.scheduling.queue import request_of
 from baremetal_sched.settings import Settings
-
-#: A claim that was given back through another door.
-RELEASED = "released"
 
 #: The states in which clients see claims.
 STATES = (WAITING, CLAIMED, TIMED_OUT, FAILED, RELEASED)
@@ -259,7 +257,7 @@ def withdraw(session: Session, claim: WaitingRequest) -> None:
     placement API stay. Raises ClaimElsewhere if the UUID is that of an allocation or a server."""
     if claim.kind != CLAIM:
         raise ClaimElsewhere(claim=claim.uuid, kind=claim.kind)
-    waiting_requests.leave(session, claim.uuid, frees_uuid=claim.state != CLAIMED)
+    waiting_requests.leave(session, claim.uuid)
     if claim.state != CLAIMED:
         return
     if SEVERAL in claim.request:

@@ -1,27 +1,38 @@
-"""Requests that wait until a claim is decided: one thread of the process reads the database for all of them."""
+"""Requests that wait until a claim is decided or an event comes: one thread of the process for each reads the database
+for all of them."""
 
 import time
 from collections.abc import Collection
+from typing import TypeVar
+
+from sqlalchemy import select
 
 from baremetal_sched.baremetal.conductors.driver_client import Waits
+from baremetal_sched.db.models import WaitingRequest
 from baremetal_sched.db.polling import Poller
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import TooManyWaiting
 from baremetal_sched.fair_places import FairPlaces
-from baremetal_sched.placement import waiting_requests
+from baremetal_sched.placement.waiting_requests import IS_WAITING
+from baremetal_sched.scheduling.events import reading
 
-#: Seconds between two statements that read which claims still wait.
+#: Seconds between two statements that read which claims still wait, and what the last event is.
 _INTERVAL = 0.1
+_EVENTS_INTERVAL = 0.25
+
+Key = TypeVar("Key")
 
 
 class Decisions:
-    """Lets requests wait for the decision on a claim, at most ``most`` at a time, half of them of one project."""
+    """Lets requests wait for the decision on a claim, or for events, at most ``most`` at a time, half of them of one
+    project."""
 
     def __init__(self, database: Database, most: int, waits: Waits) -> None:
         self._database = database
         self._places = FairPlaces(most)
         self._waits = waits
         self._poller: Poller[str, bool] = Poller("claim-decisions", self._decided, lambda age: _INTERVAL)
+        self._events: Poller[int, bool] = Poller("events", self._numbered, lambda age: _EVENTS_INTERVAL)
 
     def wait(self, uuid: str, until: float, project: str | None = None) -> bool:
         """Wait until the claim does not wait any more, or is deleted, but not beyond ``until`` (``time.monotonic``).
@@ -29,20 +40,33 @@ class Decisions:
         Returns False at once if too many requests wait, in all or of the project. The request must have no open
         transaction.
         """
+        return self._wait(self._poller, uuid, until, project)
+
+    def wait_for_events(self, number: int, until: float, project: str | None = None) -> bool:
+        """Wait in the same way until there is an event with a higher number."""
+        return self._wait(self._events, number, until, project)
+
+    def _wait(self, poller: Poller[Key, bool], key: Key, until: float, project: str | None) -> bool:
         with self._places.place(project) as is_free:
             if not is_free:
                 return False
             try:
-                with self._waits.waiting(), self._poller.expecting(uuid) as expected:
+                with self._waits.waiting(), poller.expecting(key) as expected:
                     expected.event.wait(max(0.0, until - time.monotonic()))
             except TooManyWaiting:
                 return False
         return True
 
     def close(self) -> None:
-        """Wait until the thread has nothing to ask for."""
+        """Wait until the threads have nothing to ask for."""
         self._poller.close()
+        self._events.close()
 
     def _decided(self, uuids: Collection[str]) -> dict[str, bool]:
-        waiting = self._database.select(lambda connection: waiting_requests.still_waiting(connection, uuids))
+        query = select(WaitingRequest.uuid).where(IS_WAITING, WaitingRequest.uuid.in_(uuids))
+        waiting = self._database.select(lambda connection: {uuid for (uuid,) in connection.execute(query)})
         return dict.fromkeys(set(uuids) - waiting, True)
+
+    def _numbered(self, numbers: Collection[int]) -> dict[int, bool]:
+        last = self._database.select(reading.last_number)
+        return {number: True for number in numbers if number < last}

@@ -23,7 +23,7 @@ from baremetal_sched.db.models import Consumer, GroupMember, MachineGroup, Waiti
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors.placement import TAKEN_MEANWHILE, ConsumerConflict, ConsumerWaits, NoAllocations
 from baremetal_sched.errors.scheduling import ConsumerInUse
-from baremetal_sched.placement import allocations
+from baremetal_sched.placement import allocations, events
 from baremetal_sched.placement.consumers import ConsumerWrite, amounts_held_by
 from baremetal_sched.placement.waiting_requests import CLAIM, CLAIMED, IS_GATHERING
 from baremetal_sched.scheduling import machine_groups
@@ -112,6 +112,7 @@ def serve(session: Session, settings: Settings, uuid: str) -> bool:
     waits = update(WaitingRequest).where(WaitingRequest.uuid == uuid, IS_GATHERING)
     if not rows_changed(session.execute(waits.values(decided).execution_options(synchronize_session=False))):
         raise StaleDataError("the claim does not wait any more")
+    events.note_claim(session, CLAIMED, waiting)
     write(session, claim, chosen)
     return True
 

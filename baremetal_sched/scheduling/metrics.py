@@ -5,13 +5,14 @@ import time
 from collections.abc import Sequence
 
 import structlog
-from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.db import deadline
 from baremetal_sched.scheduling import capacity
 from baremetal_sched.scheduling.capacity import Figures
+from baremetal_sched.scheduling.events import numbering, reading
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -64,6 +65,19 @@ class CapacityMetrics:
             log.warning("capacity was not counted", reason=str(error))
         ends = time.monotonic()
         self._rests_until = ends + _REST * (ends - began)
+
+
+def of_events(session: Session) -> list[Metric]:
+    """Return how far the numbering of events is behind, and how many there have been."""
+    waiting = GaugeMetricFamily(
+        "baremetal_sched_events_unnumbered_seconds",
+        "For how long the oldest event has waited for its number, without which nobody can read it.",
+        value=numbering.oldest_wait(session.connection()),
+    )
+    events = CounterMetricFamily(
+        "baremetal_sched_events", "Events with a number.", value=reading.last_number(session.connection())
+    )
+    return [waiting, events]
 
 
 def _metrics(figures: Sequence[Figures]) -> list[Metric]:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from flask import Response
@@ -23,7 +24,10 @@ from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Hold, Node, NodeHistory
 from baremetal_sched.errors import NotAllowed, WrongScope
 from baremetal_sched.masking import mask
-from baremetal_sched.scheduling.api.policies import NODE_AVAILABILITY, SHOW_WORKERS
+from baremetal_sched.placement import events
+from baremetal_sched.scheduling.api.policies import ALL_EVENTS, NODE_AVAILABILITY, SHOW_WORKERS
+from baremetal_sched.scheduling.events import reading
+from baremetal_sched.scheduling.events.reading import Event
 from baremetal_sched.scheduling.queue import explain_node
 from baremetal_sched.ui import node_actions
 from baremetal_sched.ui.actions import is_allowed
@@ -35,6 +39,10 @@ from baremetal_sched.web.policy import Target
 #: The number of events on the page, the newest, and the most characters of each.
 MOST_EVENTS = 25
 LONGEST_EVENT = 500
+
+#: The number of claims and releases on the page, and the types of their events.
+MOST_HOLDERS = 10
+_HOLDING = (events.MACHINE_CLAIMED, events.MACHINE_RELEASED)
 
 SEE_HISTORY = "baremetal:node:history:get"
 
@@ -126,6 +134,7 @@ def show_node(call: UiCall, session: Session, ident: str) -> Response:
         explanation=explanation,
         history=_events(session, entity) if sees_history else None,
         most_events=MOST_EVENTS,
+        holders=_holders(session, entity.uuid) if _sees_holders(call) else [],
         documents=[(label, _written(seen.document[name])) for label, name in _DOCUMENTS if seen.document[name]],
     )
 
@@ -185,6 +194,17 @@ def _sees_server(call: UiCall, project: str | None) -> bool:
 
 def _sees_hold(call: UiCall, node: Node, hold: Hold) -> bool:
     return call.allows(GET_HOLD, target_of(call, node.owner, node.lessee, **entry_of(hold)))
+
+
+def _holders(session: Session, node: str) -> list[tuple[datetime, Event]]:
+    """Return the last claims and releases of the node, the last one first, with their times."""
+    found = reading.latest_of(session, node, _HOLDING, MOST_HOLDERS)
+    return [(datetime.fromtimestamp(event.at, UTC).replace(tzinfo=None), event) for event in found]
+
+
+def _sees_holders(call: UiCall) -> bool:
+    """Return whether the caller sees the consumers of all projects that had the node."""
+    return call.allows(ALL_EVENTS) and call.allows(SHOW_WORKERS)
 
 
 def _is_allowed(call: UiCall, node: Node, proposal: Proposal) -> bool:

@@ -205,6 +205,7 @@ QUERIES = {
     "/v2.1/os-server-groups": ("all_projects=1", "limit=0"),
     "/v1/claims": ("project_id={project_id}", "marker={claim}"),
     "/v1/claims/<claim>": ("wait=1",),
+    "/v1/events": ("after=now", "node={node}"),
     "/v1/holds": ("owner={project_id}", "marker={hold}", "lessee={project_id}"),
     "/v2/images": (
         "owner={project_id}", "visibility=all", "visibility=private", "visibility=shared&member_status=all",

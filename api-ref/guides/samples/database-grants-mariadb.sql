@@ -12,6 +12,7 @@ GRANT INSERT, UPDATE, DELETE ON baremetal_sched.deploy_templates TO 'baremetal_a
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.domain_members TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.domains TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.driver_calls TO 'baremetal_api'@'%';
+GRANT INSERT, UPDATE, DELETE ON baremetal_sched.event_notes TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.flavor_projects TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.flavors TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.group_members TO 'baremetal_api'@'%';
@@ -56,6 +57,10 @@ GRANT INSERT, UPDATE, DELETE ON baremetal_sched.conductor_interfaces TO 'baremet
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.conductors TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.consumers TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.driver_calls TO 'baremetal_conductor'@'%';
+GRANT INSERT, UPDATE, DELETE ON baremetal_sched.event_notes TO 'baremetal_conductor'@'%';
+GRANT INSERT, UPDATE, DELETE ON baremetal_sched.event_projects TO 'baremetal_conductor'@'%';
+GRANT INSERT, UPDATE, DELETE ON baremetal_sched.event_stream TO 'baremetal_conductor'@'%';
+GRANT INSERT, UPDATE, DELETE ON baremetal_sched.events TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.firmware_components TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.group_members TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.holds TO 'baremetal_conductor'@'%';

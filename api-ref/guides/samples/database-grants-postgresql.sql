@@ -11,7 +11,8 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO baremetal_api, baremetal_conduc
 GRANT SELECT ON ALL TABLES IN SCHEMA public TO baremetal_api, baremetal_conductor;
 
 GRANT INSERT, UPDATE, DELETE ON
-    aggregates, allocations, chassis, consumers, deploy_templates, domain_members, domains, driver_calls, flavor_projects,
+    aggregates, allocations, chassis, consumers, deploy_templates, domain_members, domains, driver_calls, event_notes,
+    flavor_projects,
     flavors, group_members, holds, image_members, image_properties, image_tags, images, inspection_rules, inventories, keypairs,
     machine_groups, node_allocations, node_history, node_traits, node_work, nodes, page_sessions, pending_claims, portgroups, ports,
     provider_aggregates, provider_traits, resource_classes, resource_providers, runbook_traits, runbooks, server_actions,
@@ -20,7 +21,7 @@ GRANT INSERT, UPDATE, DELETE ON
 
 GRANT INSERT, UPDATE, DELETE ON
     aggregates, allocations, bios_settings, conductor_hardware_types, conductor_interfaces, conductors, consumers,
-    driver_calls, firmware_components, group_members, holds, inventories, machine_groups, node_allocations, node_history, node_inventories,
+    driver_calls, event_notes, event_projects, event_stream, events, firmware_components, group_members, holds, inventories, machine_groups, node_allocations, node_history, node_inventories,
     node_traits, node_work, nodes, page_sessions, pending_claims, portgroups, ports, provider_aggregates, provider_traits, resource_classes, resource_providers,
     server_actions, server_groups, servers, traits
     TO baremetal_conductor;

@@ -23,7 +23,7 @@ from baremetal_sched.db.models import Node, NodeAllocation, WaitingRequest
 from baremetal_sched.errors.baremetal import AllocationNotFound, SuitableNodesLocked, UuidOfClaim
 from baremetal_sched.errors.placement import TAKEN_MEANWHILE
 from baremetal_sched.placement import waiting_requests
-from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIM, FAILED, TIMED_OUT, NewWaitingRequest
+from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIM, CLAIMED, FAILED, TIMED_OUT, NewWaitingRequest
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -120,7 +120,7 @@ def give(context: MachineContext, waiting: WaitingRequest, node: Node) -> bool:
     except TAKEN_MEANWHILE as error:
         raise StaleDataError("a part of the machine was taken meanwhile") from error
     allocation.conductor_affinity = context.membership.owner(node.uuid, node.conductor_group, node.driver)
-    waiting_requests.leave(session, waiting.uuid, frees_uuid=False)
+    waiting_requests.leave(session, waiting.uuid, CLAIMED)
     return True
 
 
@@ -135,7 +135,7 @@ def end(context: MachineContext, waiting: WaitingRequest, state: str, reason: st
     if allocation is not None:
         waited = f" after waiting for {waiting.deadline - waiting.asked_at:.0f} seconds" if state == TIMED_OUT else ""
         _fail(allocation, reason, waited)
-    waiting_requests.leave(context.session, waiting.uuid)
+    waiting_requests.leave(context.session, waiting.uuid, state)
 
 
 def cancel(session: Session, allocation: NodeAllocation) -> None:

@@ -10,6 +10,7 @@ from sqlalchemy import literal, or_, update
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
+from baremetal_sched.baremetal import events
 from baremetal_sched.baremetal.holds import holds, rules
 from baremetal_sched.baremetal.holds.rules import Actor
 from baremetal_sched.db.clock import row_epoch
@@ -48,6 +49,7 @@ def change(
     if rows_changed(session.execute(statement, execution_options={"synchronize_session": False})) != 1:
         raise StaleDataError("the hold ended meanwhile")
     session.refresh(hold)
+    events.note_hold(session, hold, "changed")
     holds.record(session, node, hold, f"was changed ({', '.join(sorted(changes))})")
     holds.settle(node, [*others, hold], settings)
 

@@ -79,8 +79,13 @@ def refusal(actor: Actor, hold: Hold, verb: str = "release") -> str | None:
 def is_masked(hold: Hold, scope: str, project: str) -> bool:
     """Return whether who asserted ``hold`` is hidden from a caller with this ``scope`` and ``project``: from a lower
     scope, and from another project in the same scope, for example the next lessee."""
-    is_others = scope != SYSTEM and hold.scope == scope and hold.asserted_by_project != project
-    return is_others or outranks(hold.scope, scope)
+    return is_masked_from(hold.scope, hold.asserted_by_project, scope, project)
+
+
+def is_masked_from(hold_scope: str, asserted_by_project: str, scope: str, project: str) -> bool:
+    """The same of a hold with this scope and this project."""
+    is_others = scope != SYSTEM and hold_scope == scope and asserted_by_project != project
+    return is_others or outranks(hold_scope, scope)
 
 
 # -- what follows from the holds of a node -----------------------------------------------------------------------------

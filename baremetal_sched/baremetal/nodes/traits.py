@@ -9,6 +9,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Integer,
+    String,
     bindparam,
     delete,
     exists,
@@ -28,6 +29,7 @@ from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.event_notes import NODE_UPDATED, events_of, insert_within, values_within, writes_events
 from baremetal_sched.db.models import Node, NodeTrait, table_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.sql_functions import string_agg
@@ -48,6 +50,11 @@ _TOUCH = (
     update(_NODES)
     .where(_NODES.c.id == bindparam("node"), _NODES.c.revision == bindparam("before"), _NODES.c.reservation.is_(None))
     .values(revision=_NODES.c.revision + 1, updated_at=bindparam("now"))
+)
+_TOUCHED = _TOUCH.returning(_NODES.c.id).cte("touched")
+#: The same with the event, on PostgreSQL: WITH touched AS (UPDATE nodes … RETURNING id) INSERT INTO event_notes …
+_TOUCH_AND_NOTE = insert_within(bindparam("node_uuid", type_=String()), select(_TOUCHED.c.id).exists()).add_cte(
+    _TOUCHED
 )
 
 
@@ -82,11 +89,18 @@ def change_traits(
     before = _names_in(node)
     after = wanted(before)
     _require_few(uuid, after)
-    given = {"node": node.id, "before": node.revision, "now": utcnow()}
-    if not rows_changed(compiled.change(connection, _TOUCH, given)):
+    given: dict[str, Any] = {"node": node.id, "before": node.revision, "now": utcnow()}
+    at_once = connection.dialect.name == "postgresql" and writes_events(connection) and before != after
+    if at_once:
+        given |= {"node_uuid": uuid, **values_within(NODE_UPDATED, _told(before, after), None)}
+    if not rows_changed(compiled.change(connection, _TOUCH_AND_NOTE if at_once else _TOUCH, given)):
         raise StaleDataError("the node was changed meanwhile")
-    _write(connection, node, before, after)
+    _write(connection, node, before, after, notes=not at_once)
     return after
+
+
+def _told(before: Collection[str], after: Collection[str]) -> dict[str, Any]:
+    return {"changed": {"traits": {"before": sorted(before), "after": sorted(after)}}}
 
 
 def _require_few(uuid: str, traits: Collection[str]) -> None:
@@ -98,12 +112,16 @@ def _names_in(node: Any) -> frozenset[str]:
     return frozenset(filter(None, (node.traits or "").split(",")))
 
 
-def _write(connection: Connection, node: Any, before: frozenset[str], after: frozenset[str]) -> None:
-    """Write what has changed of a row of ``_with_traits``."""
+def _write(
+    connection: Connection, node: Any, before: frozenset[str], after: frozenset[str], *, notes: bool = True
+) -> None:
+    """Write what has changed of a row of ``_with_traits``, with its event unless that is written already."""
     added, removed = after - before, before - after
     for statement, changed in ((_REMOVE, removed), (_ADD, added)):
         compiled.change_all(connection, statement, [{"node_id": node.id, "trait": each} for each in sorted(changed)])
     projection.change_traits(connection, node, added, removed)
+    if notes and before != after:
+        events_of(connection).add_of_machine(NODE_UPDATED, node.uuid, _told(before, after))
 
 
 @lru_cache

@@ -11,6 +11,7 @@ import structlog
 from sqlalchemy import Connection, event, exists, inspect, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from baremetal_sched.baremetal import events as _events  # noqa: F401 - it listens to all sessions
 from baremetal_sched.baremetal.provider import availability
 from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.models import Domain, DomainMember, Node, NodeTrait

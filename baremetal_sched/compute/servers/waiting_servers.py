@@ -24,7 +24,7 @@ from baremetal_sched.errors import SchedulerError
 from baremetal_sched.errors.compute import ServerNotFound, TooManyServersWait
 from baremetal_sched.errors.scheduling import CannotBegin, CannotWait, TooManyWaitingClaims, WaitingNotServed
 from baremetal_sched.placement import waiting_requests
-from baremetal_sched.placement.waiting_requests import SERVER, TIMED_OUT, NewWaitingRequest
+from baremetal_sched.placement.waiting_requests import CLAIMED, SERVER, TIMED_OUT, NewWaitingRequest
 from baremetal_sched.settings import Settings
 
 # Members of a claim's secret: what the server's config drive is made of, or the drive of a deployment that failed.
@@ -153,7 +153,7 @@ def give(context: MachineContext, waiting: WaitingRequest, node: Node) -> bool:
     if server is None:
         raise ServerNotFound(server=waiting.uuid)
     secret: Mapping[str, Any] = waiting.secret or {}
-    waiting_requests.leave(context.session, waiting.uuid, frees_uuid=False)
+    waiting_requests.leave(context.session, waiting.uuid, CLAIMED)
     failure = booting.begin(context, server, request, host, _drive_from(context, secret), has_waited=True)
     if failure is not None:
         raise CannotBegin(reason=failure)
@@ -187,7 +187,7 @@ def leave_out(context: MachineContext, waiting: WaitingRequest, node: str, reaso
 
 def end(context: MachineContext, waiting: WaitingRequest, state: str, reason: str) -> None:
     """End the waiting of a server (its claim's row locked): it is in error, with the reason."""
-    waiting_requests.leave(context.session, waiting.uuid)
+    waiting_requests.leave(context.session, waiting.uuid, state)
     server = _find_waiting(context.session, waiting.uuid)
     if server is None:
         return

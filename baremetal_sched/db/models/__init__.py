@@ -3,6 +3,7 @@
 from baremetal_sched.db.models.base import Base, SchemaState, table_of
 from baremetal_sched.db.models.conductors import Conductor, ConductorHardwareType, ConductorInterface, DriverCall
 from baremetal_sched.db.models.domains import Domain, DomainMember
+from baremetal_sched.db.models.events import EventNote, EventProject, EventStream, NumberedEvent
 from baremetal_sched.db.models.findings import BiosSetting, FirmwareComponent, NodeInventory
 from baremetal_sched.db.models.flavors import Flavor, FlavorProject, Keypair
 from baremetal_sched.db.models.holds import Hold
@@ -42,6 +43,9 @@ __all__ = [
     "Domain",
     "DomainMember",
     "DriverCall",
+    "EventNote",
+    "EventProject",
+    "EventStream",
     "FirmwareComponent",
     "Flavor",
     "FlavorProject",
@@ -61,6 +65,7 @@ __all__ = [
     "NodeInventory",
     "NodeTrait",
     "NodeWork",
+    "NumberedEvent",
     "PageSession",
     "Port",
     "Portgroup",

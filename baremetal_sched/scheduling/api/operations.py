@@ -32,6 +32,7 @@ from baremetal_sched.scheduling.schemas.domains import (
     FROM_PROPERTY,
     NEW_DOMAIN,
 )
+from baremetal_sched.scheduling.schemas.events import EVENT, EVENTS
 from baremetal_sched.scheduling.schemas.explanations import (
     ANY_REQUEST,
     AVAILABILITY,
@@ -68,6 +69,8 @@ SCHEMAS: Mapping[str, Mapping[str, Any]] = {
     "Domains": DOMAINS,
     "DomainNodes": DOMAIN_NODES,
     "DomainsFromProperty": FOLLOWED,
+    "Event": EVENT,
+    "Events": EVENTS,
     "Error": ERROR,
 }
 
@@ -88,6 +91,7 @@ class Operation:
     ``query``: schemas of the parameters of the query string. ``body``: the schema of the body, if it takes one.
     ``refuses``: whether it checks its input, and answers 400. ``done``: the statuses of success, with their meanings.
     ``conflicts``: whether it may conflict with existing data, and answers 409.
+    ``expires``: whether what it reads may be gone, and it answers 410.
     """
 
     name: str
@@ -98,6 +102,7 @@ class Operation:
     refuses: bool = True
     done: Mapping[int, str] = field(default_factory=lambda: {200: "Done."})
     conflicts: bool = False
+    expires: bool = False
 
     def document(self) -> dict[str, Any]:
         """Return the operation with its parameters and its answer, as OpenAPI has them."""
@@ -185,6 +190,16 @@ _DOMAINS_QUERY = {
 }
 _NODES_QUERY = {"limit": _LIMIT, "marker": said("Nodes after the one with this UUID.", TEXT)}
 _POLL = said("For how many seconds to wait until the claim is decided.", {"type": "integer", "minimum": 0})
+_EVENTS_QUERY = {
+    "after": said(
+        "The cursor of an answer: only events after it. now: only those from now on. Without it: all that are left.",
+        TEXT,
+    ),
+    "limit": _LIMIT,
+    "wait": said("For how many seconds to wait for an event, if there is none.", {"type": "integer", "minimum": 0}),
+    "type": _listed("Only events of these types."),
+    "node": said("Only events of the node with this UUID.", TEXT),
+}
 _CLAIMED = {
     200: "The same body has been sent before, and its claim does not wait any more.",
     201: "A machine is claimed.",
@@ -285,6 +300,9 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ),
     ("DELETE", "/v1/domains/<domain>/nodes/<node>"): Operation(
         "remove_domain_node", "Take a node out of a domain and those below it", None, done={204: "Done."}
+    ),
+    ("GET", "/v1/events"): Operation(
+        "list_events", "Read events, or wait for one", "Events", _EVENTS_QUERY, conflicts=True, expires=True
     ),
     ("GET", "/v1/claims"): Operation("list_claims", "List claims", "Claims", _CLAIMS_QUERY),
     ("POST", "/v1/claims"): Operation(

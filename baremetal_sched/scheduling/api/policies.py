@@ -26,11 +26,15 @@ GET_CLAIM = "scheduling:claims:get"
 ALL_CLAIMS = "scheduling:claims:get_all"
 DELETE_CLAIM = "scheduling:claims:delete"
 DELETE_ALL_CLAIMS = "scheduling:claims:delete_all"
+EVENTS = "scheduling:events:get"
+ALL_EVENTS = "scheduling:events:get_all"
+LAST_ERROR = "baremetal:node:get:last_error"
+ALL_FIELDS = "baremetal:node:get:filter_threshold"
 
 _EVERYTHING = "role:admin or role:service or (role:reader and system_scope:all)"
 _ANY_CLAIM = "(role:admin and system_scope:all) or role:service"
 #: Rules of the bare metal API that the rules about holds name, or that are checked before them.
-BORROWED = (*BASE, *(rule for rule in NODES if rule.name == GET_NODE))
+BORROWED = (*BASE, *(rule for rule in NODES if rule.name in (GET_NODE, LAST_ERROR, ALL_FIELDS)))
 
 _SCOPES = ["system", "project"]
 
@@ -152,6 +156,18 @@ RULES = (
         DELETE_ALL_CLAIMS,
         _ANY_CLAIM,
         description="Give back or end the claims of all projects",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        EVENTS,
+        f"{_EVERYTHING} or (role:reader and project_id:%(project_id)s)",
+        description="Read the events of the machines and claims that were the caller's project's when they happened",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        ALL_EVENTS,
+        _EVERYTHING,
+        description="Read all events; others read those of their project",
         scope_types=_SCOPES,
     ),
     *HOLDS,

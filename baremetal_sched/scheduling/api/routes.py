@@ -7,6 +7,7 @@ from baremetal_sched.scheduling.api import (
     capacity,
     claims,
     domains,
+    events,
     explanations,
     groups,
     holds,
@@ -163,6 +164,7 @@ ROUTES: tuple[Route, ...] = (
         transaction="write",
         policy=policies.MANAGE_DOMAINS,
     ),
+    Route("GET", "/v1/events", events.list_events, transaction=None, policy=policies.EVENTS),
     Route("GET", "/v1/claims", claims.list_claims, policy=policies.GET_CLAIM),
     Route(
         "POST",

@@ -160,7 +160,10 @@ def test_traits_change_in_any_state(service: Service, uuid: str, row: Rows) -> N
 def test_each_change_is_a_change_of_the_node(service: Service, uuid: str) -> None:
     with service.statements() as statements:
         service.baremetal("PUT", "/nodes/t1/traits/CUSTOM_A")
-    assert sum(statement.startswith("UPDATE nodes") for statement in statements) == 1
+    assert sum("UPDATE nodes" in statement for statement in statements) == 1
+
+
+_FEW = {"postgresql": 5, "mysql": 6, "mariadb": 6, "sqlite": 7}
 
 
 def test_one_trait_takes_few_statements(service: Service, uuid: str) -> None:
@@ -169,8 +172,8 @@ def test_one_trait_takes_few_statements(service: Service, uuid: str) -> None:
     for method in ("DELETE", "PUT"):
         with service.statements() as statements:
             service.baremetal(method, f"/nodes/{uuid}/traits/CUSTOM_A", status=204)
-        # Where ids are given out again, they are not remembered.
-        assert len(statements) == 5 + service.database_url.startswith("sqlite"), statements
+        # One writes the event, except on PostgreSQL. Where ids are given out again, they are not remembered.
+        assert len(statements) == _FEW[service.database.engine.dialect.name], statements
 
 
 FLEET = {

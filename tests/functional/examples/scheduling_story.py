@@ -1,6 +1,7 @@
 """Scheduling: four machines, and why a request finds none of them."""
 
 from tests.functional.examples.storyteller import Storyteller
+from tests.numbered import number_all
 
 NODES = {
     "rack1-07": ["CUSTOM_NVME", "CUSTOM_OLD"],
@@ -55,6 +56,8 @@ def tell(teller: Storyteller) -> None:
     teller.ask("DELETE", "/v1/claims/{claim}", claim=CLAIM)
     _tell_holds(teller)
     _tell_domains(teller)
+    number_all(teller.service)
+    teller.ask("GET", "/v1/events", query="type=scheduling.machine.released&limit=1")
 
 
 def _tell_holds(teller: Storyteller) -> None:

@@ -131,11 +131,13 @@ HOLD = "/v1/nodes/<node>/holds"
 CLAIMS, WAITING = "/v1/claims", "/waiting"
 #: Only administrators change domains: ``test_domains.py``.
 DOMAINS = "/v1/domains"
+#: Their numbers count what others do; ``test_events.py`` has what tenants hear.
+EVENTS = "/v1/events"
 ROUTES = [
     *(
         ("/scheduling", route)
         for route in API
-        if not (route.public or route.path.startswith((CLAIMS, HOLD)))
+        if not (route.public or route.path.startswith((CLAIMS, HOLD, EVENTS)))
         and (route.method == "GET" or not route.path.startswith(DOMAINS))
     ),
     *(("/ui", route) for route in PAGES if not route.public and route.method == "GET" and route.path != WAITING),

@@ -42,8 +42,8 @@ ERRORS: Mapping[int, Mapping[str, Any]] = {
 #: Too many failed log-ins have a test of their own.
 ELSEWHERE = {429}
 #: What these are answered with depends on others: see the tests of each.
-OF_CLAIMS = {200, 201, 202, 204, 409}
-OTHERS = ("/claims", "/holds", "/domains")
+OF_CLAIMS = {200, 201, 202, 204, 409, 410}
+OTHERS = ("/claims", "/holds", "/domains", "/events")
 
 #: How callers are authenticated, by strategy.
 SCHEMES = {

@@ -1,0 +1,196 @@
+"""Events of nodes, allocations and holds, noted when a session flushes their change, so that none can be forgotten.
+
+Types are Ironic's where it has one. What changes a node without a session (its traits) notes it itself.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sqlalchemy import event, inspect
+from sqlalchemy.orm import Session
+from sqlalchemy.orm.base import LoaderCallableStatus
+
+from baremetal_sched.db.clock import in_words
+from baremetal_sched.db.event_notes import NODE_COLUMNS, NODE_UPDATED, EventNotes, events_in
+from baremetal_sched.db.models import Hold, Node, NodeAllocation
+from baremetal_sched.db.results import history_of
+from baremetal_sched.machines import states
+from baremetal_sched.machines.interface_types import INTERFACE_TYPES
+from baremetal_sched.masking import mask_text
+
+_MAINTENANCE = "baremetal.node.maintenance_set.end"
+
+_PROVISION, _POWER = "provision_state", "power_state"
+
+#: The fields of nodes whose changes events tell, by the field that determines the type; None: any.
+_FIELDS: Mapping[str, str | None] = {
+    **dict.fromkeys(("provision_state", "target_provision_state"), _PROVISION),
+    **dict.fromkeys(("power_state", "target_power_state"), _POWER),
+    **dict.fromkeys(("maintenance", "maintenance_reason", "fault"), "maintenance"),
+    **dict.fromkeys(
+        (
+            *("name", "description", "driver", "resource_class", "conductor_group", "owner", "lessee", "shard"),
+            *("parent_node", "instance_uuid", "instance_name", "allocation_uuid", "last_error", "console_enabled"),
+            *("protected", "protected_reason", "retired", "retired_reason", "automated_clean", "disable_power_off"),
+            *("boot_mode", "secure_boot", "health", *(f"{kind}_interface" for kind in INTERFACE_TYPES)),
+        )
+    ),
+}
+#: The fields of which events tell only that they have changed.
+_UNTOLD = ("properties", "extra", "driver_info", "instance_info", "network_data", "raid_config", "target_raid_config")
+
+_FAILED = frozenset(state for state in states.PROVISION_STATES if state.endswith(" failed")) | {states.ERROR}
+
+#: The fields of holds that events tell.
+_OF_HOLD = (
+    *("uuid", "type", "reason", "scope", "asserted_by", "asserted_by_project", "asserted_at", "starts_at"),
+    *("ends_at", "drain", "drain_deadline", "begun_at"),
+)
+
+Changes = dict[str, dict[str, Any]]
+
+
+@event.listens_for(Session, "before_flush")
+def _note_changed(session: Session, *_: Any) -> None:
+    """Note the events of what the flush writes: those of a node in the order of the changes."""
+    for entity in (*session.new, *session.dirty):
+        if isinstance(entity, Node):
+            _note_node(session, entity)
+        elif isinstance(entity, NodeAllocation):
+            _note_allocation(events_in(session), entity)
+    for entity in (*session.new, *session.dirty):
+        if isinstance(entity, Hold):
+            _note_flushed_hold(session, entity)
+    for entity in session.deleted:
+        if isinstance(entity, Hold):
+            note_hold(session, entity, "released")
+        elif isinstance(entity, NodeAllocation):
+            _add_allocation(events_in(session), entity, "delete.end")
+        elif isinstance(entity, Node):
+            events_in(session).add("baremetal.node.delete.end", entity.uuid, {}, node=_view(entity))
+
+
+# -- nodes -------------------------------------------------------------------------------------------------------------
+
+
+def _view(node: Node, **instead: str | None) -> dict[str, Any]:
+    known = {name: getattr(node, name) for name in NODE_COLUMNS}
+    known |= {"maintenance": bool(node.maintenance), "conductor_group": node.conductor_group or ""}
+    return {"uuid": node.uuid, **known, **instead}
+
+
+def _note_node(session: Session, node: Node) -> None:
+    """Note what changes of a node. Who loses it as owner or lessee sees nothing of what follows."""
+    changed = dict(_changes(node))
+    if not changed:
+        return
+    notes = events_in(session)
+    if inspect(node).pending:
+        notes.add("baremetal.node.create.end", node.uuid, {"changed": changed}, node=_view(node))
+        return
+    left = {
+        name: changed[name]["before"] for name in ("owner", "lessee") if name in changed and changed[name]["before"]
+    }
+    if left:
+        gone: Changes = {name: {"before": before, "after": None} for name, before in left.items()}
+        notes.add(NODE_UPDATED, node.uuid, {"changed": gone}, node=_view(node, **left))
+        for name in left:
+            after = changed.pop(name)["after"]
+            if after is not None:
+                changed[name] = {"before": None, "after": after}
+    for kind, fields in _types(node, changed):
+        notes.add(kind, node.uuid, {"changed": fields}, node=_view(node))
+
+
+def _changes(node: Node) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the fields of which the values change, with both values."""
+    state: Any = inspect(node)
+    for name in state.committed_state:
+        before, after = state.committed_state[name], getattr(node, name)
+        is_new = isinstance(before, LoaderCallableStatus)
+        if name in _FIELDS:
+            before = None if is_new else before
+            if name == "last_error":
+                before, after = mask_text(before or "") or None, mask_text(after or "") or None
+            if before != after:
+                yield name, {"before": before, "after": after}
+        elif name in _UNTOLD and (after if is_new else history_of(node, name).has_changes()):
+            yield name, {}
+
+
+def _types(node: Node, changed: Changes) -> Iterator[tuple[str, Changes]]:
+    """Yield the types of the events of these changes, with the changes of each."""
+    rest = dict(changed)
+    if not rest.keys().isdisjoint(("provision_state", "target_provision_state")):
+        rest = {name: rest[name] for name in rest if _FIELDS.get(name) in ("maintenance", _POWER)}
+        of_state = {name: changed[name] for name in changed if name not in rest}
+        yield f"baremetal.node.provision_set.{_provision_level(node, of_state)}", of_state
+    of_power = {name: rest.pop(name) for name in [*rest] if _FIELDS.get(name) == _POWER}
+    if of_power:
+        if "last_error" in rest:
+            of_power["last_error"] = rest.pop("last_error")
+        yield f"baremetal.node.{_power_kind(node, of_power)}", of_power
+    of_maintenance = {name: rest.pop(name) for name in [*rest] if _FIELDS.get(name) == "maintenance"}
+    if of_maintenance:
+        yield _MAINTENANCE, of_maintenance
+    if rest:
+        yield NODE_UPDATED, rest
+
+
+def _provision_level(node: Node, changed: Changes) -> str:
+    """Return Ironic's word for a change of the provision state or its target."""
+    before = changed.get("target_provision_state", {"before": node.target_provision_state})["before"]
+    if node.provision_state in _FAILED and _PROVISION in changed:
+        return "error"
+    if before is None and node.target_provision_state is not None:
+        return "start"
+    return "success" if before is not None and node.target_provision_state is None else "end"
+
+
+def _power_kind(node: Node, changed: Changes) -> str:
+    """Return Ironic's words for a change of the power state or its target."""
+    if node.target_power_state is not None:
+        return "power_set.start"
+    if "target_power_state" in changed:
+        return "power_set.error" if node.last_error else "power_set.end"
+    # Without a target the machine was found so, or switched by a deployment.
+    return "power_set.end" if node.target_provision_state is not None else "power_state_corrected.success"
+
+
+# -- allocations -------------------------------------------------------------------------------------------------------
+
+_LEVELS = {"active": "create.end", "error": "create.error", "allocating": "create.start"}
+
+
+def _note_allocation(notes: EventNotes, allocation: NodeAllocation) -> None:
+    if history_of(allocation, "state").has_changes():
+        _add_allocation(notes, allocation, _LEVELS[allocation.state])
+    elif any(history_of(allocation, name).has_changes() for name in ("name", "extra")):
+        _add_allocation(notes, allocation, "update.end")
+
+
+def _add_allocation(notes: EventNotes, allocation: NodeAllocation, level: str) -> None:
+    told = ("uuid", "name", "state", "resource_class", "traits", "owner", "candidate_nodes")
+    data = {name: getattr(allocation, name) for name in told}
+    data["last_error"] = mask_text(allocation.last_error or "") or None
+    notes.add(f"baremetal.allocation.{level}", allocation.uuid, {"allocation": data}, project=allocation.owner)
+
+
+# -- holds -------------------------------------------------------------------------------------------------------------
+
+
+def _note_flushed_hold(session: Session, hold: Hold) -> None:
+    state: Any = inspect(hold)
+    if state.pending:
+        note_hold(session, hold, "asserted")
+    elif any(history_of(hold, name).has_changes() for name in _OF_HOLD):
+        note_hold(session, hold, "begun" if history_of(hold, "begun_at").has_changes() else "changed")
+
+
+def note_hold(session: Session, hold: Hold, what: str) -> None:
+    """Note that a hold is ``asserted``, ``begun``, ``changed`` or ``released``: its node is the subject."""
+    node = session.get(Node, hold.node_id)
+    if node is not None:
+        told = {name: getattr(hold, name) for name in _OF_HOLD}
+        times = {name: in_words(told[name]) for name in told if name.endswith(("_at", "_deadline")) and told[name]}
+        events_in(session).add(f"scheduling.hold.{what}", node.uuid, {"hold": {**told, **times}}, node=_view(node))

@@ -1,0 +1,164 @@
+"""Notes of what a transaction changes, which become its events: rows of ``event_notes``, written before it commits.
+
+Code that changes something notes it here after the row that it is about is locked. Notes made within a savepoint go
+with it. So there is no change without its event, and no event without its change.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import Connection, Engine, Integer, String, bindparam, event, insert, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.db import compiled
+from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.models import EventNote, Node, ResourceProvider
+from baremetal_sched.db.models.base import table_of
+from baremetal_sched.db.types import dump_json
+
+#: The option of an engine whose transactions write events.
+WRITES_EVENTS = "writes_events"
+#: Name of the notes among the options of a connection, which has them for one transaction.
+_NOTES = "event_notes"
+
+_ROWS, _NODES, _PROVIDERS = table_of(EventNote), table_of(Node), table_of(ResourceProvider)
+
+#: The prefix of the parameters of an event within another statement.
+_PREFIX = "event_"
+
+#: The type of changes of nodes that have none of their own.
+NODE_UPDATED = "baremetal.node.update.end"
+
+#: The columns of nodes that their events repeat.
+NODE_COLUMNS = (
+    *("name", "provision_state", "power_state", "maintenance"),
+    *("owner", "lessee", "resource_class", "conductor_group"),
+)
+
+_GIVEN = ("uuid", "type", "subject", "node", *NODE_COLUMNS, "project_id", "data")
+#: INSERT INTO event_notes (…) VALUES (…, <now>)
+_INSERT = insert(_ROWS).values({**{name: bindparam(name) for name in _GIVEN}, "at": epoch()}).inline()
+
+
+def _of_node(*conditions: Any, prefix: str = "") -> Any:
+    """INSERT INTO event_notes (…) SELECT :uuid, :type, n.uuid, n.uuid, n.name, …, :project_id, :data, <now>
+    FROM nodes n WHERE …: nothing, if there is no such node."""
+    given = {
+        name: bindparam(f"{prefix}{name}", type_=_ROWS.c[name].type) for name in ("uuid", "type", "project_id", "data")
+    }
+    own = {name: _NODES.c[name] for name in NODE_COLUMNS}
+    columns = {**given, "subject": _NODES.c.uuid, "node": _NODES.c.uuid, **own, "at": epoch()}
+    return insert(_ROWS).from_select([*columns], select(*columns.values()).where(*conditions))
+
+
+_INSERT_OF_NODE = _of_node(_NODES.c.uuid == bindparam("key", type_=String()))
+_OF_PROVIDER = select(_PROVIDERS.c.uuid).where(_PROVIDERS.c.id == bindparam("key", type_=Integer())).scalar_subquery()
+_INSERT_OF_PROVIDER = _of_node(_NODES.c.uuid == _OF_PROVIDER)
+
+
+def insert_within(provider: Any, *conditions: Any) -> Any:
+    """Return the INSERT of an event of a machine, known by the UUID of its provider (an expression), under conditions:
+    as a part of the statement that makes the change, on PostgreSQL. Its parameters are those of ``values_within``."""
+    return _of_node(_NODES.c.uuid == provider, *conditions, prefix=_PREFIX)
+
+
+@dataclass
+class EventNotes:
+    """The notes of a transaction: pairs of a statement and its values, in order."""
+
+    rows: list[tuple[Any, dict[str, Any]]] = field(default_factory=list)
+    #: The number of notes at the beginning of each open savepoint, the innermost last.
+    savepoints: list[int] = field(default_factory=list)
+
+    def add(
+        self,
+        kind: str,
+        subject: str,
+        data: Mapping[str, Any],
+        *,
+        node: Mapping[str, Any] | None = None,
+        project: str | None = None,
+    ) -> None:
+        """Note an event of this type. ``node``: its UUID and NODE_COLUMNS, if it is about one; ``project``: the
+        consumer's or the requester's."""
+        of_node: dict[str, Any] = dict.fromkeys(NODE_COLUMNS) if node is None else {**node}
+        of_node["node"] = of_node.pop("uuid", None)
+        self._append(_INSERT, kind, data, project, subject=subject, **of_node)
+
+    def add_of_machine(
+        self, kind: str, machine: str | int, data: Mapping[str, Any], *, project: str | None = None
+    ) -> None:
+        """Note an event of a node, known by its UUID or by the id of its provider. NODE_COLUMNS are read when the notes
+        are written; if the provider is no node, there is no event."""
+        statement = _INSERT_OF_NODE if isinstance(machine, str) else _INSERT_OF_PROVIDER
+        self._append(statement, kind, data, project, key=machine)
+
+    def _append(self, statement: Any, kind: str, data: Mapping[str, Any], project: str | None, **values: Any) -> None:
+        self.rows.append((statement, {**values_of(kind, data, project), **values}))
+
+    def write(self, connection: Connection) -> None:
+        """Write the events: in one statement, unless they are noted in different ways."""
+        start = 0
+        for place, (statement, _) in enumerate(self.rows, 1):
+            if place == len(self.rows) or self.rows[place][0] is not statement:
+                compiled.change_all(connection, statement, [values for _, values in self.rows[start:place]])
+                start = place
+        self.rows.clear()
+
+
+def values_of(kind: str, data: Mapping[str, Any], project: str | None) -> dict[str, Any]:
+    """Return the values of an event of this type."""
+    return {"uuid": str(uuid4()), "type": kind, "data": dump_json(data), "project_id": project}
+
+
+def values_within(kind: str, data: Mapping[str, Any], project: str | None) -> dict[str, Any]:
+    """Return the parameters of ``insert_within``."""
+    return {f"{_PREFIX}{name}": value for name, value in values_of(kind, data, project).items()}
+
+
+class _NoNotes(EventNotes):
+    """The notes of a transaction that writes no events."""
+
+    def _append(self, *_: Any, **__: Any) -> None: ...
+
+
+_NOTHING = _NoNotes()
+
+
+def events_of(connection: Connection) -> EventNotes:
+    """Return the notes of the transaction on this connection."""
+    options = connection.get_execution_options()
+    notes: EventNotes | None = options.get(_NOTES)
+    if notes is None:
+        notes = EventNotes() if options.get(WRITES_EVENTS) else _NOTHING
+        connection.execution_options(**{_NOTES: notes})
+    return notes
+
+
+def writes_events(connection: Connection) -> bool:
+    """Return whether the transaction on this connection writes events."""
+    return events_of(connection) is not _NOTHING
+
+
+def events_in(session: Session) -> EventNotes:
+    """Return the notes of the session's transaction."""
+    return events_of(session.connection())
+
+
+def listen(engine: Engine) -> None:
+    """Have notes that are made within a savepoint go with it."""
+    event.listen(engine, "savepoint", _begin_savepoint)
+    event.listen(engine, "release_savepoint", lambda connection, *_: events_of(connection).savepoints.pop())
+    event.listen(engine, "rollback_savepoint", _roll_back)
+
+
+def _begin_savepoint(connection: Connection, name: None) -> None:
+    notes = events_of(connection)
+    notes.savepoints.append(len(notes.rows))
+
+
+def _roll_back(connection: Connection, *_: Any) -> None:
+    notes = events_of(connection)
+    del notes.rows[notes.savepoints.pop() :]

@@ -1,0 +1,93 @@
+"""Events of consumers: machines that they get and give back, and claims that wait.
+
+Whether a provider is a machine, the database knows.
+"""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from sqlalchemy import Connection, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.db.clock import in_words
+from baremetal_sched.db.event_notes import events_in, events_of, values_within
+from baremetal_sched.placement.consumers import ConsumerWrite
+from baremetal_sched.placement.tables import CONSUMERS, PENDING_CLAIMS
+
+MACHINE_CLAIMED = "scheduling.machine.claimed"
+MACHINE_RELEASED = "scheduling.machine.released"
+
+#: States of events only: a claim that was given back, and one that left the queue before it was decided.
+RELEASED = "released"
+WITHDRAWN = "withdrawn"
+
+#: The columns of a consumer that its events tell.
+OWN_COLUMNS = (CONSUMERS.c.project_id, CONSUMERS.c.user_id)
+
+#: The columns that the events of claims tell.
+OF_CLAIM = (
+    *("uuid", "kind", "resource_class", "priority", "asked_at", "deadline"),
+    *("consumer_project", "consumer_user"),
+)
+
+
+def claimed_within(request: ConsumerWrite) -> dict[str, Any]:
+    """Return the parameters of a statement that writes the event itself, on PostgreSQL (``insert_within``)."""
+    return values_within(MACHINE_CLAIMED, _data(request.uuid, request.project_id, request.user_id), request.project_id)
+
+
+def released_within(consumer: str, row: Any) -> dict[str, Any]:
+    """The same if the consumer, of which ``row`` has the columns, gives back its machine."""
+    return values_within(MACHINE_RELEASED, _data(consumer, row.project_id, row.user_id), row.project_id)
+
+
+def note_change(
+    connection: Connection, request: ConsumerWrite, consumer: Any, before: Collection[int], after: Collection[int]
+) -> None:
+    """Note which machines, by ids of providers, the consumer of the request gives back and gets. ``consumer``: its row
+    as it was, None if it is new."""
+    note_released(connection, request.uuid, consumer, {*before} - {*after})
+    note_claimed(connection, request, {*after} - {*before})
+
+
+def note_claimed(connection: Connection, request: ConsumerWrite, roots: Iterable[str | int]) -> None:
+    """Note that the consumer of the request gets machines, known by their providers: UUIDs or ids."""
+    for root in roots:
+        _note(connection, MACHINE_CLAIMED, root, request.uuid, request.project_id, request.user_id)
+
+
+def note_released(connection: Connection, consumer: str, row: Any, roots: Iterable[int]) -> None:
+    """Note that a consumer, of which ``row`` has the columns, gives back machines, known by ids of providers."""
+    for root in roots:
+        _note(connection, MACHINE_RELEASED, root, consumer, row.project_id, row.user_id)
+
+
+def _note(connection: Connection, kind: str, root: str | int, consumer: str, project: str, user: str) -> None:
+    events_of(connection).add_of_machine(kind, root, _data(consumer, project, user), project=project)
+
+
+def _data(consumer: str, project: str, user: str) -> dict[str, Any]:
+    return {"consumer": {"uuid": consumer, "project_id": project, "user_id": user}}
+
+
+def known_claim(session: Session, uuid: str) -> Any:
+    """Return what ``note_claim`` needs of a claim that is about to leave, and its state; None if there is none."""
+    columns = [PENDING_CLAIMS.c[name] for name in ("state", *OF_CLAIM)]
+    return session.connection().execute(select(*columns).where(PENDING_CLAIMS.c.uuid == uuid)).first()
+
+
+def note_claim(session: Session, state: str, claim: Any, reason: str | None = None) -> None:
+    """Note that a claim is now in this state, or has left it. ``claim`` has ``OF_CLAIM``."""
+    data = {
+        "uuid": claim.uuid,
+        "kind": claim.kind,
+        "resource_class": claim.resource_class,
+        "priority": claim.priority,
+        "asked_at": in_words(claim.asked_at),
+        "deadline": in_words(claim.deadline),
+        "reason": reason,
+    }
+    consumer = {"uuid": claim.uuid, "project_id": claim.consumer_project, "user_id": claim.consumer_user}
+    events_in(session).add(
+        f"scheduling.claim.{state}", claim.uuid, {"claim": data, "consumer": consumer}, project=claim.consumer_project
+    )

@@ -1,0 +1,125 @@
+"""/v1/events: what has happened, in order."""
+
+import time
+from dataclasses import dataclass
+from functools import partial
+
+from flask import Response
+from sqlalchemy import Connection
+
+from baremetal_sched.baremetal.api.policies.holds import AS_SYSTEM
+from baremetal_sched.baremetal.api.resources.hold_actors import target_of
+from baremetal_sched.baremetal.nodes.redaction import Restriction
+from baremetal_sched.scheduling.api.policies import ALL_EVENTS, ALL_FIELDS, LAST_ERROR, SHOW_WORKERS
+from baremetal_sched.scheduling.api.request_bodies import SchedulingCall
+from baremetal_sched.scheduling.events import numbering, reading
+from baremetal_sched.scheduling.events.cloud_events import cloud_event, source_of
+from baremetal_sched.scheduling.events.cursors import Cursor
+from baremetal_sched.scheduling.events.masks import Mask
+from baremetal_sched.scheduling.events.reading import Event
+from baremetal_sched.web.query import Query
+from baremetal_sched.web.responses import json_response
+
+PARAMETERS = ("after", "limit", "wait", "type", "node")
+
+#: The value of ``after`` for those who want only what happens from now on.
+NOW = "now"
+
+#: The number of events that one statement reads at most to find those of some types.
+_WINDOW = 10_000
+
+#: Seconds before the deadline of a request at which it ends waiting.
+_RESERVE = 5.0
+
+#: Seconds after which a request that could not wait may be repeated.
+_LATER = {"Retry-After": "1"}
+
+
+@dataclass(frozen=True)
+class _Selection:
+    """Which events are asked for."""
+
+    after: str | None
+    limit: int
+    types: list[str] | None
+    node: str | None
+    project: str | None
+
+
+def list_events(call: SchedulingCall, session: None) -> Response:
+    """GET /v1/events"""
+    query = Query(call, PARAMETERS)
+    mask = _mask_of(call)
+    seconds = query.integer("wait") or 0
+    wanted = _Selection(query.text("after"), query.limit(), query.items("type"), query.uuid("node"), mask.project)
+    until = time.monotonic() + seconds
+    if call.deadline is not None:
+        until = min(until, call.deadline - _RESERVE)
+    headers: dict[str, str] = {}
+    events, cursor, is_all = _read(call, wanted, None)
+    while not events and is_all and wanted.after != NOW and time.monotonic() < until:
+        if not call.decisions.wait_for_events(cursor.number, until, call.caller.project_id):
+            headers = _LATER
+            break
+        events, cursor, is_all = _read(call, wanted, cursor)
+    source = source_of(call.settings)
+    documents = [cloud_event(mask.apply(event), source) for event in events]
+    return json_response({"events": documents, "cursor": str(cursor)}, headers=headers)
+
+
+def _read(call: SchedulingCall, wanted: _Selection, after: Cursor | None) -> tuple[list[Event], Cursor, bool]:
+    """Return the next events, the cursor after them, and whether they are all that there are.
+
+    Raises InvalidValue, EventsGone, EventsNotServed, EventsDisabled.
+    """
+    return call.database.select(partial(_find, call=call, wanted=wanted, after=after), deadline=call.deadline)
+
+
+def _find(
+    connection: Connection, call: SchedulingCall, wanted: _Selection, after: Cursor | None
+) -> tuple[list[Event], Cursor, bool]:
+    reading.require_served(connection, call.settings)
+    stream = reading.stream(connection)
+    if after is None:
+        after = stream.beginning if wanted.after in (None, NOW) else Cursor.parse(wanted.after or "")
+    stream.require(after)
+    if wanted.after == NOW:
+        return [], stream.now, True
+    if after.number >= stream.last:
+        return [], after, True
+    until = stream.last
+    if wanted.types is not None and wanted.node is None:
+        until = min(until, after.number + _WINDOW)
+    events = reading.read_after(
+        connection,
+        after.number,
+        wanted.limit,
+        project=wanted.project,
+        types=wanted.types,
+        node=wanted.node,
+        until=until,
+    )
+    if after.number < stream.oldest + 2 * numbering.MOST:  # some of them may have been deleted since
+        reading.stream(connection).require(after)
+    if len(events) == wanted.limit:
+        until = events[-1].number
+    return events, Cursor(stream.uuid, until), until >= stream.last
+
+
+def _mask_of(call: SchedulingCall) -> Mask:
+    """Return what the caller may see. Raises NotAllowed for a caller without a project who may not see all."""
+    sees_all = call.allows(ALL_EVENTS)
+    project = call.caller.project_id
+    if not sees_all and not project:
+        call.require(ALL_EVENTS)
+    errors: Restriction | None = None
+    if not (call.allows(ALL_FIELDS) or call.allows(LAST_ERROR, target_of(call, None, None))):
+        as_owner = call.allows(LAST_ERROR, target_of(call, project, None))
+        as_lessee = call.allows(LAST_ERROR, target_of(call, None, project))
+        errors = Restriction("last_error", as_owner and bool(project), as_lessee and bool(project))
+    return Mask(
+        project=None if sees_all else project,
+        sees_workers=call.allows(SHOW_WORKERS),
+        errors=errors,
+        is_system=call.caller.system_scope == "all" or call.allows(AS_SYSTEM, target_of(call, None, None)),
+    )

@@ -1,0 +1,1 @@
+"""Events: reading what has happened, in order, and giving numbers to it."""

@@ -1,0 +1,50 @@
+"""What a reader may see of an event: as the API's answers are masked for it today."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from baremetal_sched.baremetal.holds import rules
+from baremetal_sched.baremetal.nodes.redaction import REPLACEMENTS, Restriction
+from baremetal_sched.db.event_notes import NODE_COLUMNS
+from baremetal_sched.scheduling.events.reading import Event
+
+_ERROR = "last_error"
+
+
+@dataclass(frozen=True)
+class Mask:
+    """The rights of a reader. ``project``: its project; None: it sees the events of all.
+
+    ``sees_workers``: it sees the consumers of other projects. ``errors``: who sees ``last_error``; None: all who see
+    the node. ``is_system``: it reads holds as the system does, so that no actor is hidden from it.
+    """
+
+    project: str | None = None
+    sees_workers: bool = True
+    errors: Restriction | None = None
+    is_system: bool = True
+
+    def apply(self, event: Event) -> Event:
+        """Return the event as the reader may see it."""
+        data: dict[str, Any] = dict(event.data)
+        if self.project is not None and self.project not in (event.owner, event.lessee):
+            # A consumer knows which machine it has, as placement says it, and not whose that is.
+            for name in (*NODE_COLUMNS, "changed"):
+                data.pop(name, None)
+        if not self.sees_workers and "consumer" in data and event.project != self.project:
+            data["consumer"] = None
+        if _ERROR in data.get("changed", {}) and self._hides_error(event):
+            hidden = dict.fromkeys(("before", "after"), REPLACEMENTS[_ERROR])
+            data["changed"] = {**data["changed"], _ERROR: hidden}
+        if "hold" in data and self._hides_actor(event, data["hold"]):
+            data["hold"] = {**data["hold"], "asserted_by": None, "asserted_by_project": None}
+        return replace(event, data=data)
+
+    def _hides_error(self, event: Event) -> bool:
+        return self.errors is not None and self.errors.hides(event.owner, event.lessee, self.project)
+
+    def _hides_actor(self, event: Event, hold: dict[str, Any]) -> bool:
+        scope = rules.scope_of(self.project, event.owner, event.lessee, has_system_authority=self.is_system)
+        return rules.is_masked_from(
+            hold["scope"], hold["asserted_by_project"], scope or rules.LESSEE, self.project or ""
+        )
