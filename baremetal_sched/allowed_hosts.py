@@ -1,4 +1,5 @@
-"""Which hosts the service may contact at addresses that clients supply: in inspection rules, and through agents."""
+"""Which hosts the service may contact at addresses that clients supply: in inspection rules and webhooks, and through
+agents."""
 
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -8,7 +9,6 @@ from baremetal_sched.settings import Settings
 
 Address = IPv4Address | IPv6Address
 
-_HOW = "to allow it, list it in [inspection_rules] allowed_hosts"
 #: IPv4 addresses that are embedded in IPv6, as address translators use them.
 _NAT64 = IPv6Network("64:ff9b::/96")
 
@@ -22,17 +22,21 @@ class AllowedHosts:
 
     ``entries`` are host names, names that begin with ``*.``, addresses and networks; without any, every host is
     allowed. Loopback, link-local and multicast addresses and the like are refused unless an entry is the address itself
-    or a network that contains it. ``loopback``: loopback is allowed in any case.
+    or a network that contains it. ``loopback``: loopback is allowed in any case. ``option``: the name of the list, for
+    messages.
     """
 
-    def __init__(self, entries: Iterable[str], *, loopback: bool) -> None:
+    def __init__(
+        self, entries: Iterable[str], *, loopback: bool, option: str = "[inspection_rules] allowed_hosts"
+    ) -> None:
+        self._option = option
         self._names: set[str] = set()
         self._suffixes: list[str] = []
         self._networks: list[IPv4Network | IPv6Network] = []
         self._loopback = loopback
         for entry in entries:
             self._add(entry.strip().rstrip(".").lower())
-        self._lists_some = bool(self._names or self._suffixes or self._networks)
+        self.lists_some = bool(self._names or self._suffixes or self._networks)
 
     def _add(self, entry: str) -> None:
         try:
@@ -40,7 +44,7 @@ class AllowedHosts:
         except ValueError:
             if not entry or "/" in entry or ":" in entry:
                 raise InvalidValue(
-                    message=f"[inspection_rules] allowed_hosts: {entry!r} is not a name, an address or a network."
+                    message=f"{self._option}: {entry!r} is not a name, an address or a network."
                 ) from None
             if entry.startswith("*."):
                 self._suffixes.append(entry[1:])
@@ -53,8 +57,8 @@ class AllowedHosts:
         if self._lists(found):
             return
         self._require_usual(host, found)
-        if self._lists_some and not self._is_listed(host):
-            raise AddressRefused(message=f"{host} ({found}) is not in [inspection_rules] allowed_hosts")
+        if self.lists_some and not self._is_listed(host):
+            raise AddressRefused(message=f"{host} ({found}) is not in {self._option}")
 
     def require_literal(self, host: str) -> None:
         """Raise AddressRefused if ``host`` is a loopback or link-local address, or not that of a single machine."""
@@ -62,7 +66,7 @@ class AllowedHosts:
             found = _plain(host)
         except ValueError:
             if host.rstrip(".").lower() == "localhost" and not self._loopback:
-                raise AddressRefused(message=f"{host} is this machine itself; {_HOW}") from None
+                raise self._refused(f"{host} is this machine itself") from None
             return
         if not self._lists(found):
             self._require_usual(host, found)
@@ -77,11 +81,14 @@ class AllowedHosts:
     def _require_usual(self, host: str, address: Address) -> None:
         if address.is_loopback:
             if not self._loopback:
-                raise AddressRefused(message=f"{host} ({address}) is this machine itself; {_HOW}")
+                raise self._refused(f"{host} ({address}) is this machine itself")
         elif address.is_link_local:
-            raise AddressRefused(message=f"{host} ({address}) is a link-local address; {_HOW}")
+            raise self._refused(f"{host} ({address}) is a link-local address")
         elif address.is_unspecified or address.is_multicast or address.is_reserved:
             raise AddressRefused(message=f"{host} ({address}) is not the address of a machine")
+
+    def _refused(self, reason: str) -> AddressRefused:
+        return AddressRefused(message=f"{reason}; to allow it, list it in {self._option}")
 
 
 def _plain(text: str) -> Address:

@@ -26,7 +26,7 @@ from baremetal_sched.placement.api.edge import PlacementApi
 from baremetal_sched.scheduling import handover
 from baremetal_sched.scheduling.api.edge import SchedulingApi
 from baremetal_sched.scheduling.decisions import Decisions
-from baremetal_sched.scheduling.metrics import CapacityMetrics, of_events
+from baremetal_sched.scheduling.metrics import CapacityMetrics, of_events, of_webhooks
 from baremetal_sched.settings import Settings
 from baremetal_sched.ui.api import UiApi
 from baremetal_sched.web import authentication, metrics, slots
@@ -87,7 +87,7 @@ def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = Non
     pages = UiApi(settings, strategy, database)
     served = [api.name for api in (*apis, pages) if api is not pages or pages.is_served]
     capacity = CapacityMetrics(settings)
-    measured = metrics.together(partial(figures, settings=settings), capacity.figures, of_events)
+    measured = metrics.together(partial(figures, settings=settings), capacity.figures, of_events, of_webhooks)
     root = RootApi(settings, strategy, database, measured, served)
     start_warnings.warn_of_roles(strategy.roles, settings, (rule for api in (*apis, root) for rule in api.rules))
     mounts = {f"/{api.name}": _rooted(build(api, database)) for api in apis}

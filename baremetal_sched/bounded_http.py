@@ -106,12 +106,14 @@ def exchange(
     proxy: str | None = None,
     context: ssl.SSLContext | None = None,
     most: int | None = None,
+    truncates: bool = False,
     read_timeout: float | None = None,
 ) -> Answer:
     """Return the answer to one request, without following a redirect.
 
     Without ``hosts`` any may be called. ``context`` says which certificates are trusted; the usual ones by default.
-    ``most`` is the largest body that is read, in bytes; by default none is. With ``read_timeout``, a number of seconds,
+    ``most`` is the largest body that is read, in bytes; by default none is. A larger body is an error unless
+    ``truncates`` is set; then its beginning is returned. With ``read_timeout``, a number of seconds,
     the deadline is that of the connection, and the answer must be complete so long after it. Raises CallFailed,
     AddressRefused.
     """
@@ -136,7 +138,7 @@ def exchange(
             connection.request(method, target, body, named, preload_content=False)
             with closing(connection.getresponse()) as response:
                 # Some management controllers compress unasked. urllib3 2.6 and later expand no more than is read here.
-                content = b"" if most is None else response.read(most + 1)
+                content = b"" if most is None else response.read(most + (not truncates))
                 if most is not None and len(content) > most:
                     raise TooLarge(f"the answer is larger than {most} bytes")
                 location = response.headers.get("Location")

@@ -74,6 +74,8 @@ CLAIM = Command("openstack scheduling claim --query {query} --wait 1h")
 CANCEL_CLAIM = Command("openstack scheduling claim cancel {uuid}")
 EXPLAIN = Command("openstack scheduling explain")
 SHOW_CAPACITY = Command("openstack scheduling capacity")
+LIST_PARKED_WEBHOOKS = Command("openstack scheduling webhook list --state parked")
+RESUME_WEBHOOK = Command("openstack scheduling webhook resume {webhook}")
 CREATE_FLAVOR = Command("openstack flavor create --property resources:CUSTOM_GOLD=1 gold")
 LIST_FLAVORS = Command("openstack flavor list --all")
 CREATE_IMAGE = Command(

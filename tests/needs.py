@@ -33,6 +33,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
         "tests/recipes",
         "tests/clients/osc/test_guide.py",
         "tests/clients/osc/test_domains.py",
+        "tests/clients/osc/test_webhooks.py",
     ),
     "findings/": _UNIT,
     "migrations/": (

@@ -1,10 +1,11 @@
-"""Time that passes for holds: all that is planned comes nearer, as the clock of the database cannot be set."""
+"""Time that passes for holds and webhooks: all that is planned comes nearer, as the clock of the database cannot be
+set."""
 
 from typing import Any
 
 from sqlalchemy import update
 
-from baremetal_sched.db.models import Hold, Inventory, Node, ResourceProvider
+from baremetal_sched.db.models import Hold, Inventory, Node, ResourceProvider, Webhook
 from tests.service import Service
 
 #: Seconds.
@@ -15,6 +16,7 @@ _COLUMNS: dict[Any, tuple[Any, ...]] = {
     Node: (Node.closes_at,),
     ResourceProvider: (ResourceProvider.closes_at,),
     Inventory: (Inventory.closes_at,),
+    Webhook: (Webhook.leased_until, Webhook.retry_at, Webhook.failing_since, Webhook.previous_until),
 }
 
 

@@ -20,6 +20,7 @@ from baremetal_sched.conductor.daemon import ConductorDaemon
 from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.db.models import Node, NodeHistory
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.scheduling.api import webhook_makers
 from tests import applications, enrolment
 from tests.waiting import PATIENCE
 
@@ -109,7 +110,8 @@ class Service:
         overrides = {name: dict(values) for name, values in self._overrides.items()}
         overrides.setdefault("DEFAULT", {})["host"] = host
         overrides["conductor"]["conductor_group"] = group
-        conductor = ConductorDaemon(self.database, self._application.settings(overrides))
+        settings = self._application.settings(overrides)
+        conductor = ConductorDaemon(self.database, settings, rights=webhook_makers.rights(settings))
         self.conductors[host] = conductor
         return conductor
 

@@ -34,7 +34,7 @@ _SECOND = {
     "tests/functional/placement/": "allocations candidates candidates_trees codes edge providers reshaper resources",
     "tests/functional/redfish/": "power",
     "tests/functional/scheduling/": "capacity claims domains handover holds newcomers node_availability "
-    "node_explanations requests unknown_traits",
+    "node_explanations requests unknown_traits webhooks",
     "tests/functional/tenants/": "roles",
     "tests/functional/ui/": "fleet holds log_in node waiting",
     "tests/moving/": "",
@@ -50,6 +50,7 @@ _TIERS = {
     "tests/agents/": "slow",
     "tests/clients/": "slow",
     "tests/clients/osc/test_domains.py": "ci",
+    "tests/clients/osc/test_webhooks.py": "ci",
     "tests/clients/osc/test_guide.py": "ci",
     "tests/clients/osc/test_several.py": "ci",
     "tests/clients/test_openstack_client.py": "ci",

@@ -15,6 +15,7 @@ AREAS = {
     "holds": "Holds",
     "domains": "Domains",
     "placement": "Placement",
+    "webhooks": "Webhooks",
     "scheduling": "Scheduling",
     "events": "Events",
     "compute": "Servers and flavors",

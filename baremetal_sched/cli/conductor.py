@@ -15,9 +15,10 @@ def conductor(
     """Run a conductor, which manages the nodes of one conductor group, until it is stopped."""
     from baremetal_sched import logs
     from baremetal_sched.conductor import process
+    from baremetal_sched.scheduling.api import webhook_makers
 
     check_conductor(host, group)
     overrides = {"DEFAULT": {"host": host}, "conductor": {"conductor_group": group}}
     settings = make_settings(config_files, database, debug, overrides)
     logs.log_settings(settings)
-    process.run(settings)
+    process.run(settings, rights=webhook_makers.rights(settings))

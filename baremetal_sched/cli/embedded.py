@@ -27,6 +27,7 @@ from baremetal_sched.conductor.wake_pipe import WakePipe
 from baremetal_sched.db import schema
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import SchemaTooNew
+from baremetal_sched.scheduling.api import webhook_makers
 from baremetal_sched.settings import Settings
 from baremetal_sched.ui import access as ui
 from baremetal_sched.web.listener import is_loopback
@@ -137,7 +138,7 @@ class _Child:
 def _be_the_conductor(settings: Settings, parent: int, started: Callable[[], None], pipe: WakePipe) -> NoReturn:
     status = 1
     try:
-        process.run(settings, parent, started, pipe)
+        process.run(settings, parent, started, pipe, webhook_makers.rights(settings))
         status = 0
     except Exception as error:
         log.critical("the conductor failed", reason=str(error))

@@ -23,6 +23,7 @@ from baremetal_sched.conductor.outage import SHOWS_OUTAGE, Outage
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS, PeriodicTask
 from baremetal_sched.conductor.servers import migrate_own
 from baremetal_sched.conductor.wake_pipe import WakePipe
+from baremetal_sched.conductor.webhooks import Deliveries
 from baremetal_sched.conductor.workers import Workers
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Database
@@ -34,6 +35,7 @@ from baremetal_sched.machines.interface_types import ServedType
 from baremetal_sched.scheduling import handover
 from baremetal_sched.scheduling.events import numbering
 from baremetal_sched.scheduling.events.numbering import Numbering
+from baremetal_sched.scheduling.webhooks.delivering import Rights
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -77,12 +79,16 @@ class ConductorDaemon:
     ``finish`` are its phases. While the database is unavailable, it keeps trying. All shared state is in the database.
     """
 
-    def __init__(self, database: Database, settings: Settings, pipe: WakePipe | None = None) -> None:
+    def __init__(
+        self, database: Database, settings: Settings, pipe: WakePipe | None = None, rights: Rights | None = None
+    ) -> None:
+        """``rights``: what makers of webhooks may read; without it, none are delivered."""
         handover.install(database, settings)
         self._database = database
         self._settings = settings
         self._hostname: str = settings.host
-        self._host = ConductorHost(settings.host, database, settings)
+        deliveries = None if rights is None else Deliveries(database, settings, rights)
+        self._host = ConductorHost(settings.host, database, settings, deliveries=deliveries)
         self._online = True
         self._is_registered = False
         #: Held while the conductor's entry is changed: the time of its last heartbeat shows whose it is.

@@ -15,6 +15,7 @@ from baremetal_sched.baremetal.conductors.conductors import LastHeartbeat
 from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
 from baremetal_sched.conductor.outage import BackOff, pause_after
 from baremetal_sched.conductor.questions import Questions
+from baremetal_sched.conductor.webhooks import Deliveries
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors.baremetal import HostNameTaken
@@ -30,13 +31,15 @@ _PAUSES = 20
 
 @dataclass(frozen=True)
 class ConductorHost:
-    """A conductor's host name, database and settings, with its open queries and unresponsive addresses."""
+    """A conductor's host name, database and settings, with its open queries, unresponsive addresses and deliveries to
+    webhooks (None: it makes none)."""
 
     name: str
     database: Database
     settings: Settings
     questions: Questions = field(default_factory=Questions, compare=False)
     back_off: BackOff = field(default_factory=BackOff, compare=False)
+    deliveries: Deliveries | None = field(default=None, compare=False)
 
     def membership(self) -> Membership:
         """Return the conductors that are alive now."""

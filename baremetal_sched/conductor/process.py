@@ -24,6 +24,8 @@ from baremetal_sched.errors import (
     DatabaseMissing,
 )
 from baremetal_sched.memory import limit_memory
+from baremetal_sched.scheduling.webhooks.delivering import Rights
+from baremetal_sched.scheduling.webhooks.sending import Sender
 from baremetal_sched.settings import Settings
 
 #: Seconds between two checks whether the parent process has ended.
@@ -36,6 +38,7 @@ def check_registration(settings: Settings) -> None:
     EnabledDrivers.of(settings)
     engine.load_file(settings.inspection_rules.built_in_rules)
     allowed_hosts(settings)
+    Sender(settings)
     hooks.check(settings)
 
 
@@ -44,10 +47,12 @@ def run(
     parent: int | None = None,
     started: Callable[[], None] = lambda: None,
     pipe: WakePipe | None = None,
+    rights: Rights | None = None,
 ) -> None:
     """Run a conductor until SIGTERM, SIGINT or SIGHUP; or, with ``parent``, until that process has ended.
 
     ``started`` is called once the conductor is registered. All processes that request work use ``pipe``, if given.
+    ``rights``: what makers of webhooks may read; without it, none are delivered.
     """
     check_registration(settings)
     limit_memory()
@@ -60,7 +65,7 @@ def run(
     if parent is not None:
         threading.Thread(target=_watch, args=(parent, stop), daemon=True).start()
     _await_schema(settings.host, database, stop, settings.conductor.work_interval)
-    conductor = ConductorDaemon(database, settings, pipe)
+    conductor = ConductorDaemon(database, settings, pipe, rights)
     conductor.run(stop, started)
     database.dispose()
     if not conductor.is_idle:

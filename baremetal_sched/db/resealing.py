@@ -60,6 +60,8 @@ class Value(NamedTuple):
         """Return whether the value has unencrypted secrets."""
         if isinstance(self.column.type, SealedJson):
             return self.column.type.shown(json.loads(self.text), self.text) != self.text
+        if isinstance(self.column.type, SealedText) and self.column.type.whole:
+            return True
         # Names of BIOS settings are in their keys.
         return any(isinstance(part, str) and names_secret(part) for part in self.key)
 

@@ -172,17 +172,21 @@ class SealedJson(Json):
 
 
 class SealedText(TypeDecorator[str]):
-    """A text that is encrypted if it is a SecretText."""
+    """A text that is encrypted if it is a SecretText. ``whole``: each is."""
 
     impl = Text
     cache_ok = True
+
+    def __init__(self, *, whole: bool = False) -> None:
+        super().__init__()
+        self.whole = whole
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         if value is None:
             return None
         if isinstance(value, UnreadableText):
             return value.stored
-        if isinstance(value, SecretText) and seals(dialect):
+        if (self.whole or isinstance(value, SecretText)) and seals(dialect):
             return sealed_text(value, keyring_for(dialect))
         return plain_text(value)
 

@@ -5,7 +5,17 @@ Groups and names are the same as in Ironic and Placement where these have the op
 
 from oslo_config import cfg
 
-from baremetal_sched.options import agents, conductor, database, events, hardware, inspection, scheduling, service
+from baremetal_sched.options import (
+    agents,
+    conductor,
+    database,
+    events,
+    hardware,
+    inspection,
+    scheduling,
+    service,
+    webhooks,
+)
 
 OPTIONS: dict[str, list[cfg.Opt]] = {
     **service.OPTIONS,
@@ -14,7 +24,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
     **agents.OPTIONS,
     **inspection.OPTIONS,
     **scheduling.OPTIONS,
-    **events.OPTIONS,
+    "events": [*events.OPTIONS["events"], *webhooks.OPTIONS],
     **hardware.FAKE,
     **hardware.REDFISH,
     **hardware.IPMI,

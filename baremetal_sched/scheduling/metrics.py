@@ -1,4 +1,5 @@
-"""Capacity for Prometheus: the figures of ``GET /v1/capacity`` by class and conductor group, counted now and then."""
+"""Capacity for Prometheus: the figures of ``GET /v1/capacity`` by class and conductor group, counted now and then. And
+the states of webhooks."""
 
 import threading
 import time
@@ -6,10 +7,12 @@ from collections.abc import Sequence
 
 import structlog
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.db import deadline
+from baremetal_sched.db.models import Webhook
 from baremetal_sched.scheduling import capacity
 from baremetal_sched.scheduling.capacity import Figures
 from baremetal_sched.scheduling.events import numbering, reading
@@ -101,3 +104,20 @@ def _metrics(figures: Sequence[Figures]) -> list[Metric]:
         value=sum(each.total for each in ordered[MOST_PAIRS:]),
     )
     return [free, allocated, unavailable, left_out]
+
+
+def of_webhooks(session: Session) -> list[Metric]:
+    """Return how many webhooks there are by state; ``failing`` are active ones whose last attempt failed.
+
+    SELECT parked, failing_since IS NULL, count(*) FROM webhooks GROUP BY parked, failing_since IS NULL
+    """
+    works = Webhook.failing_since.is_(None)
+    counts = dict.fromkeys(("active", "failing", "parked"), 0)
+    for parked, is_well, count in session.execute(
+        select(Webhook.parked, works, func.count()).group_by(Webhook.parked, works)
+    ):
+        counts["parked" if parked else "active" if is_well else "failing"] += count
+    metric = GaugeMetricFamily("baremetal_sched_webhooks", "Webhooks by state.", labels=["state"])
+    for state, count in counts.items():
+        metric.add_metric([state], count)
+    return [metric]

@@ -1,9 +1,9 @@
 """Problems of the fleet that need attention, the worst first, each with its remedy."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sqlalchemy import ColumnElement, Connection, and_, func, not_, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, func, not_, or_, select, true
 from sqlalchemy.orm import InstrumentedAttribute
 
 from baremetal_sched import commands
@@ -13,15 +13,15 @@ from baremetal_sched.baremetal.provider import advice
 from baremetal_sched.baremetal.provider.availability import DRIFTED
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.clock import epoch
-from baremetal_sched.db.models import Conductor, Node
+from baremetal_sched.db.models import Conductor, Node, Webhook
 from baremetal_sched.db.types import Query, Rows
 from baremetal_sched.machines import states as machine
 from baremetal_sched.scheduling.capacity import Figures
 from baremetal_sched.ui.node_rows import FAILED_STATES, HAS_FAILED, is_stuck
 
-#: The number of nodes that are named with their errors, the newest failures, and of conductors.
+#: The number of nodes that are named with their errors, the newest failures, and of conductors and webhooks.
 MOST_NODES = 10
-MOST_CONDUCTORS = 20
+MOST_CONDUCTORS = MOST_WEBHOOKS = 20
 
 _ANSWER = (
     "The management controller does not answer. Check it, its cables and driver_info: maintenance ends by itself when "
@@ -35,6 +35,7 @@ _DRIFTED = (
 )
 _UNDONE = "Find out which client writes to resource providers of nodes: only the service may."
 _GONE = "Look at its log and start it again, or remove it for good: others serve its nodes if its group has any."
+_PARKED = "Repair its receiver, or delete it. To send what it has missed, as far as that is kept:\n"
 _PINNED = "Finish the upgrade: when every process runs the new release, remove [DEFAULT] pin_release_version."
 
 
@@ -125,6 +126,17 @@ def of_conductors(connection: Connection, timeout: float) -> Iterator[Attention]
             yield Attention("warn", f"Conductor {host} is pinned to release {pin}", _PINNED)
         if undone:
             yield Attention("plain", f"Conductor {host} has undone {undone} changes of resource providers", _UNDONE)
+
+
+def of_webhooks(connection: Connection, visible: Collection[ColumnElement[bool]]) -> Iterator[Attention]:
+    """Yield the webhooks that are parked, of those that are ``visible``.
+
+    SELECT uuid, name, last_error FROM webhooks WHERE parked AND … ORDER BY id LIMIT …
+    """
+    parked = select(Webhook.uuid, Webhook.name, Webhook.last_error).where(Webhook.parked == true(), *visible)
+    for uuid, name, why in connection.execute(parked.order_by(Webhook.id).limit(MOST_WEBHOOKS)):
+        remedy = _PARKED + commands.RESUME_WEBHOOK.of(webhook=uuid)
+        yield Attention("warn", f"Webhook {name or uuid} is parked. {why or ''}".strip(), remedy)
 
 
 def _counts(

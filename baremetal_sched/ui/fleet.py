@@ -22,7 +22,8 @@ from baremetal_sched.placement import waiting_requests
 from baremetal_sched.scheduling import capacity
 from baremetal_sched.scheduling.api.claims import visible_to as claims_visible_to
 from baremetal_sched.scheduling.api.holds import seen_by
-from baremetal_sched.scheduling.api.policies import CAPACITY, DOMAINS, GET_CLAIM
+from baremetal_sched.scheduling.api.policies import CAPACITY, DOMAINS, GET_CLAIM, MANAGE_WEBHOOKS
+from baremetal_sched.scheduling.api.webhooks import visible_to as webhooks_visible_to
 from baremetal_sched.scheduling.capacity import Figures
 from baremetal_sched.ui import attention
 from baremetal_sched.ui.call import UiCall
@@ -52,6 +53,8 @@ def show_fleet(call: UiCall, connection: Connection) -> Response:
     total = fleet.total(states)
     if conductors is not None:
         wrong += attention.of_conductors(connection, timeout)
+    if call.allows(MANAGE_WEBHOOKS):
+        wrong += attention.of_webhooks(connection, webhooks_visible_to(call))
     return page(
         call,
         "fleet.html",

@@ -102,6 +102,10 @@ class Site:
         self.service.placement("PUT", f"/resource_providers/{uuid}/inventories", stock)
         return {"provider": uuid, "resource_class": "CUSTOM_GOLD", "consumer": str(uuid4())}
 
+    def webhook(self) -> dict[str, str]:
+        body = {"url": "https://hooks.example.com/"}
+        return {"webhook": self.service.http.post_json("/scheduling/v1/webhooks", body, status=201).json["uuid"]}
+
     def image(self) -> dict[str, str]:
         return {"image": add_image(self.service, "IMAGE")}
 
@@ -139,6 +143,7 @@ STATES: dict[str, Callable[[Site], dict[str, str]]] = {
     "CLAIM": lambda site: {**site.node(), "query": "resources=CUSTOM_GOLD:1&required=!CUSTOM_OLD"},
     "CANCEL_CLAIM": Site.waits,
     "DELETE_IMAGE": Site.image,
+    "RESUME_WEBHOOK": Site.webhook,
     "DELETE_ALLOCATIONS": Site.claimed,
     "SET_ALLOCATIONS": Site.provider,
     "DELETE_INVENTORY": Site.provider,

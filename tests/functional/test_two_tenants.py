@@ -109,7 +109,11 @@ def plant(service: Service, tenant: Tenant) -> None:
     domain = {"name": tenant.word("rack"), "level": "rack"}
     rack = service.http.post_json("/scheduling/v1/domains", domain, headers=SYSTEM, status=201).json["uuid"]
     service.http.put(f"/scheduling/v1/domains/{rack}/nodes/{node}", headers=SYSTEM, status=204)
+    theirs = {"X-Auth-Token": f"root:{project}", "X-Roles": "admin"}
+    sent = {"url": f"https://{tenant.name}.example.com/"}
+    hook = service.http.post_json("/scheduling/v1/webhooks", sent, headers=theirs, status=201).json
     tenant.ids |= {
+        "webhook": hook["uuid"],
         "domain": rack,
         "claim": claim.json["uuid"],
         "group_id": group_id,
@@ -187,6 +191,8 @@ BODIES: dict[tuple[str, str], list[Any]] = {
     ],
     ("POST", "/v1/nodes/<node>/holds"): [{"type": "window"}],
     ("POST", "/v1/holds"): [{"type": "window", "filter": {"nodes": ["{node}"]}}],
+    ("POST", "/v1/webhooks"): [{"url": "https://mine.example.com/", "nodes": ["{node}"]}],
+    ("PATCH", "/v1/webhooks/<webhook>"): [{"url": "https://mine.example.com/"}],
     ("POST", "/v1/requests"): [{"flavor": "{flavor_id}"}, {"flavor": "own", "image": "{ident}"}],
 }  # fmt: skip
 

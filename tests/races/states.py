@@ -16,6 +16,7 @@ from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Domain, Hold, Node, ServerGroup, WaitingRequest
 from baremetal_sched.scheduling import claims
 from baremetal_sched.scheduling.claims import NewClaim
+from baremetal_sched.scheduling.webhooks import webhooks
 from baremetal_sched.settings import Settings
 from tests.passing_time import HOUR, go_by
 from tests.service import Service
@@ -36,7 +37,7 @@ _THINGS = (
     *("chassis", "template", "runbook", "rule", "connector", "target", "new_port", "new_portgroup", "new_chassis"),
     *("new_template", "new_runbook", "new_rule", "new_connector", "new_target", "aggregate", "new_child", "instance"),
     *("picky_image", "foreign_runbook", "queued_image", "hold"),
-    *("row", "rack", "switch", "rack2", "group"),
+    *("row", "rack", "switch", "rack2", "group", "hook"),
 )
 NAMES: Names = {name: given(number) for number, name in enumerate(_THINGS, 1)}
 #: The consumers of claims of several machines, which have the UUIDs of ``instance`` and of ``new_consumer``.
@@ -64,6 +65,7 @@ def _free(service: Service) -> None:
     _add_placement(service)
     _add_compute(service)
     service.database.write(_add_domains)
+    service.database.write(_add_webhook)
 
 
 #: Nodes of clients before 1.11 are available at once.
@@ -122,6 +124,12 @@ def _add_domains(session: Session) -> None:
     node.properties = {"rack": "rack2"}
     (rack,) = session.scalars(select(Domain).where(Domain.uuid == NAMES["rack"]))
     members.place(session, {node.id: domains.path_from(session, rack.id)}, members.PROPERTY)
+
+
+def _add_webhook(session: Session) -> None:
+    """One that is parked, of which the events are left."""
+    hook = webhooks.create(session, "", {"unrestricted": True}, {"url": "https://hooks.example.com/", "name": "old"}, 9)
+    hook.uuid, hook.parked = NAMES["hook"], True
 
 
 def _add_compute(service: Service) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from werkzeug.utils import cached_property
 
 from baremetal_sched.baremetal.api.errors import RoutingError
+from baremetal_sched.baremetal.api.policies.checks import service_project
 from baremetal_sched.baremetal.api.route import BaremetalRoute
 from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
 from baremetal_sched.baremetal.identifiers import is_logical_name
@@ -37,12 +38,6 @@ LOGICAL_NAMES = 10
 def _facts(caller: Caller) -> Target:
     """Facts of the caller for the target of rules, without its roles: the policy caches decisions by the target."""
     return {name: fact for name, fact in caller.credentials().items() if not isinstance(fact, list)}
-
-
-def service_project(settings: Settings) -> Target:
-    """Return the project whose services have more permissions, as rules know it; nothing if there is none."""
-    name = settings.rbac_service_project_name if settings.rbac_service_role_elevated_access else None
-    return {} if name is None else {"config.service_project_name": name}
 
 
 class BaremetalCall(Call):

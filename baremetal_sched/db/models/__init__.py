@@ -28,6 +28,7 @@ from baremetal_sched.db.models.servers import Server, ServerAction, ServerTag
 from baremetal_sched.db.models.steps import DeployTemplate, InspectionRule, Runbook, RunbookTrait
 from baremetal_sched.db.models.volume import VolumeConnector, VolumeTarget
 from baremetal_sched.db.models.waiting_requests import WaitingRequest
+from baremetal_sched.db.models.webhooks import Webhook
 
 __all__ = [
     "Aggregate",
@@ -85,5 +86,6 @@ __all__ = [
     "VolumeConnector",
     "VolumeTarget",
     "WaitingRequest",
+    "Webhook",
     "table_of",
 ]

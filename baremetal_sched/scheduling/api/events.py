@@ -7,15 +7,13 @@ from functools import partial
 from flask import Response
 from sqlalchemy import Connection
 
-from baremetal_sched.baremetal.api.policies.holds import AS_SYSTEM
-from baremetal_sched.baremetal.api.resources.hold_actors import target_of
-from baremetal_sched.baremetal.nodes.redaction import Restriction
-from baremetal_sched.scheduling.api.policies import ALL_EVENTS, ALL_FIELDS, LAST_ERROR, SHOW_WORKERS
+from baremetal_sched.errors import NotAllowed
+from baremetal_sched.scheduling.api.event_masks import mask_of
+from baremetal_sched.scheduling.api.policies import ALL_EVENTS
 from baremetal_sched.scheduling.api.request_bodies import SchedulingCall
 from baremetal_sched.scheduling.events import numbering, reading
 from baremetal_sched.scheduling.events.cloud_events import cloud_event, source_of
 from baremetal_sched.scheduling.events.cursors import Cursor
-from baremetal_sched.scheduling.events.masks import Mask
 from baremetal_sched.scheduling.events.reading import Event
 from baremetal_sched.web.query import Query
 from baremetal_sched.web.responses import json_response
@@ -24,9 +22,6 @@ PARAMETERS = ("after", "limit", "wait", "type", "node")
 
 #: The value of ``after`` for those who want only what happens from now on.
 NOW = "now"
-
-#: The number of events that one statement reads at most to find those of some types.
-_WINDOW = 10_000
 
 #: Seconds before the deadline of a request at which it ends waiting.
 _RESERVE = 5.0
@@ -49,7 +44,9 @@ class _Selection:
 def list_events(call: SchedulingCall, session: None) -> Response:
     """GET /v1/events"""
     query = Query(call, PARAMETERS)
-    mask = _mask_of(call)
+    mask = mask_of(call.caller, call.policy, call.settings)
+    if mask is None:
+        raise NotAllowed(policy=ALL_EVENTS)
     seconds = query.integer("wait") or 0
     wanted = _Selection(query.text("after"), query.limit(), query.items("type"), query.uuid("node"), mask.project)
     until = time.monotonic() + seconds
@@ -89,14 +86,14 @@ def _find(
         return [], after, True
     until = stream.last
     if wanted.types is not None and wanted.node is None:
-        until = min(until, after.number + _WINDOW)
+        until = min(until, after.number + reading.WINDOW)
     events = reading.read_after(
         connection,
         after.number,
         wanted.limit,
         project=wanted.project,
         types=wanted.types,
-        node=wanted.node,
+        nodes=None if wanted.node is None else [wanted.node],
         until=until,
     )
     if after.number < stream.oldest + 2 * numbering.MOST:  # some of them may have been deleted since
@@ -104,22 +101,3 @@ def _find(
     if len(events) == wanted.limit:
         until = events[-1].number
     return events, Cursor(stream.uuid, until), until >= stream.last
-
-
-def _mask_of(call: SchedulingCall) -> Mask:
-    """Return what the caller may see. Raises NotAllowed for a caller without a project who may not see all."""
-    sees_all = call.allows(ALL_EVENTS)
-    project = call.caller.project_id
-    if not sees_all and not project:
-        call.require(ALL_EVENTS)
-    errors: Restriction | None = None
-    if not (call.allows(ALL_FIELDS) or call.allows(LAST_ERROR, target_of(call, None, None))):
-        as_owner = call.allows(LAST_ERROR, target_of(call, project, None))
-        as_lessee = call.allows(LAST_ERROR, target_of(call, None, project))
-        errors = Restriction("last_error", as_owner and bool(project), as_lessee and bool(project))
-    return Mask(
-        project=None if sees_all else project,
-        sees_workers=call.allows(SHOW_WORKERS),
-        errors=errors,
-        is_system=call.caller.system_scope == "all" or call.allows(AS_SYSTEM, target_of(call, None, None)),
-    )

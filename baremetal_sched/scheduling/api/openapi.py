@@ -8,7 +8,8 @@ from typing import Any
 
 from flask import Response
 
-from baremetal_sched.scheduling.api.operations import IN_PATHS, OPERATIONS, SCHEMAS, Operation, parameter
+from baremetal_sched.scheduling.api.operation import Operation, parameter
+from baremetal_sched.scheduling.api.operations import IN_PATHS, OPERATIONS, SCHEMAS
 from baremetal_sched.scheduling.schemas.answers import component
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.responses import JSON, json_response

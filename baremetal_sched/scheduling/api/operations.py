@@ -1,12 +1,13 @@
 """The part of the OpenAPI document about each route that the route table does not have."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from baremetal_sched.baremetal.api.nodes.node_filters import TRAIT_FILTERS
 from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION
 from baremetal_sched.placement.query_values import candidates_schema
+from baremetal_sched.scheduling.api.operation import LIMIT, Operation
+from baremetal_sched.scheduling.api.webhook_operations import WEBHOOK_OPERATIONS
 from baremetal_sched.scheduling.capacity import COLUMNS, MOST_KEYS
 from baremetal_sched.scheduling.claims import STATES
 from baremetal_sched.scheduling.schemas.answers import (
@@ -19,7 +20,6 @@ from baremetal_sched.scheduling.schemas.answers import (
     TRAIT_KEY,
     VERSIONS,
     array,
-    component,
     said,
 )
 from baremetal_sched.scheduling.schemas.claims import ANY_CLAIM, CLAIM, CLAIMS, KINDS
@@ -45,7 +45,7 @@ from baremetal_sched.scheduling.schemas.explanations import (
 )
 from baremetal_sched.scheduling.schemas.holds import CHANGES, HOLD, HOLDS, MADE_HOLDS, NEW_HOLD, NEW_HOLDS, NODE_HOLDS
 from baremetal_sched.scheduling.schemas.requests import DRY_RUN, REQUEST
-from baremetal_sched.web.responses import JSON
+from baremetal_sched.scheduling.schemas.webhooks import RESUMED_WEBHOOK, WEBHOOK, WEBHOOK_WITH_SECRET, WEBHOOKS
 
 #: The schemas that others refer to.
 SCHEMAS: Mapping[str, Mapping[str, Any]] = {
@@ -71,6 +71,10 @@ SCHEMAS: Mapping[str, Mapping[str, Any]] = {
     "DomainsFromProperty": FOLLOWED,
     "Event": EVENT,
     "Events": EVENTS,
+    "Webhook": WEBHOOK,
+    "WebhookWithSecret": WEBHOOK_WITH_SECRET,
+    "ResumedWebhook": RESUMED_WEBHOOK,
+    "Webhooks": WEBHOOKS,
     "Error": ERROR,
 }
 
@@ -80,50 +84,8 @@ IN_PATHS: Mapping[str, Mapping[str, Any]] = {
     "claim": said("UUID of the claim.", {**TEXT, "minLength": 1}),
     "hold": said("UUID of the hold.", {**TEXT, "minLength": 1}),
     "domain": said("UUID of the domain.", {**TEXT, "minLength": 1}),
+    "webhook": said("UUID of the webhook.", {**TEXT, "minLength": 1}),
 }
-
-
-@dataclass(frozen=True)
-class Operation:
-    """One route. ``name``: its name in generated clients. ``answer``: the schema (in SCHEMAS) of its answer; None: the
-    answer has no body.
-
-    ``query``: schemas of the parameters of the query string. ``body``: the schema of the body, if it takes one.
-    ``refuses``: whether it checks its input, and answers 400. ``done``: the statuses of success, with their meanings.
-    ``conflicts``: whether it may conflict with existing data, and answers 409.
-    ``expires``: whether what it reads may be gone, and it answers 410.
-    """
-
-    name: str
-    summary: str
-    answer: str | None
-    query: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    body: Mapping[str, Any] | None = None
-    refuses: bool = True
-    done: Mapping[int, str] = field(default_factory=lambda: {200: "Done."})
-    conflicts: bool = False
-    expires: bool = False
-
-    def document(self) -> dict[str, Any]:
-        """Return the operation with its parameters and its answer, as OpenAPI has them."""
-        content = {} if self.answer is None else {"content": {JSON: {"schema": component(self.answer)}}}
-        return {
-            "operationId": self.name,
-            "summary": self.summary,
-            "parameters": [parameter(name, "query", schema) for name, schema in self.query.items()],
-            "responses": {str(status): {"description": why, **content} for status, why in self.done.items()},
-        }
-
-
-def parameter(name: str, place: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a parameter. Lists are separated by commas; an object stands for parameters named like its properties."""
-    document: dict[str, Any] = {"name": name, "in": place, "required": place == "path", "schema": {**schema}}
-    description = document["schema"].pop("description", None)
-    if description:
-        document["description"] = description
-    if place == "query":
-        document |= {"style": "form", "explode": schema["type"] == "object"}
-    return document
 
 
 def _listed(description: str) -> dict[str, Any]:
@@ -180,22 +142,21 @@ _HOLDS_QUERY = {
     "until": said("Holds that start before this time, with a time zone.", {**TEXT, "format": "date-time"}),
     **{name: said(f"Holds of nodes with this {name.replace('_', ' ')}.", TEXT) for name in COLUMNS},
 }
-_LIMIT = said("The size of the page, at most [api] max_limit.", {"type": "integer", "minimum": 1})
 _DOMAINS_QUERY = {
-    "limit": _LIMIT,
+    "limit": LIMIT,
     "marker": said("Domains after the one with this UUID.", TEXT),
     "name": said("Domains of this name.", TEXT),
     "level": said("Domains of this level.", TEXT),
     "parent": said("Domains right below the one with this UUID.", TEXT),
 }
-_NODES_QUERY = {"limit": _LIMIT, "marker": said("Nodes after the one with this UUID.", TEXT)}
+_NODES_QUERY = {"limit": LIMIT, "marker": said("Nodes after the one with this UUID.", TEXT)}
 _POLL = said("For how many seconds to wait until the claim is decided.", {"type": "integer", "minimum": 0})
 _EVENTS_QUERY = {
     "after": said(
         "The cursor of an answer: only events after it. now: only those from now on. Without it: all that are left.",
         TEXT,
     ),
-    "limit": _LIMIT,
+    "limit": LIMIT,
     "wait": said("For how many seconds to wait for an event, if there is none.", {"type": "integer", "minimum": 0}),
     "type": _listed("Only events of these types."),
     "node": said("Only events of the node with this UUID.", TEXT),
@@ -304,6 +265,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", "/v1/events"): Operation(
         "list_events", "Read events, or wait for one", "Events", _EVENTS_QUERY, conflicts=True, expires=True
     ),
+    **WEBHOOK_OPERATIONS,
     ("GET", "/v1/claims"): Operation("list_claims", "List claims", "Claims", _CLAIMS_QUERY),
     ("POST", "/v1/claims"): Operation(
         "create_claim",

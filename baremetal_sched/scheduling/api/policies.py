@@ -30,6 +30,8 @@ EVENTS = "scheduling:events:get"
 ALL_EVENTS = "scheduling:events:get_all"
 LAST_ERROR = "baremetal:node:get:last_error"
 ALL_FIELDS = "baremetal:node:get:filter_threshold"
+MANAGE_WEBHOOKS = "scheduling:webhooks:manage"
+MANAGE_ALL_WEBHOOKS = "scheduling:webhooks:manage_all"
 
 _EVERYTHING = "role:admin or role:service or (role:reader and system_scope:all)"
 _ANY_CLAIM = "(role:admin and system_scope:all) or role:service"
@@ -168,6 +170,19 @@ RULES = (
         ALL_EVENTS,
         _EVERYTHING,
         description="Read all events; others read those of their project",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        MANAGE_WEBHOOKS,
+        "role:admin or role:service",
+        description="Make, see, change, resume and delete the webhooks of the caller's project, which send what their "
+        "maker may read (scheduling:events:get)",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        MANAGE_ALL_WEBHOOKS,
+        _ANY_CLAIM,
+        description="Do so with the webhooks of all projects, and make webhooks that belong to none",
         scope_types=_SCOPES,
     ),
     *HOLDS,

@@ -15,6 +15,7 @@ from baremetal_sched.scheduling.api import (
     openapi,
     policies,
     requests,
+    webhooks,
 )
 from baremetal_sched.web.http_errors import Statuses
 from baremetal_sched.web.responses import JSON
@@ -165,6 +166,38 @@ ROUTES: tuple[Route, ...] = (
         policy=policies.MANAGE_DOMAINS,
     ),
     Route("GET", "/v1/events", events.list_events, transaction=None, policy=policies.EVENTS),
+    Route("GET", "/v1/webhooks", webhooks.list_webhooks, policy=policies.MANAGE_WEBHOOKS),
+    Route(
+        "POST",
+        "/v1/webhooks",
+        webhooks.create_webhook,
+        transaction="write",
+        policy=policies.MANAGE_WEBHOOKS,
+        takes=(JSON,),
+    ),
+    Route("GET", "/v1/webhooks/<webhook>", webhooks.show_webhook, policy=policies.MANAGE_WEBHOOKS),
+    Route(
+        "PATCH",
+        "/v1/webhooks/<webhook>",
+        webhooks.update_webhook,
+        transaction="write",
+        policy=policies.MANAGE_WEBHOOKS,
+        takes=(JSON,),
+    ),
+    Route(
+        "DELETE",
+        "/v1/webhooks/<webhook>",
+        webhooks.delete_webhook,
+        transaction="write",
+        policy=policies.MANAGE_WEBHOOKS,
+    ),
+    Route(
+        "POST",
+        "/v1/webhooks/<webhook>/resume",
+        webhooks.resume_webhook,
+        transaction="write",
+        policy=policies.MANAGE_WEBHOOKS,
+    ),
     Route("GET", "/v1/claims", claims.list_claims, policy=policies.GET_CLAIM),
     Route(
         "POST",

@@ -13,12 +13,16 @@ from baremetal_sched.db.event_notes import NODE_COLUMNS
 from baremetal_sched.db.models import EventProject, EventStream, NumberedEvent
 from baremetal_sched.db.models.base import table_of
 from baremetal_sched.db.transaction import Reader, connection_of
+from baremetal_sched.db.types import Query
 from baremetal_sched.errors.events import EventsDisabled, EventsGone, EventsNotServed
 from baremetal_sched.scheduling.events.cursors import Cursor
 from baremetal_sched.settings import Settings
 
 #: The revision whose release writes events.
 FIRST_REVISION = "0030"
+
+#: The number of events that one statement looks at, at most, to find those of some types.
+WINDOW = 10_000
 
 EVENTS, PROJECTS, STREAM = table_of(NumberedEvent), table_of(EventProject), table_of(EventStream)
 _LAST = select(STREAM.c.last).where(STREAM.c.id == 1)
@@ -107,29 +111,59 @@ def read_after(
     *,
     project: str | None = None,
     types: Collection[str] | None = None,
-    node: str | None = None,
+    nodes: Collection[str] | None = None,
     until: int | None = None,
 ) -> list[Event]:
     """Return the events with higher numbers, at most ``limit``, in order: each exactly once if asked again from the
     last number. ``until``: with no higher number than this.
 
     ``project``: only those that were this project's when they happened; None: all. ``types``: only of these types;
-    ``node``: only of the node with this UUID.
+    ``nodes``: only of the nodes with these UUIDs.
 
     SELECT e.… FROM event_projects p JOIN events e ON e.number = p.number
     WHERE p.project_id = :project AND p.number > :number … ORDER BY p.number LIMIT :limit
     """
+    rows = reader.execute(_after(number, limit, [EVENTS], project, types, nodes, until))
+    return [_event(row) for row in rows]
+
+
+def count_after(
+    reader: Reader,
+    number: int,
+    limit: int,
+    *,
+    project: str | None = None,
+    types: Collection[str] | None = None,
+    nodes: Collection[str] | None = None,
+    until: int | None = None,
+) -> int:
+    """Return how many events ``read_after`` would return.
+
+    SELECT count(*) FROM (SELECT e.number FROM … LIMIT :limit)
+    """
+    found = _after(number, limit, [EVENTS.c.number], project, types, nodes, until).subquery()
+    return reader.scalar(select(func.count()).select_from(found)) or 0
+
+
+def _after(
+    number: int,
+    limit: int,
+    columns: list[Any],
+    project: str | None,
+    types: Collection[str] | None,
+    nodes: Collection[str] | None,
+    until: int | None,
+) -> Query:
     column: ColumnElement[Any] = EVENTS.c.number if project is None else PROJECTS.c.number
-    query = select(EVENTS)
+    query = select(*columns)
     if project is not None:
         query = query.join_from(PROJECTS, EVENTS, EVENTS.c.number == PROJECTS.c.number)
         query = query.where(is_exactly(PROJECTS.c.project_id, literal(project)))
     conditions = [column > number]
     conditions += [] if until is None else [column <= until]
     conditions += [] if types is None else [EVENTS.c.type.in_(types)]
-    conditions += [] if node is None else [EVENTS.c.node == node]
-    rows = reader.execute(query.where(*conditions).order_by(column).limit(limit))
-    return [_event(row) for row in rows]
+    conditions += [] if nodes is None else [EVENTS.c.node.in_(nodes)]
+    return query.where(*conditions).order_by(column).limit(limit)
 
 
 def latest_of(reader: Reader, node: str, types: Collection[str], limit: int) -> list[Event]:

@@ -18,6 +18,7 @@ _CONSTANTS = [
     (re.compile(r"(?<=T12:00:00)\.\d{6}"), ".000000"),
     (re.compile(r'(?<="adminPass": ")[^"]+'), "kT9vbhd3sLmQ"),
     (re.compile(r'(?<="agent_token": ")[^"]+'), "k0JrZ3uYx4gq1cT7wBvN9eLhMdSaPfRi"),
+    (re.compile(r"whsec_[A-Za-z0-9+/=]+"), "whsec_b3duZXJzIG9mIG1hY2hpbmVzIHJlYWQgZXZlbnRzIQ=="),
     (re.compile(r"\br-[0-9a-z]{8}\b"), "r-4kq0x2mz"),
     (re.compile(r'(?<="duration_seconds": )\d+'), "0"),
 ]

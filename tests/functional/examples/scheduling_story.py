@@ -58,6 +58,7 @@ def tell(teller: Storyteller) -> None:
     _tell_domains(teller)
     number_all(teller.service)
     teller.ask("GET", "/v1/events", query="type=scheduling.machine.released&limit=1")
+    _tell_webhooks(teller)
 
 
 def _tell_holds(teller: Storyteller) -> None:
@@ -93,6 +94,18 @@ def _tell_domains(teller: Storyteller) -> None:
     teller.ask("GET", f"{one}/nodes", domain=first)
     teller.ask("DELETE", node, domain=first, node="rack1-09")
     teller.ask("DELETE", one, domain=second)
+
+
+def _tell_webhooks(teller: Storyteller) -> None:
+    """A chat is told of failures; its secret is replaced."""
+    new = {"name": "chat", "url": "https://hooks.example.com/machines", "types": ["baremetal.node.provision_set.error"]}
+    hook = teller.ask("POST", "/v1/webhooks", new)["uuid"]
+    teller.ask("GET", "/v1/webhooks", query="state=active&limit=2")
+    one = "/v1/webhooks/{webhook}"
+    teller.ask("GET", one, webhook=hook)
+    teller.ask("PATCH", one, {"new_secret": True}, webhook=hook)
+    teller.ask("POST", f"{one}/resume", webhook=hook)
+    teller.ask("DELETE", one, webhook=hook)
 
 
 def _add(teller: Storyteller, name: str) -> None:

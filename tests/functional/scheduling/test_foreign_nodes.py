@@ -133,11 +133,13 @@ CLAIMS, WAITING = "/v1/claims", "/waiting"
 DOMAINS = "/v1/domains"
 #: Their numbers count what others do; ``test_events.py`` has what tenants hear.
 EVENTS = "/v1/events"
+#: Tenants make none, and hear of their own only: ``test_webhooks.py``.
+WEBHOOKS = "/v1/webhooks"
 ROUTES = [
     *(
         ("/scheduling", route)
         for route in API
-        if not (route.public or route.path.startswith((CLAIMS, HOLD, EVENTS)))
+        if not (route.public or route.path.startswith((CLAIMS, HOLD, EVENTS, WEBHOOKS)))
         and (route.method == "GET" or not route.path.startswith(DOMAINS))
     ),
     *(("/ui", route) for route in PAGES if not route.public and route.method == "GET" and route.path != WAITING),

@@ -35,7 +35,7 @@ ERRORS: Mapping[int, Mapping[str, Any]] = {
     400: {"query": "nosuch=1"},
     401: {"headers": {}},
     403: {"headers": {"X-Auth-Token": "u:p", "X-Roles": "guest"}},
-    404: {"node": "nosuch", "claim": "nosuch", "hold": "nosuch", "domain": "nosuch"},
+    404: {"node": "nosuch", "claim": "nosuch", "hold": "nosuch", "domain": "nosuch", "webhook": "nosuch"},
     415: {"media_type": "text/plain"},
     503: {},
 }
@@ -43,7 +43,7 @@ ERRORS: Mapping[int, Mapping[str, Any]] = {
 ELSEWHERE = {429}
 #: What these are answered with depends on others: see the tests of each.
 OF_CLAIMS = {200, 201, 202, 204, 409, 410}
-OTHERS = ("/claims", "/holds", "/domains", "/events")
+OTHERS = ("/claims", "/holds", "/domains", "/events", "/webhooks")
 
 #: How callers are authenticated, by strategy.
 SCHEMES = {
@@ -62,6 +62,7 @@ def send(
     claim: str = CLAIM,
     hold: str = CLAIM,
     domain: str = CLAIM,
+    webhook: str = CLAIM,
     query: str | None = None,
     media_type: str = "application/json",
     headers: Mapping[str, str] = MappingProxyType(ADMIN),
@@ -75,7 +76,7 @@ def send(
         body = json.dumps({"type": "window", **({} if "{node}" in path else {"filter": {"nodes": [node]}})}).encode()
     if method == "PATCH":
         body = b'{"name": "r1"}'
-    filled = path.replace("{node}", node).replace("{claim}", claim).replace("{hold}", hold).replace("{domain}", domain)
+    filled = path.format(node=node, claim=claim, hold=hold, domain=domain, webhook=webhook)
     url = f"/scheduling{filled}?{query}"
     more = {**headers, "Content-Type": media_type}
     status: int = service.http.request(url, method=method, headers=more, body=body, expect_errors=True).status_int
@@ -168,7 +169,9 @@ def test_every_status_is_answered(
                 assert send(secured, method, path, **how) == expected, (method, path)
                 assert (
                     method,
-                    path.format(**{"node": "n1", "claim": CLAIM, "hold": CLAIM, "domain": CLAIM, **how}),
+                    path.format(
+                        **{"node": "n1", **dict.fromkeys(("claim", "hold", "domain", "webhook"), CLAIM), **how}
+                    ),
                     expected,
                 ) in described
 

@@ -67,6 +67,7 @@ def tell_a_story(service: Service, monkeypatch: pytest.MonkeyPatch) -> tuple[lis
     service.baremetal("POST", "/volume/targets", target)
     service.baremetal("POST", "/deploy_templates", {"name": "CUSTOM_A", "steps": [{**STEP, "priority": 1}]})
     service.baremetal("POST", "/runbooks", {"name": "CUSTOM_A", "steps": [{**STEP, "order": 1}]})
+    service.http.post_json("/scheduling/v1/webhooks", {"url": f"https://hooks.example.com/{SECRET}"})
     values = {"AdminPassword": SECRET, "BootMode": "Uefi"}
     service.database.write(lambda session: bios.keep_settings(session, nodes.find(session, uuid), values))
     found = {"cpu": {"count": 4}, "bmc": DOCUMENT}

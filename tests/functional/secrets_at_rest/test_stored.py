@@ -41,7 +41,7 @@ def test_without_a_key_they_do(serve: Callable[..., Service], monkeypatch: pytes
     service = serve()
     tell_a_story(service, monkeypatch)
     expected = {"nodes", "volume_targets", "deploy_templates", "runbooks", "bios_settings", "node_inventories"}
-    assert expected | {"node_work"} <= set(leaks(service))
+    assert expected | {"node_work", "webhooks"} <= set(leaks(service))
 
 
 def test_arguments_and_replies_of_calls(serve: Callable[..., Service], key_file: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import update
 
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Conductor
+from baremetal_sched.db.models import Conductor, Webhook
 from tests.functional.ui.pages import Document, look
 from tests.service import Service
 
@@ -111,6 +111,18 @@ def test_what_needs_attention_comes_first_and_leads_to_the_nodes(service: Servic
         assert name in look(service, link.removeprefix("/ui")).text
 
 
+def test_webhooks_that_are_parked_need_attention(service: Service) -> None:
+    body = {"url": "https://hooks.example.com/s3cret", "name": "chat"}
+    uuid = service.http.post_json("/scheduling/v1/webhooks", body, status=201).json["uuid"]
+    assert ATTENTION not in look(service).tables
+    parked = {"parked": True, "last_error": "It answered 503."}
+    service.database.write(lambda session: session.execute(update(Webhook).values(parked)))
+    ((what, _, remedy),) = look(service).rows(ATTENTION)
+    assert what == "Webhook chat is parked. It answered 503."
+    assert f"openstack scheduling webhook resume {uuid}" in remedy
+    assert "s3cret" not in look(service).text
+
+
 def test_every_number_leads_to_as_many_nodes(service: Service) -> None:
     for name in ("n1", "n2", "n3"):
         service.add_node(name)
@@ -140,7 +152,7 @@ def test_neither_the_statements_nor_the_rows_depend_on_the_fleet(
         if nodes in (0, 1, 5):
             with service.statements() as statements:
                 document = look(service)
-            assert len(statements) == 10
+            assert len(statements) == 11
         service.add_node(f"n{nodes}", resource_class=f"class{nodes}", power=False)
     assert len(document.rows(CLASSES)) == 2
     assert "And 3 more classes." in document.text

@@ -1,5 +1,5 @@
-"""Requests of the scheduling API: holds, domains, claims of several machines, and the end of a claim. (A claim makes
-several transactions.)"""
+"""Requests of the scheduling API: holds, domains, webhooks, claims of several machines, and the end of a claim. (A
+claim makes several transactions.)"""
 
 from tests.races.operations.operation import Operation
 
@@ -67,6 +67,17 @@ OPERATIONS = (
             ("put node into switch", "PUT", "/{switch}/nodes/{node}", None),
             ("put node2 into switch", "PUT", "/{switch}/nodes/{node2}", None),
             ("take node out of row", "DELETE", "/{row}/nodes/{node}", None),
+        )
+    ),
+    *(
+        Operation(name, api="scheduling", method=method, path=f"/v1/webhooks{path}", body=body)
+        for name, method, path, body in (
+            ("create webhook", "POST", "", {"url": "https://hooks.example.com/1", "name": "new"}),
+            ("create other webhook", "POST", "", {"url": "https://hooks.example.com/2", "name": "other"}),
+            ("change webhook", "PATCH", "/{hook}", {"name": "new", "types": ["t1"]}),
+            ("renew secret", "PATCH", "/{hook}", {"new_secret": True}),
+            ("delete webhook", "DELETE", "/{hook}", None),
+            ("resume webhook", "POST", "/{hook}/resume", None),
         )
     ),
 )

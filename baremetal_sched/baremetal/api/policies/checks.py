@@ -9,7 +9,8 @@ import re
 from oslo_policy import policy
 
 from baremetal_sched.machines.interface_types import STEP_INTERFACES
-from baremetal_sched.web.policy import OptionalRules
+from baremetal_sched.settings import Settings
+from baremetal_sched.web.policy import OptionalRules, Target
 
 _OWNER = "project_id:%(node.owner)s"
 _LESSEE = "project_id:%(node.lessee)s"
@@ -169,3 +170,9 @@ STEPS = OptionalRules(
 def step_rule(interface: str, step: str) -> str:
     """Return the name of the rule for a step."""
     return f"{_PREFIX}{interface}.{step}"
+
+
+def service_project(settings: Settings) -> Target:
+    """Return the project whose services have more permissions, as rules know it; nothing if there is none."""
+    name = settings.rbac_service_project_name if settings.rbac_service_role_elevated_access else None
+    return {} if name is None else {"config.service_project_name": name}

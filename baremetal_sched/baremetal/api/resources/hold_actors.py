@@ -1,6 +1,6 @@
 """Callers as asserters and releasers of holds, for the bare metal API and for the scheduling API."""
 
-from baremetal_sched.baremetal.api.call import service_project
+from baremetal_sched.baremetal.api.policies.checks import service_project
 from baremetal_sched.baremetal.api.policies.holds import AS_SYSTEM, REMOVE
 from baremetal_sched.baremetal.holds import rules
 from baremetal_sched.baremetal.holds.rules import Actor

@@ -1,0 +1,42 @@
+"""Tell a chat when a machine fails: a receiver of webhooks that posts a line for each failure."""
+
+import json
+import os
+from urllib.request import Request, urlopen
+from wsgiref.simple_server import make_server
+
+from standardwebhooks.webhooks import Webhook, WebhookVerificationError
+
+HEADERS = ("webhook-id", "webhook-timestamp", "webhook-signature")
+
+
+def failure(event):
+    """Return what to say about an event; None if nothing has failed."""
+    data, changed = event["data"], event["data"]["changed"]
+    machine = data["name"] or data["uuid"]
+    if event["type"] == "baremetal.node.provision_set.error":
+        return f"{machine}: {data['provision_state']}"
+    fault = changed.get("fault", {}).get("after")
+    return f"{machine}: {fault}" if fault else None
+
+
+def receive(environ, start_response):
+    """Answer 2xx when the line is in the chat: anything else makes the service try again."""
+    body = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"] or 0))
+    headers = {name: environ.get("HTTP_" + name.upper().replace("-", "_"), "") for name in HEADERS}
+    try:
+        event = Webhook(os.environ["WEBHOOK_SECRET"]).verify(body, headers)
+    except WebhookVerificationError:
+        start_response("401 Unauthorized", [])
+        return [b""]
+    line = failure(event)
+    if line is not None:
+        sent = json.dumps({"text": line}).encode()
+        request = Request(os.environ["CHAT_URL"], sent, {"Content-Type": "application/json"})
+        urlopen(request, timeout=8).close()
+    start_response("204 No Content", [])
+    return [b""]
+
+
+if __name__ == "__main__":
+    make_server("", 8080, receive).serve_forever()

@@ -1,0 +1,52 @@
+"""Webhooks: receivers to which events are sent, and how far each of them is."""
+
+from typing import Any
+
+from sqlalchemy import BigInteger, Double, String, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from baremetal_sched.db.models.base import Base, Created, HasUuid, table_args
+from baremetal_sched.db.sealing import SealedText
+from baremetal_sched.db.types import Json
+
+
+class Webhook(HasUuid, Created, Base):
+    """A receiver of events: the events of ``types`` about ``nodes`` (UUIDs) that its maker may read; empty: all.
+
+    ``project`` is that of the maker, empty for one without a project; ``place`` numbers the webhooks of a project, so
+    that there cannot be too many. ``maker``: the maker's credentials, without secrets. ``previous_secret`` signs, too,
+    until ``previous_until``.
+
+    ``number`` is the cursor: the last event of the ``stream`` that was delivered, or left out by the filter. Only the
+    conductor that knows the newest ``fence`` moves it; no other begins before ``leased_until``. ``failures``: attempts
+    since the last success; ``failing_since``: the first of these; ``retry_at``: no attempt before. ``parked``: nothing
+    is delivered until the webhook is resumed, for the reason in ``last_error``. All times, except the creation, are
+    seconds since 1970 by the clock of the database.
+    """
+
+    __tablename__ = "webhooks"
+    __table_args__ = table_args(
+        UniqueConstraint("project", "place", name="uq_webhooks_project_place"),
+        UniqueConstraint("project", "name", name="uq_webhooks_project_name"),
+    )
+
+    project: Mapped[str] = mapped_column(String(255))
+    place: Mapped[int]
+    name: Mapped[str | None] = mapped_column(String(255))
+    url: Mapped[str] = mapped_column(SealedText(whole=True))
+    types: Mapped[list[str]] = mapped_column(Json)
+    nodes: Mapped[list[str]] = mapped_column(Json)
+    secret: Mapped[str] = mapped_column(SealedText(whole=True))
+    previous_secret: Mapped[str | None] = mapped_column(SealedText(whole=True))
+    previous_until: Mapped[float | None] = mapped_column(Double)
+    maker: Mapped[Any] = mapped_column(Json)
+    parked: Mapped[bool]
+    stream: Mapped[str] = mapped_column(String(36))
+    number: Mapped[int] = mapped_column(BigInteger)
+    fence: Mapped[int]
+    leased_until: Mapped[float] = mapped_column(Double)
+    retry_at: Mapped[float] = mapped_column(Double)
+    failures: Mapped[int]
+    failing_since: Mapped[float | None] = mapped_column(Double)
+    last_status: Mapped[int | None]
+    last_error: Mapped[str | None] = mapped_column(String(255))

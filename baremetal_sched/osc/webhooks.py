@@ -1,0 +1,179 @@
+"""openstack scheduling webhook create, list, show, set, delete, resume"""
+
+import argparse
+from typing import Any
+from urllib.parse import quote
+
+from osc_lib.command import command
+from osc_lib.exceptions import CommandError
+
+from baremetal_sched.osc.client import Client, RequestFailed, UsageError, client_of
+from baremetal_sched.osc.tables import Document, LinesColumn, Table, TextColumn, TimeColumn
+
+_TITLES = ("UUID", "Name", "State", "Behind", "Failing Since", "Last Error")
+_TIMES = ("failing_since", "previous_secret_until", "created_at")
+
+
+def _path(*parts: str) -> str:
+    return "/".join(("/webhooks", *(quote(part, safe="") for part in parts)))
+
+
+def _find(client: Client, named: str) -> str:
+    """Return the UUID of the webhook with this UUID or name. Raises CommandError unless exactly one exists."""
+    try:
+        found: str = client.get("scheduling", _path(named))["uuid"]
+        return found
+    except RequestFailed as error:
+        if error.status != 404:
+            raise
+    uuids: list[str] = [each["uuid"] for each in client.get("scheduling", "/webhooks", [("name", named)])["webhooks"]]
+    if len(uuids) != 1:
+        number = "several webhooks" if uuids else "no webhook"
+        raise CommandError(f"There is {number} called {named!r}: give the UUID.")
+    return uuids[0]
+
+
+def _shown(webhook: Document) -> Table:
+    """Return the names and values of a webhook's fields."""
+    members = {name: value for name, value in webhook.items() if name != "links"}
+    return tuple(members), tuple(_cell(name, value) for name, value in members.items())
+
+
+def _cell(name: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return LinesColumn(value)
+    if name in _TIMES:
+        return TimeColumn(value)
+    return TextColumn(value) if isinstance(value, str) else value
+
+
+def _filter_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--name", metavar="<name>", help="A name, unique within the project.")
+    types, nodes = parser.add_mutually_exclusive_group(), parser.add_mutually_exclusive_group()
+    types.add_argument(
+        "--type", action="append", metavar="<type>", help="Only events of this type (repeat for several)."
+    )
+    types.add_argument("--all-types", action="store_true", help="Events of all types (the default of a new one).")
+    nodes.add_argument(
+        "--node", action="append", metavar="<node>", help="Only events of this node: UUID or name (repeat)."
+    )
+    nodes.add_argument("--all-nodes", action="store_true", help="Events of all nodes (the default of a new one).")
+
+
+def _filter_of(client: Client, arguments: argparse.Namespace) -> Document:
+    """Return the name and the filter, as the API takes them."""
+    body: Document = {} if arguments.name is None else {"name": arguments.name}
+    if arguments.type or arguments.all_types:
+        body["types"] = arguments.type or []
+    if arguments.node or arguments.all_nodes:
+        found = (client.get("baremetal", f"/nodes/{quote(each, safe='')}") for each in arguments.node or ())
+        body["nodes"] = [each["uuid"] for each in found]
+    return body
+
+
+class CreateWebhook(command.ShowOne):
+    """Have events sent to a receiver from now on
+
+    The secret is shown only now: the receiver verifies signatures with it.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        _filter_options(parser)
+        parser.add_argument("url", metavar="<url>", help="Where the events are sent, with POST.")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Return the names and values of the webhook's fields."""
+        client = client_of(self.app)
+        body = {"url": parsed_args.url, **_filter_of(client, parsed_args)}
+        return _shown(client.request("scheduling", "POST", "/webhooks", body))
+
+
+class ListWebhooks(command.Lister):
+    """List webhooks: how far they are, and which are parked"""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        parser.add_argument("--state", choices=("active", "parked"), help="Only webhooks in this state.")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Return titles and rows."""
+        state = [] if parsed_args.state is None else [("state", parsed_args.state)]
+        names = ("uuid", "name", "state", "behind", "failing_since", "last_error")
+        found = client_of(self.app).pages("/webhooks", "webhooks", state, None)
+        return _TITLES, [tuple(_cell(name, webhook[name]) for name in names) for webhook in found]
+
+
+class _OfWebhook(command.Command):
+    """A command about a webhook, or several."""
+
+    number: str | None = None
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        parser.add_argument("webhook", metavar="<webhook>", nargs=self.number, help="UUID or name of the webhook.")
+        return parser
+
+
+class ShowWebhook(_OfWebhook, command.ShowOne):
+    """Show a webhook"""
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Return the names and values of the webhook's fields."""
+        client = client_of(self.app)
+        return _shown(client.get("scheduling", _path(_find(client, parsed_args.webhook))))
+
+
+class SetWebhook(_OfWebhook, command.ShowOne):
+    """Change a webhook, or make a new secret
+
+    For a day deliveries are signed with the new secret and with the one before.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser = super().get_parser(prog_name)
+        _filter_options(parser)
+        parser.add_argument("--url", metavar="<url>", help="Where the events are sent, with POST.")
+        parser.add_argument("--new-secret", action="store_true", help="Make a new secret, which is shown only now.")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Return the names and values of the webhook's fields."""
+        client = client_of(self.app)
+        body = _filter_of(client, parsed_args)
+        body |= {} if parsed_args.url is None else {"url": parsed_args.url}
+        body |= {"new_secret": True} if parsed_args.new_secret else {}
+        if not body:
+            raise UsageError("Say what to change: --url, --name, --type, --node or --new-secret.")
+        return _shown(client.request("scheduling", "PATCH", _path(_find(client, parsed_args.webhook)), body))
+
+
+class DeleteWebhook(_OfWebhook):
+    """Delete webhooks"""
+
+    number = "+"
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Delete them."""
+        client = client_of(self.app)
+        for named in parsed_args.webhook:
+            client.request("scheduling", "DELETE", _path(_find(client, named)))
+
+
+class ResumeWebhook(_OfWebhook, command.ShowOne):
+    """Continue to send events, after the last one that was delivered
+
+    If later events have been deleted, it continues with the oldest that is left, and says how many were lost.
+    """
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Return the names and values of the webhook's fields."""
+        client = client_of(self.app)
+        path = _path(_find(client, parsed_args.webhook), "resume")
+        return _shown(client.request("scheduling", "POST", path))

@@ -1,0 +1,172 @@
+"""/v1/webhooks: receivers to which events are sent."""
+
+from collections.abc import Collection
+from typing import Any
+
+from flask import Response
+from sqlalchemy import ColumnElement, false, literal, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.visibility import is_exactly
+from baremetal_sched.db import paging
+from baremetal_sched.db.clock import in_words
+from baremetal_sched.db.models import Webhook
+from baremetal_sched.db.paging import Page
+from baremetal_sched.documents.schema import canonical_uuid
+from baremetal_sched.errors import InvalidValue, SchedulerError
+from baremetal_sched.errors.webhooks import WebhookNotFound
+from baremetal_sched.scheduling.api.policies import MANAGE_ALL_WEBHOOKS
+from baremetal_sched.scheduling.api.webhook_makers import document_of, maker_mask
+from baremetal_sched.scheduling.events import reading
+from baremetal_sched.scheduling.events.cursors import Cursor
+from baremetal_sched.scheduling.schemas.webhooks import ACTIVE, CHANGED_WEBHOOK, MOST_BEHIND, NEW_WEBHOOK, PARKED
+from baremetal_sched.scheduling.webhooks import webhooks
+from baremetal_sched.web.call import Call
+from baremetal_sched.web.query import Query
+from baremetal_sched.web.responses import empty_response, json_response
+from baremetal_sched.web.view import document
+
+PARAMETERS = ("limit", "marker", "name", "state")
+
+
+def list_webhooks(call: Call, session: Session) -> Response:
+    """GET /v1/webhooks"""
+    query = Query(call, PARAMETERS)
+    conditions = [*visible_to(call)]
+    page = Page(query.limit(), query.text("marker"), within=conditions[0] if conditions else None)
+    name, state = query.text("name"), query.text("state")
+    if name is not None:
+        conditions.append(is_exactly(Webhook.name.expression, literal(name)))
+    if state is not None:
+        if state not in (ACTIVE, PARKED):
+            raise InvalidValue(message=f"Expected {ACTIVE} or {PARKED} for state: {state}")
+        conditions.append(Webhook.parked == (state == PARKED))
+    found = paging.select_page(session, select(Webhook).where(*conditions), Webhook, page, _no_marker)
+    stream = reading.stream(session)
+    answer: dict[str, Any] = {"webhooks": [_document(call, session, stream, hook) for (hook,) in found]}
+    if len(found) == page.limit:
+        answer["webhooks_links"] = query.next_link(found[-1][0].uuid)
+    return json_response(answer)
+
+
+def show_webhook(call: Call, session: Session, webhook: str) -> Response:
+    """GET /v1/webhooks/{webhook}"""
+    call.refuse_query()
+    return _shown(call, session, _find(call, session, webhook))
+
+
+def create_webhook(call: Call, session: Session) -> Response:
+    """POST /v1/webhooks"""
+    call.refuse_query()
+    NEW_WEBHOOK.check(call.json)
+    reading.require_served(session, call.settings)
+    project = call.caller.project_id or ""
+    if not project:
+        call.require(MANAGE_ALL_WEBHOOKS)
+    most = call.settings.events.most_webhooks
+    hook = webhooks.create(session, project, document_of(call.caller), _values(call), most)
+    answer = _shown(call, session, hook, secret=hook.secret)
+    answer.status_code = 201
+    answer.headers["Location"] = f"{call.base_url}/v1/webhooks/{hook.uuid}"
+    return answer
+
+
+def update_webhook(call: Call, session: Session, webhook: str) -> Response:
+    """PATCH /v1/webhooks/{webhook}
+
+    Who may change the webhooks of its project only becomes the maker, so that nobody gets what others may read.
+    """
+    call.refuse_query()
+    CHANGED_WEBHOOK.check(call.json)
+    hook = _find(call, session, webhook, lock=True)
+    values = _values(call)
+    has_new_secret = values.pop("new_secret", False)
+    webhooks.change(session, hook, values)
+    if not call.allows(MANAGE_ALL_WEBHOOKS):
+        hook.maker = document_of(call.caller)
+    if not has_new_secret:
+        return _shown(call, session, hook)
+    webhooks.renew_secret(session, hook)
+    return _shown(call, session, hook, secret=hook.secret)
+
+
+def delete_webhook(call: Call, session: Session, webhook: str) -> Response:
+    """DELETE /v1/webhooks/{webhook}"""
+    call.refuse_query()
+    session.delete(_find(call, session, webhook, lock=True))
+    return empty_response()
+
+
+def resume_webhook(call: Call, session: Session, webhook: str) -> Response:
+    """POST /v1/webhooks/{webhook}/resume"""
+    call.refuse_query()
+    hook = _find(call, session, webhook, lock=True)
+    return _shown(call, session, hook, lost=webhooks.resume(session, hook))
+
+
+def _values(call: Call) -> dict[str, Any]:
+    """Return the members of the body. Raises InvalidWebhookUrl."""
+    values = dict(call.json)
+    if "url" in values:
+        webhooks.check_url(values["url"], call.settings)
+    if "nodes" in values:
+        values["nodes"] = [canonical_uuid(each) for each in values["nodes"]]
+    return values
+
+
+def visible_to(call: Call) -> Collection[ColumnElement[bool]]:
+    """Return the condition on the webhooks that are the caller's business, if there is any."""
+    if call.allows(MANAGE_ALL_WEBHOOKS):
+        return ()
+    project = call.caller.project_id
+    return (is_exactly(Webhook.project.expression, literal(project)) if project else false(),)
+
+
+def _find(call: Call, session: Session, text: str, *, lock: bool = False) -> Webhook:
+    uuid = canonical_uuid(text)
+    if uuid is None:
+        raise WebhookNotFound(webhook=text)
+    return webhooks.find(session, uuid, visible_to(call), lock=lock)
+
+
+def _no_marker(uuid: str) -> SchedulerError:
+    return InvalidValue(message=f"There is no webhook {uuid}, which marker names.")
+
+
+def _shown(call: Call, session: Session, hook: Webhook, **more: Any) -> Response:
+    session.flush()
+    return json_response(_document(call, session, reading.stream(session), hook) | more)
+
+
+def _document(call: Call, session: Session, stream: reading.Stream, hook: Webhook) -> dict[str, Any]:
+    return {
+        **document(hook, ("uuid", "name", "url", "types", "nodes")),
+        "project_id": hook.project or None,
+        "user_id": hook.maker.get("user_id"),
+        "state": PARKED if hook.parked else ACTIVE,
+        "cursor": str(Cursor(hook.stream, hook.number)),
+        "behind": _behind(call, session, stream, hook),
+        "failing_since": _time(hook.failing_since),
+        **document(hook, ("last_status", "last_error")),
+        "previous_secret_until": _time(hook.previous_until),
+        **document(hook, ("created_at",)),
+        "links": [{"rel": "self", "href": f"{call.base_url}/v1/webhooks/{hook.uuid}"}],
+    }
+
+
+def _time(seconds: float | None) -> str | None:
+    return None if seconds is None else in_words(seconds)
+
+
+def _behind(call: Call, session: Session, stream: reading.Stream, hook: Webhook) -> int | None:
+    if hook.stream != stream.uuid or hook.number < stream.oldest - 1:
+        return None
+    mask = maker_mask(hook.maker, call.policy, call.settings)
+    if mask is None:
+        return None
+    if hook.number == stream.last:
+        return 0
+    return reading.count_after(
+        session, hook.number, MOST_BEHIND, project=mask.project, types=hook.types or None, nodes=hook.nodes or None,
+        until=hook.number + reading.WINDOW,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Webhooks: receivers to which events are sent."""

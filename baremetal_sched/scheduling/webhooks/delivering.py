@@ -1,0 +1,191 @@
+"""Delivering events to a webhook: in order, each at least once, by one conductor at a time.
+
+A conductor takes a webhook with a lease and a new fence (a number). It reads some events, sends them one after the
+other, and moves the cursor if the fence is still its own. No delivery begins so late that it could outlast the lease,
+so two conductors never send at the same time.
+"""
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import orjson
+import structlog
+from sqlalchemy import ColumnElement, Connection, and_, case, false, or_, select, true, update
+from sqlalchemy.orm import Session
+
+from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.models import EventStream, Webhook, table_of
+from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.sealing import UnreadableText
+from baremetal_sched.db.transaction import Database
+from baremetal_sched.db.types import Query
+from baremetal_sched.errors.events import EventsGone
+from baremetal_sched.scheduling.events import reading
+from baremetal_sched.scheduling.events.cloud_events import cloud_event
+from baremetal_sched.scheduling.events.cursors import Cursor
+from baremetal_sched.scheduling.events.masks import Mask
+from baremetal_sched.scheduling.webhooks.sending import SECONDS, DeliveryResult, Envelope, Sender
+from baremetal_sched.scheduling.webhooks.webhooks import Document
+
+log = structlog.get_logger(__name__)
+
+#: Seconds for which a conductor has a webhook to itself; another may begin after that.
+LEASE = 30.0
+#: Seconds without a success after which a webhook is parked.
+PARK_AFTER = 86_400.0
+#: The longest pause between two attempts, in seconds.
+_LONGEST_PAUSE = 600.0
+#: Events that are read at a time, and seconds after which the rest is read again, by the rights of that time.
+_BATCH, _BATCH_SECONDS = 20, 1.0
+#: Seconds after which other webhooks have their turn.
+_TURN_SECONDS = 10.0
+
+#: What may be read with the credentials of a maker today; None: nothing.
+Rights = Callable[[Document], Mask | None]
+
+_ROWS, _STREAM = table_of(Webhook), table_of(EventStream)
+_HAS_MORE = or_(
+    _ROWS.c.number < select(_STREAM.c.last).scalar_subquery(),
+    _ROWS.c.stream != select(_STREAM.c.uuid).scalar_subquery(),
+)
+_IS_DUE: ColumnElement[bool] = and_(
+    _ROWS.c.parked == false(), _ROWS.c.leased_until <= epoch(), _ROWS.c.retry_at <= epoch(), _HAS_MORE
+)
+#: The webhooks for which there are events that nobody sends, with their projects; that which waits for longest first.
+DUE: Query = select(_ROWS.c.id, _ROWS.c.project).where(_IS_DUE).order_by(_ROWS.c.leased_until, _ROWS.c.id)
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """What comes after ``start``. When all of it is sent, the cursor moves to ``end``; ``is_last``: there is no more.
+
+    ``refusal``: why nothing may be sent.
+    """
+
+    start: int
+    envelopes: Sequence[Envelope] = ()
+    end: int = 0
+    is_last: bool = True
+    refusal: DeliveryResult | None = None
+
+
+class Delivery:
+    """The turn of one webhook."""
+
+    def __init__(self, database: Database, sender: Sender, rights: Rights, webhook_id: int) -> None:
+        self._database = database
+        self._sender = sender
+        self._rights = rights
+        self._is_own = _ROWS.c.id == webhook_id
+        self._leased_until = 0.0
+        self._keys: list[str] = []
+
+    def run(self) -> None:
+        """Send what is due, unless another conductor does, for some seconds at most, or until something is refused."""
+        ends = time.monotonic() + _TURN_SECONDS
+        goes_on = self._hold(self._take)
+        while goes_on and (batch := self._database.read(self._read)) is not None:
+            number, result, is_over = self._send(batch)
+            goes_on = not is_over and time.monotonic() < ends
+            note = partial(self._record, number=number, result=result, goes_on=goes_on)
+            goes_on = self._hold(note) and goes_on
+
+    def _hold(self, work: Callable[[Connection], bool]) -> bool:
+        """Run a change that begins or renews the lease; return whether it did."""
+        begins = time.monotonic()
+        is_held = self._database.change(work)
+        self._leased_until = begins + LEASE
+        return is_held
+
+    def _take(self, connection: Connection) -> bool:
+        """UPDATE webhooks SET fence = fence + 1, leased_until = … WHERE id = … AND (it is due)"""
+        values = {"fence": _ROWS.c.fence + 1, "leased_until": epoch() + LEASE}
+        if not rows_changed(connection.execute(update(_ROWS).where(self._is_own, _IS_DUE).values(values))):
+            return False
+        self._fence = connection.scalars(select(_ROWS.c.fence).where(self._is_own)).one()
+        return True
+
+    def _read(self, session: Session) -> _Batch | None:
+        """Return the next events; None if the webhook is not this conductor's any more."""
+        own = select(Webhook, epoch()).where(self._is_own, Webhook.fence == self._fence, Webhook.parked == false())
+        row = session.execute(own).first()
+        if row is None:
+            return None
+        hook, now = row
+        self._url, self._uuid, self._failures = hook.url, hook.uuid, hook.failures
+        previous = hook.previous_secret if (hook.previous_until or 0) > now else None
+        self._keys = [each for each in (hook.secret, previous) if each is not None]
+        if any(isinstance(each, UnreadableText) for each in (hook.url, *self._keys)):
+            return _Batch(hook.number, refusal=DeliveryResult("The secret cannot be decrypted."))
+        mask = self._rights(hook.maker)
+        if mask is None:
+            return _Batch(hook.number, refusal=DeliveryResult("Its maker may not read events any more."))
+        try:
+            return self._next(session, hook, mask)
+        except EventsGone:
+            gone = DeliveryResult("Events after its cursor have been deleted.", parks=True)
+            return _Batch(hook.number, refusal=gone)
+
+    def _next(self, session: Session, hook: Webhook, mask: Mask) -> _Batch:
+        """Return the next events that the filter and the rights of the maker let through. Raises EventsGone."""
+        stream = reading.stream(session)
+        until = min(stream.last, hook.number + reading.WINDOW) if hook.types else stream.last
+        events = reading.read_after(
+            session, hook.number, _BATCH, project=mask.project, types=hook.types or None, nodes=hook.nodes or None,
+            until=until,
+        )  # fmt: skip
+        # If the oldest event was deleted meanwhile, some of these may have been, too.
+        reading.stream(session).require(Cursor(hook.stream, hook.number))
+        end = until if len(events) < _BATCH else events[-1].number
+        source = self._sender.source
+        envelopes = [
+            Envelope(each.number, each.uuid, orjson.dumps(cloud_event(mask.apply(each), source))) for each in events
+        ]
+        return _Batch(hook.number, envelopes, end, end >= stream.last)
+
+    def _send(self, batch: _Batch) -> tuple[int, DeliveryResult | None, bool]:
+        """Send events in order until one is refused, or the time is over.
+
+        Returns the number up to which everything is delivered, the result of the last attempt, and whether the turn is
+        over.
+        """
+        number, result = batch.start, batch.refusal
+        ends = time.monotonic() + _BATCH_SECONDS
+        for envelope in batch.envelopes:
+            now = time.monotonic()
+            if now >= min(ends, self._leased_until - SECONDS):
+                return number, result, False
+            result = self._sender.send(self._url, envelope, self._keys, now + SECONDS)
+            if result.error is not None:
+                return number, result, True
+            number, self._failures = envelope.number, 0
+        return (number, result, True) if batch.refusal else (batch.end, result, batch.is_last)
+
+    def _record(self, connection: Connection, number: int, result: DeliveryResult | None, goes_on: bool) -> bool:
+        """UPDATE webhooks SET number = …, … WHERE id = … AND fence = …; return whether the fence is still its own."""
+        values: dict[str, Any] = {"number": number, "leased_until": epoch() + (LEASE if goes_on else 0)}
+        if result is not None:
+            values |= {"last_status": result.status, "last_error": result.error}
+        if result is not None and result.error is not None:
+            values |= _failed(self._failures, result.parks)
+            log.info("an event was not delivered", webhook=self._uuid, reason=result.error)
+        elif result is not None or not goes_on:
+            values |= {"failures": 0, "failing_since": None}
+        own = update(_ROWS).where(self._is_own, _ROWS.c.fence == self._fence).values(values)
+        return bool(rows_changed(connection.execute(own)))
+
+
+def _failed(before: int, parks: bool) -> dict[str, Any]:
+    """Return what a failure sets, ``before`` which there were so many. The pause doubles each time, with jitter."""
+    pause = min(_LONGEST_PAUSE, 2.0 ** min(before, 10)) * random.uniform(0.5, 1)  # noqa: S311 - not a secret
+    is_over = case((_ROWS.c.failing_since <= epoch() - PARK_AFTER, true()), else_=false())
+    return {
+        "failures": before + 1,
+        "failing_since": _ROWS.c.failing_since if before else epoch(),
+        "retry_at": epoch() + pause,
+        "parked": true() if parks else is_over if before else false(),
+    }

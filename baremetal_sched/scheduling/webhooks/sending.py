@@ -1,0 +1,98 @@
+"""Sending one event to a receiver: signed, within limits, and only to hosts that may be called."""
+
+import http.client
+import ssl
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from baremetal_sched import bounded_http
+from baremetal_sched.allowed_hosts import AddressRefused
+from baremetal_sched.bounded_http import CallFailed
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.scheduling.events.cloud_events import source_of
+from baremetal_sched.scheduling.webhooks.signing import headers_of
+from baremetal_sched.scheduling.webhooks.webhooks import hosts_of
+from baremetal_sched.settings import Settings
+
+#: Seconds that a delivery may take, in all.
+SECONDS = 10.0
+#: Bytes of the answer that are read; nobody sees them.
+_LARGEST_ANSWER = 64 * 2**10
+_GONE = 410
+#: Characters of an error that are kept.
+_MOST_WORDS = 255
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """An event: its number, its UUID, and the CloudEvent as JSON."""
+
+    number: int
+    uuid: str
+    body: bytes
+
+
+@dataclass(frozen=True)
+class DeliveryResult:
+    """How a delivery ended. ``error``: None if it succeeded. ``status``: of the answer, if there was one. ``parks``:
+    there is no use in trying again."""
+
+    error: str | None = None
+    status: int | None = None
+    parks: bool = False
+
+
+class Sender:
+    """Sends events as the settings allow; ``source`` is that of all of them.
+
+    Raises InvalidValue for wrong settings.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.source = source_of(settings)
+        self._hosts = hosts_of(settings)
+        try:
+            self._context = bounded_http.trusting(settings.events.cafile or True)
+        except OSError as error:
+            raise InvalidValue(message=f"[events] cafile: {settings.events.cafile} cannot be used: {error}") from None
+
+    def send(self, url: str, envelope: Envelope, keys: Sequence[str], deadline: float) -> DeliveryResult:
+        """POST the event, signed with each of ``keys``. No part of the answer but its status is returned."""
+        headers = {
+            **headers_of(envelope.uuid, int(time.time()), envelope.body, keys),
+            "Content-Type": "application/cloudevents+json; charset=UTF-8",
+            "User-Agent": "baremetal-sched",
+        }
+        try:
+            answer = bounded_http.exchange(
+                "POST", url, deadline=deadline, hosts=self._hosts, headers=headers, body=envelope.body,
+                context=self._context, most=_LARGEST_ANSWER, truncates=True,
+            )  # fmt: skip
+        except (CallFailed, AddressRefused) as error:
+            return DeliveryResult(_words(error)[:_MOST_WORDS])
+        return _result_of(answer.status)
+
+
+def _result_of(status: int) -> DeliveryResult:
+    if 200 <= status < 300:
+        return DeliveryResult(status=status)
+    if status == _GONE:
+        return DeliveryResult("It answered 410: it wants no more events.", status, parks=True)
+    if 300 <= status < 400:
+        return DeliveryResult(f"It answered {status}: redirects are not followed.", status)
+    return DeliveryResult(f"It answered {status}.", status)
+
+
+def _words(error: CallFailed | AddressRefused) -> str:
+    """Return why there is no answer, without any part of one, which may be that of another service."""
+    cause = error.__cause__
+    if isinstance(error, AddressRefused):
+        return f"It must not be called: {error}."
+    if error.late:
+        return f"It did not answer within {SECONDS:g} seconds."
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"Its certificate is not valid: {cause.verify_message}."
+    if isinstance(cause, OSError) and not isinstance(cause, http.client.HTTPException):
+        return f"It cannot be reached: {cause.strerror or cause}."
+    return "Its answer is not HTTP."

@@ -1,0 +1,115 @@
+"""Webhooks as rows: made, changed, resumed, deleted."""
+
+import uuid
+from collections.abc import Collection, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.allowed_hosts import AddressRefused, AllowedHosts
+from baremetal_sched.db.clock import epoch, utcnow
+from baremetal_sched.db.models import Webhook
+from baremetal_sched.errors.webhooks import InvalidWebhookUrl, TooManyWebhooks, WebhookExists, WebhookNotFound
+from baremetal_sched.scheduling.events import reading
+from baremetal_sched.scheduling.webhooks.signing import new_secret
+from baremetal_sched.settings import Settings
+
+Document = Mapping[str, Any]
+
+#: Seconds for which the secret before the newest one signs, too.
+OVERLAP = 86_400.0
+
+
+def hosts_of(settings: Settings) -> AllowedHosts:
+    """Return the hosts to which events may be sent. Raises InvalidValue for an entry that names no host."""
+    return AllowedHosts(settings.events.allowed_hosts, loopback=False, option="[events] allowed_hosts")
+
+
+def check_url(url: str, settings: Settings) -> None:
+    """Raise InvalidWebhookUrl unless events may be sent to the URL, as far as that is known without its address.
+
+    Without a list of hosts any client could be told where plain HTTP leads, so only HTTPS is accepted.
+    """
+    hosts = hosts_of(settings)
+    try:
+        parts = urlsplit(url)
+        has_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        hosts.require_literal(parts.hostname or "")
+    except AddressRefused as error:
+        raise InvalidWebhookUrl(reason=f"{error}.") from None
+    except ValueError:
+        has_address = False
+    if not has_address:
+        raise InvalidWebhookUrl(reason="Expected an https URL with a host.")
+    if not url.isascii() or any(each <= " " for each in url) or "#" in url or "@" in parts.netloc:
+        raise InvalidWebhookUrl(reason="A URL has ASCII characters, and here neither user nor password nor fragment.")
+    if parts.scheme != "https" and not hosts.lists_some:
+        raise InvalidWebhookUrl(reason="Expected an https URL: http is for hosts that [events] allowed_hosts lists.")
+
+
+def create(session: Session, project: str, maker: Document, values: Document, most: int) -> Webhook:
+    """Return a new webhook of a project (empty: of none), to which later events are sent.
+
+    ``values``: its ``url``, and ``name``, ``types`` and ``nodes`` if there are any. Raises
+    WebhookExists, TooManyWebhooks. If two take the same place at the same moment, one of the transactions is run again.
+    """
+    taken = set(session.scalars(select(Webhook.place).where(Webhook.project == project)))
+    place = next((each for each in range(most) if each not in taken), None)
+    if place is None:
+        raise TooManyWebhooks(limit=most)
+    now = reading.stream(session).now
+    hook = Webhook(
+        uuid=str(uuid.uuid4()), project=project, place=place, maker=dict(maker), secret=new_secret(), parked=False,
+        types=[], nodes=[], stream=now.stream, number=now.number, fence=0, leased_until=0, retry_at=0, failures=0,
+        created_at=utcnow(),
+    )  # fmt: skip
+    change(session, hook, values)
+    session.add(hook)
+    session.flush()
+    return hook
+
+
+def find(session: Session, webhook: str, visible: Collection[ColumnElement[bool]], *, lock: bool = False) -> Webhook:
+    """Return the webhook; with ``lock`` its row is locked until the transaction ends. Raises WebhookNotFound."""
+    query = select(Webhook).where(Webhook.uuid == webhook, *visible)
+    found = session.scalars(query.with_for_update() if lock else query).first()
+    if found is None:
+        raise WebhookNotFound(webhook=webhook)
+    return found
+
+
+def change(session: Session, hook: Webhook, values: Document) -> None:
+    """Set ``url``, ``name``, ``types`` and ``nodes`` if they are among the values. What is held back by a refusal is
+    tried at once. Raises WebhookExists."""
+    name = values.get("name")
+    if name is not None and name != hook.name:
+        twin = select(Webhook.id).where(Webhook.project == hook.project, Webhook.name == name)
+        if session.scalar(twin) is not None:
+            raise WebhookExists(name=name)
+    for field, value in values.items():
+        setattr(hook, field, value)
+    hook.retry_at = 0
+
+
+def renew_secret(session: Session, hook: Webhook) -> None:
+    """Give the webhook a new secret. For a day the one before signs as well; the one before that no longer does."""
+    hook.previous_secret, hook.previous_until = hook.secret, session.scalars(select(epoch())).one() + OVERLAP
+    hook.secret = new_secret()
+
+
+def resume(session: Session, hook: Webhook) -> int | None:
+    """Deliver again, beginning at once, what comes after the cursor (``hook``: its row locked). Return how many events
+    after it have been deleted meanwhile; None if that is unknown, as the stream is another one.
+
+    No conductor that began before moves the cursor any more.
+    """
+    stream = reading.stream(session)
+    oldest = stream.beginning
+    lost = max(0, oldest.number - hook.number) if hook.stream == stream.uuid else None
+    if lost != 0:
+        hook.stream, hook.number = oldest.stream, oldest.number
+    hook.parked, hook.retry_at, hook.failures, hook.failing_since = False, 0, 0, None
+    hook.fence += 1
+    return lost
