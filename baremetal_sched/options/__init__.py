@@ -14,7 +14,6 @@ from baremetal_sched.options import (
     inspection,
     scheduling,
     service,
-    webhooks,
 )
 
 OPTIONS: dict[str, list[cfg.Opt]] = {
@@ -24,7 +23,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
     **agents.OPTIONS,
     **inspection.OPTIONS,
     **scheduling.OPTIONS,
-    "events": [*events.OPTIONS["events"], *webhooks.OPTIONS],
+    **events.OPTIONS,
     **hardware.FAKE,
     **hardware.REDFISH,
     **hardware.IPMI,

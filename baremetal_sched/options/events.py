@@ -1,4 +1,4 @@
-"""Options of events."""
+"""Options of events and webhooks."""
 
 from oslo_config import cfg
 
@@ -15,6 +15,37 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default=7 * 24 * 3600,
             min=60,
             help="Seconds for which events are kept. A reader that was away for longer begins anew.",
+        ),
+        cfg.ListOpt(
+            "allowed_hosts",
+            default=[],
+            help="To which hosts webhooks may send events: names (``hooks.example.com``, ``*.example.com``), "
+            "addresses and networks. If the list is empty, every host may be called, by HTTPS only; if not, no other "
+            "host may be. Link-local addresses, loopback addresses, and addresses that are not those of a single "
+            "machine are refused unless an address or a network in the list contains them, even if a name resolves "
+            "to them. A name is resolved once for each delivery, and the connection is made to the address that was "
+            "checked.",
+        ),
+        cfg.StrOpt(
+            "cafile",
+            help="File or folder with the certificates of authorities by which receivers of webhooks are known. "
+            "Default: those of the system.",
+        ),
+        cfg.IntOpt("most_webhooks", default=20, min=0, help="The greatest number of webhooks of one project; 0: none."),
+        cfg.FloatOpt(
+            "webhooks_interval",
+            default=1,
+            min=0,
+            help="Seconds between two looks of a conductor for events that are due to webhooks; 0: this conductor "
+            "sends none.",
+        ),
+        cfg.IntOpt(
+            "webhook_threads",
+            default=32,
+            min=2,
+            help="The greatest number of webhooks to which a conductor sends events at the same time, at most half "
+            "of them of one project. A receiver that is slow occupies one of these for ten seconds; then others take "
+            "turns.",
         ),
     ],
 }

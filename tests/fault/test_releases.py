@@ -165,6 +165,8 @@ def test_an_upgrade_that_needs_a_stop(database_url: str, tmp_path: Path, ahead: 
 
 def test_an_upgrade_that_needs_no_stop(database_url: str, tmp_path: Path, ahead: Path) -> None:
     """Both releases serve, before, during and after it, and what both keep stays right."""
+    if database_url.startswith("sqlite"):
+        pytest.skip("serve finishes the upgrade of a SQLite file: no other host serves it")
     add_migration(ahead, schema.head())
     with serve(tmp_path, "--workers", "2", "--database", database_url) as (_, url):
         create_nodes(url)
@@ -177,9 +179,7 @@ def test_an_upgrade_that_needs_no_stop(database_url: str, tmp_path: Path, ahead:
             ):
                 time.sleep(SECONDS)
                 wait_until(lambda: newer_load.statuses()[204] > WRITERS, "the newer release to write")
-        # SQLite has one writer at a time, and one that waited for too long is told to come back.
-        busy = {503} if database_url.startswith("sqlite") else set()
-        assert set(load.statuses() + newer_load.statuses()) <= {200, 202, 204, 409} | busy, load.statuses()
+        assert set(load.statuses() + newer_load.statuses()) <= {200, 202, 204, 409}, load.statuses()
     assert db(tmp_path, "check", "--database", database_url) == "ok\n"
     assert db(ahead, "check", "--database", database_url) == "ok\n"
     assert scalar(database_url, "SELECT version_num FROM alembic_version") == NEXT
