@@ -6,7 +6,7 @@ locks its row before all else, so claims of one group follow each other.
 
 from dataclasses import replace
 
-from sqlalchemy import and_, delete, exists, or_, select
+from sqlalchemy import and_, delete, exists, or_, select, update
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
@@ -39,9 +39,11 @@ def find(session: Session, project: str, several: Several, *, lock: bool) -> Mac
     locked until the transaction ends. Raises GroupDiffers if it has other rules than the request."""
     if several.group is None:
         return None
-    query = select(MachineGroup).where(MachineGroup.project == project, MachineGroup.name == several.group)
-    query = query.with_for_update().execution_options(populate_existing=True) if lock else query
-    group = session.scalars(query).first()
+    named = MachineGroup.project == project, MachineGroup.name == several.group
+    if lock:  # by a write, since on a cluster locks are not seen elsewhere
+        grown = update(MachineGroup).where(*named).values(revision=MachineGroup.revision + 1)
+        session.execute(grown.execution_options(synchronize_session=False))
+    group = session.scalars(select(MachineGroup).where(*named).execution_options(populate_existing=lock)).first()
     asks = several.spread_by or several.pack_by
     if group is not None and asks and several.rules != _rules(group) and not _is_gone(session, group):
         raise GroupDiffers(group=group.name, rules=_described(group))
@@ -81,7 +83,7 @@ def join(session: Session, project: str, several: Several, group: MachineGroup |
         return None
     values = {"spread_by": several.spread_by, "at_most": several.at_most, "pack_by": several.pack_by}
     if group is None:
-        row = {"project": project, "name": several.group, "created_at": utcnow(), **values}
+        row = {"project": project, "name": several.group, "revision": 1, "created_at": utcnow(), **values}
         made = insert_if_missing(session.connection(), table_of(MachineGroup), row)
         if made is None:
             raise StaleDataError("the group was made meanwhile")

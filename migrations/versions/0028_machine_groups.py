@@ -31,6 +31,7 @@ def upgrade() -> None:
         sa.Column("spread_by", sa.String(length=64)),
         sa.Column("at_most", sa.Integer()),
         sa.Column("pack_by", sa.String(length=64)),
+        sa.Column("revision", sa.Integer(), nullable=False),
         sa.Column("created_at", sa.DateTime(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_machine_groups"),
         sa.UniqueConstraint("project", "name", name="uq_machine_groups_project"),

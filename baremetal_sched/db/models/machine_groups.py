@@ -3,14 +3,15 @@
 from sqlalchemy import ForeignKey, Integer, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from baremetal_sched.db.models.base import Base, Created, HasId, table_args
+from baremetal_sched.db.models.base import Base, Created, HasId, Versioned, table_args
 
 
-class MachineGroup(HasId, Created, Base):
+class MachineGroup(HasId, Versioned, Created, Base):
     """A group of machines with a name in its project. Its machines are spread over domains of the level ``spread_by``,
     ``at_most`` in each, within one domain of the level ``pack_by``; NULL: they need not be.
 
-    The row may outlive the group, which is gone with its last machine and its last waiting request.
+    The row may outlive the group, which is gone with its last machine and its last waiting request. Every claim of the
+    group increments the revision.
     """
 
     __tablename__ = "machine_groups"

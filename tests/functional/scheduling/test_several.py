@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from baremetal_sched.baremetal.matching import several
 from baremetal_sched.baremetal.provider.audit import audit
-from baremetal_sched.db.models import SchemaState
+from baremetal_sched.db.models import MachineGroup, SchemaState
 from tests.functional.scheduling.test_claims import (
     CLAIMS,
     FLAVOR,
@@ -153,6 +153,16 @@ def test_a_group_grows(served: Service) -> None:
     served.placement("DELETE", f"/allocations/{first['machines'][0]['consumer']}")
     claim(served, 1, group="db")
     claim(served, 1, group="other", **PACK)
+
+
+def test_each_claim_of_a_group_changes_its_row(served: Service) -> None:
+    """On a cluster only writes of the same row meet: without them two claims would not see each other's machines."""
+    fill(served, a=1, b=1, c=1)
+    revisions = []
+    for _ in range(3):
+        claim(served, 1, group="g", **SPREAD)
+        revisions.append(served.database.read(lambda session: session.scalar(select(MachineGroup.revision))))
+    assert revisions == [1, 2, 3]
 
 
 def test_a_group_counts_where_its_machines_are_now(served: Service) -> None:
