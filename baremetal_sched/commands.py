@@ -71,6 +71,13 @@ DELETE_ALLOCATION = Command("openstack baremetal allocation delete {uuid}")
 CREATE_SERVER = Command("openstack server create --flavor FLAVOR --image IMAGE --nic none NAME")
 DELETE_SERVER = Command("openstack server delete {uuid}")
 CLAIM = Command("openstack scheduling claim --query {query} --wait 1h")
+#: Of several machines, by the levels that the request names.
+CLAIM_SEVERAL = {
+    "": Command(f"{CLAIM} --count {{count}}"),
+    "spread": Command(f"{CLAIM} --count {{count}} --spread {{spread}}"),
+    "pack": Command(f"{CLAIM} --count {{count}} --pack {{pack}}"),
+    "spread and pack": Command(f"{CLAIM} --count {{count}} --spread {{spread}} --pack {{pack}}"),
+}
 CANCEL_CLAIM = Command("openstack scheduling claim cancel {uuid}")
 EXPLAIN = Command("openstack scheduling explain")
 SHOW_CAPACITY = Command("openstack scheduling capacity")

@@ -13,6 +13,7 @@ from baremetal_sched.baremetal.holds.rules import TYPES
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIM, SERVER
 from baremetal_sched.scheduling.api import policies
+from baremetal_sched.scheduling.schemas.several import MOST as MOST_AT_ONCE
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.find.form import read
 from baremetal_sched.web.body import parse_json
@@ -116,7 +117,9 @@ def _claim(item: str, values: Values) -> Body:
     form = read(parse_qsl(item, keep_blank_values=True))
     if form is None:
         raise InvalidValue(message="Fill in the form that finds machines first.")
-    body = {name: value for name, value in form.body().items() if name != "wanted"}
+    body = form.claim()
+    if body is None:
+        raise InvalidValue(message=f"Claim at most {MOST_AT_ONCE} machines at once.")
     minutes = values.get("minutes") or "0"
     if not (minutes.isascii() and minutes.isdecimal() and len(minutes) < 10):
         raise InvalidValue(message=f"Expected a number of minutes: {minutes[:64]}")
@@ -221,13 +224,13 @@ ACTIONS: dict[str, PageAction] = {
     ),
     "claim": PageAction(
         "Claim a machine",
-        "A free machine that fits becomes yours. If none is free, the request waits as long as you say here, and gets "
-        "the first that fits.",
+        "A free machine that fits becomes yours, or as many as the request is for, all or none. If too few are free, "
+        "the request waits as long as you say here.",
         "Claimed, or waiting for a machine.",
         "POST",
         {"": "/scheduling/v1/claims"},
         policies.CLAIM,
-        (FormField("minutes", "If none is free, wait for (minutes)", hint="Empty: do not wait"),),
+        (FormField("minutes", "If too few are free, wait for (minutes)", hint="Empty: do not wait"),),
         _claim,
     ),
 }

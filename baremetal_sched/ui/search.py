@@ -6,7 +6,16 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.nodes.node_list import contains
 from baremetal_sched.baremetal.visibility import Visibility
-from baremetal_sched.db.models import Allocation, Consumer, Node, NodeAllocation, Port, ResourceProvider, Server
+from baremetal_sched.db.models import (
+    Allocation,
+    Consumer,
+    GroupMember,
+    Node,
+    NodeAllocation,
+    Port,
+    ResourceProvider,
+    Server,
+)
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import NotAllowed, WrongScope
 from baremetal_sched.ui import exports
@@ -58,6 +67,10 @@ def _exact(call: UiCall, text: str, visible: Visibility) -> list[ColumnElement[b
         held = select(ResourceProvider.uuid).join(Allocation, Allocation.provider_id == ResourceProvider.id)
         held = held.join(Consumer, Consumer.id == Allocation.consumer_id).where(Consumer.uuid == uuid)
         conditions += [Node.uuid == uuid, Node.instance_uuid == uuid, Node.allocation_uuid == uuid, Node.uuid.in_(held)]
+        # What a claim of several machines has.
+        members = select(ResourceProvider.uuid).join(Allocation, Allocation.provider_id == ResourceProvider.id)
+        members = members.join(GroupMember, GroupMember.consumer_id == Allocation.consumer_id)
+        conditions.append(Node.uuid.in_(members.where(GroupMember.claim == uuid)))
     address = text.lower().replace("-", ":")
     if _sees_ports(call):
         conditions.append(Node.id.in_(select(Port.node_id).where(Port.address == address)))

@@ -28,6 +28,7 @@ from baremetal_sched.commands import Command
 from tests.clients.browser.conftest import in_thread
 from tests.clients.openstack import variables_in
 from tests.functional.compute.test_servers import add_flavor, add_image
+from tests.functional.scheduling.test_several import fill
 from tests.service import Service
 
 ROOT = Path(commands.__file__).parent
@@ -75,6 +76,10 @@ class Site:
     def waits(self) -> dict[str, str]:
         body = {"query": "resources=CUSTOM_GOLD:1", "wait": 600, "even_if_impossible": True}
         return {"uuid": self.service.http.post_json("/scheduling/v1/claims", body, status=202).json["uuid"]}
+
+    def several(self) -> dict[str, str]:
+        fill(self.service, a=2)
+        return {"query": "resources=CUSTOM_GOLD:1", "count": "2", "spread": "rack:2", "pack": "rack"}
 
     def allocation(self) -> dict[str, str]:
         body = {"resource_class": "gold", "name": "a1"}
@@ -141,6 +146,7 @@ STATES: dict[str, Callable[[Site], dict[str, str]]] = {
     "CREATE_SERVER": Site.wanted,
     "DELETE_SERVER": Site.server,
     "CLAIM": lambda site: {**site.node(), "query": "resources=CUSTOM_GOLD:1&required=!CUSTOM_OLD"},
+    **{f"CLAIM_SEVERAL {kind}": Site.several for kind in commands.CLAIM_SEVERAL},
     "CANCEL_CLAIM": Site.waits,
     "DELETE_IMAGE": Site.image,
     "RESUME_WEBHOOK": Site.webhook,

@@ -9,6 +9,8 @@ from os_resource_classes import STANDARDS
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from baremetal_sched import commands
+from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.baremetal.schemas.traits import complaint, is_trait
 from baremetal_sched.compute.flavors import flavors
 from baremetal_sched.db.models import Flavor, Image
@@ -18,6 +20,7 @@ from baremetal_sched.image.access import EVERYTHING, ImageRequester
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.placement.query_values import TraitConditions
+from baremetal_sched.scheduling.schemas.several import MOST as MOST_AT_ONCE
 
 
 def pairs_of(request: CandidateRequest) -> list[tuple[str, str]]:
@@ -78,8 +81,11 @@ def _called(conditions: TraitConditions, call: Callable[[str], str]) -> TraitCon
     )
 
 
+#: The controls that say where several machines are taken.
+_WHERE = ("spread", "at_most", "pack")
+
 #: The controls of the form, which are the parameters of its address. ``any`` may be there several times.
-PARAMETERS = ("class", "amount", "required", "forbidden", "any", "query", "flavor", "image", "wanted")
+PARAMETERS = ("class", "amount", "required", "forbidden", "any", "query", "flavor", "image", "wanted", *_WHERE)
 
 _LARGEST = 2**31 - 1
 _MOST_WANTED = 1_000_000
@@ -90,7 +96,8 @@ class FindForm:
     """A request: by class and traits, by a ``query`` of allocation candidates, or by ``flavor`` and ``image``.
 
     ``resource_class`` is as placement has it. A machine needs all traits that are ``required``, none that is
-    ``forbidden``, and one of each list of ``any_of``. ``needed``: how many machines.
+    ``forbidden``, and one of each list of ``any_of``. ``needed``: how many machines,
+    at most ``at_most`` in each domain of the level ``spread``, all in one domain of the level ``pack``.
     """
 
     resource_class: str = ""
@@ -102,13 +109,38 @@ class FindForm:
     flavor: str = ""
     image: str = ""
     needed: int = 1
+    spread: str = ""
+    at_most: int = 1
+    pack: str = ""
 
     def body(self) -> dict[str, Any]:
         """Return what ``POST /v1/explanations`` of the scheduling API takes for it."""
-        body: dict[str, Any] = {"wanted": self.needed}
+        return self._request() | (self._several() if self.spread or self.pack else {"wanted": self.needed})
+
+    def claim(self) -> dict[str, Any] | None:
+        """Return what ``POST /v1/claims`` takes for it; None if these are too many for one claim."""
+        if self.needed > MOST_AT_ONCE:
+            return None
+        return self._request() | (self._several() if self.needed > 1 or self.spread or self.pack else {})
+
+    def command(self) -> str:
+        """Return the command that claims it; empty if it is a flavor, or too many for one claim."""
+        body = self.claim()
+        if body is None or self.flavor:
+            return ""
+        names = {"query": body["query"], "count": str(self.needed), "pack": self.pack}
+        kind = " and ".join(name for name in ("spread", "pack") if name in body)
+        command = commands.CLAIM_SEVERAL[kind] if "count" in body else commands.CLAIM
+        return command.of(spread=f"{self.spread}:{self.at_most}", **names)
+
+    def _several(self) -> dict[str, Any]:
+        at_most = self.at_most if self.spread else None
+        return Several(self.needed, self.spread or None, at_most, self.pack or None).document()
+
+    def _request(self) -> dict[str, Any]:
         if self.flavor:
-            return body | {"flavor": self.flavor} | ({"image": self.image} if self.image else {})
-        return body | {"query": self.query or urlencode(self._pairs())}
+            return {"flavor": self.flavor} | ({"image": self.image} if self.image else {})
+        return {"query": self.query or urlencode(self._pairs())}
 
     def _pairs(self) -> list[tuple[str, str]]:
         traits = [*self.required, *(f"!{name}" for name in self.forbidden)]
@@ -119,15 +151,21 @@ class FindForm:
     def changed(self, request: CandidateRequest) -> "FindForm":
         """Return the form that asks for ``request`` instead; by class and traits if this one does and it can be."""
         simple = None if self.query or self.flavor else _simple(request)
-        return replace(simple or FindForm(query=urlencode(pairs_of(request))), needed=self.needed)
+        form = simple or FindForm(query=urlencode(pairs_of(request)))
+        return replace(form, needed=self.needed, spread=self.spread, at_most=self.at_most, pack=self.pack)
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the form's address."""
-        number = {} if self.needed == 1 else {"wanted": self.needed}
+        several = {
+            "wanted": "" if self.needed == 1 else self.needed,
+            "spread": self.spread,
+            "at_most": "" if self.at_most == 1 else self.at_most,
+            "pack": self.pack,
+        }
         if self.flavor:
-            return {"flavor": self.flavor, "image": self.image} | number
+            return {"flavor": self.flavor, "image": self.image} | several
         if self.query:
-            return {"query": self.query} | number
+            return {"query": self.query} | several
         parameters = {
             "class": self.resource_class,
             "amount": "" if self.amount == 1 else self.amount,
@@ -135,7 +173,7 @@ class FindForm:
             "forbidden": ",".join(self.forbidden),
             "any": [",".join(names) for names in self.any_of],
         }
-        return parameters | number
+        return parameters | several
 
 
 def read(pairs: Iterable[tuple[str, str]]) -> FindForm | None:
@@ -151,6 +189,7 @@ def read(pairs: Iterable[tuple[str, str]]) -> FindForm | None:
         raise InvalidValue(message=f"Expected one value for {several[0]}: {', '.join(values[several[0]])}")
     _check_kind(values)
     firsts = {name: texts[0] for name, texts in values.items()}
+    most = MOST_AT_ONCE if firsts.keys() & set(_WHERE) else _MOST_WANTED
     return FindForm(
         _class(firsts.get("class", "")),
         _number("the amount", firsts.get("amount"), _LARGEST),
@@ -160,7 +199,10 @@ def read(pairs: Iterable[tuple[str, str]]) -> FindForm | None:
         firsts.get("query", "").removeprefix("?"),
         firsts.get("flavor", ""),
         firsts.get("image", ""),
-        _number("the number of machines", firsts.get("wanted"), _MOST_WANTED),
+        _number("the number of machines", firsts.get("wanted"), most),
+        firsts.get("spread", ""),
+        _number("the machines in each domain", firsts.get("at_most"), MOST_AT_ONCE),
+        firsts.get("pack", ""),
     )
 
 
@@ -175,7 +217,9 @@ def _check_kind(values: dict[str, list[str]]) -> None:
         raise InvalidValue(message="Fill in a resource class, a query or a flavor.")
     belongs = {"class": ("amount", "required", "forbidden", "any"), "query": (), "flavor": ("image",)}
     (kind,) = [name for name in kinds if name in values]
-    others = [name for name in values if name not in (kind, "wanted", *belongs[kind])]
+    others = [name for name in values if name not in (kind, "wanted", *_WHERE, *belongs[kind])]
+    if "at_most" in values and "spread" not in values:
+        raise InvalidValue(message="Choose the level of the domains in which there are at most so many, such as rack.")
     if others:
         raise InvalidValue(message=f"{', '.join(others)} cannot be combined with {filled[0]}: leave it empty.")
 

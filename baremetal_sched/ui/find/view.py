@@ -6,7 +6,7 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched import commands
+from baremetal_sched.baremetal.domains.domain_list import levels
 from baremetal_sched.baremetal.matching.group_conditions import without
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.matching.tree_request import as_tree
@@ -15,7 +15,7 @@ from baremetal_sched.explain import explanations
 from baremetal_sched.explain.explanations import FittingMachine
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.scheduling.api.explanations import context_of, document, request_of
-from baremetal_sched.scheduling.api.policies import CLAIM
+from baremetal_sched.scheduling.api.policies import CLAIM, DOMAINS
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.find.form import PARAMETERS, FindForm, flavors_seen, images_seen, read, renamed
 from baremetal_sched.ui.pictures.heat_map import bar
@@ -30,7 +30,7 @@ MOST_CONDITIONS = 100
 #: What each verdict means, and how good that is.
 VERDICTS = {
     "fits": ("good", "There are as many machines as are wanted."),
-    "short": ("warn", "Some machines fit, but fewer than are wanted."),
+    "short": ("warn", "Some machines fit, but fewer than are wanted, or not where they are wanted."),
     "busy": ("warn", "No machine fits now. Some would if they were free."),
     "unserved": ("bad", "No machine fits now. Some would if a conductor served them."),
     "combination": ("bad", "Each part of the request can be met, but no machine meets all of them together."),
@@ -78,7 +78,7 @@ def show_find(call: UiCall, session: Session) -> Response:
     except (InvalidError, NotFoundError, BadRequest) as error:
         complaint = message_of(error)
     project = context.project
-    claimable = submitted if answer is not None and submitted is not None and submitted.needed == 1 else None
+    claimable = submitted if answer is not None and submitted is not None and submitted.claim() else None
     consumer = call.caller.project_id or call.settings.placement.incomplete_consumer_project_id
     may_claim = call.allows(CLAIM, {"project_id": consumer})
     return page(
@@ -89,6 +89,7 @@ def show_find(call: UiCall, session: Session) -> Response:
         any_given=[value for name, value in call.query if name == "any" and value.strip()] or [""],
         flavors=flavors_seen(session, project),
         images=images_seen(session, project),
+        levels=[(each, each) for each in levels(session, context.named)] if call.allows(DOMAINS) else [],
         everything=context.named.everything,
         complaint=complaint,
         answer=answer,
@@ -98,7 +99,7 @@ def show_find(call: UiCall, session: Session) -> Response:
         most_conditions=MOST_CONDITIONS,
         claimable=claimable,
         may_claim=may_claim,
-        claim_command=commands.CLAIM.of(query=claimable.body()["query"]) if claimable and not claimable.flavor else "",
+        claim_command=claimable.command() if claimable else "",
     )
 
 

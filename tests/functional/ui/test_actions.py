@@ -13,6 +13,7 @@ from baremetal_sched.db.models import Hold, Node, WaitingRequest
 from baremetal_sched.db.models.base import table_of
 from baremetal_sched.ui.actions import ACTIONS
 from tests.functional.scheduling.test_claims import UUID
+from tests.functional.scheduling.test_several import fill
 from tests.functional.ui.logging_in import BROWSER, ROLES, file_settings, get, log_in
 from tests.functional.ui.pages import look, read
 from tests.functional.ui.test_fleet import HOSTILE
@@ -195,6 +196,15 @@ def test_a_machine_is_claimed_from_the_form_or_waited_for(service: Service) -> N
     waits = form.submit(status=303)
     assert waits.headers["Location"].endswith("/ui/waiting")
     assert "CUSTOM_GOLD" in read(waits.follow()).text
+
+
+def test_several_are_claimed_from_the_form(service: Service) -> None:
+    service.add_conductor("c1")
+    fill(service, a=2, b=1)
+    page = service.http.get("/ui/find?class=gold&wanted=2&spread=rack").click("Claim 2 machines …")
+    shown = form_of(page).submit(status=303).follow()
+    assert {"a-0" in read(shown).text, "a-1" in read(shown).text} == {True, False}
+    assert "b-0" in read(shown).text
 
 
 def test_rows_that_are_ticked(service: Service) -> None:

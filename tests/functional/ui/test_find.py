@@ -5,8 +5,10 @@ import pytest
 from baremetal_sched.baremetal.matching import explanation
 from tests.functional.compute.test_booting import add_child
 from tests.functional.compute.world import ZEROS
+from tests.functional.scheduling.test_several import fill
 from tests.functional.ui.pages import Document, look
 from tests.functional.ui.test_fleet import ADMIN
+from tests.restored import Rows
 from tests.service import Service
 
 FITTING = "Machines that fit"
@@ -78,6 +80,35 @@ def test_fewer_than_wanted(service: Service) -> None:
     ]
     more = look(service, leads(document, "any=CUSTOM_A%2CCUSTOM_B", "wanted=2"))
     assert sorted(row[0] for row in more.rows(FITTING)) == ["n1", "n2"]
+
+
+def test_several_spread_and_together(service: Service, row: Rows) -> None:
+    """The page says where the machines run out, keeps that in its links, and prints the command that claims them."""
+    service.add_conductor("c1")
+    fill(service, a=2, b=1)
+    service.add_node("x-0", traits=("CUSTOM_A",))
+    options = [each.get("value") for each in look(service, "/find").all("option")]
+    assert options == ["", "rack", "", "rack"]
+    claim = "openstack scheduling claim --query resources=CUSTOM_GOLD%3A1 --wait 1h --count"
+    for query, heading, said, command in [
+        ("wanted=3&spread=rack", "Wait for 3", "at most 1 in the same rack, of which 2 have", "3 --spread rack:1"),
+        ("wanted=3&spread=rack&at_most=2", "Claim 3", "as many machines as are wanted", "3 --spread rack:2"),
+        ("wanted=3&pack=rack", "Wait for 3", "all in the same rack, of which the best is a.", "3 --pack rack"),
+        ("wanted=2&pack=rack&spread=rack&at_most=2", "Claim 2", "", "2 --spread rack:2 --pack rack"),
+        ("wanted=4", "Claim 4", "", "4"),
+    ]:
+        with row(query):
+            document = look(service, f"/find?class=gold&{query}")
+            assert ("h2", heading) in document.texts
+            assert said in document.text
+            assert ("code", f"{claim} {command}") in document.texts
+    document = look(service, "/find?class=gold&required=CUSTOM_A&wanted=2&spread=rack&at_most=2")
+    assert "In no rack: 1." in document.text
+    fewer = look(service, leads(document, "wanted=2", "spread=rack", "at_most=2"))
+    assert ("h2", "Claim 2") in fewer.texts
+    assert "Choose the level" in look(service, "/find?class=gold&at_most=2", 400).text
+    assert "from 1 to 100" in look(service, "/find?class=gold&pack=rack&wanted=101", 400).text
+    assert ("h2", "Wait for 101") not in look(service, "/find?class=gold&wanted=101").texts
 
 
 def test_names_that_there_are_not(service: Service) -> None:
