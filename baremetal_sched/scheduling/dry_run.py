@@ -98,7 +98,8 @@ def run(session: Session, settings: Settings, request: DryRunRequest, group: Gro
 
     Raises the errors of ``machine_request`` and of the search. Classes and traits that no node has are not errors.
     """
-    resolved, context = machine_request(session, request), MachineContext(session, settings)
+    resolved = machine_request(session, request)
+    context = MachineContext.of_project(session, settings, request.project)
     if group is not None:
         hosts = fitting_several(context, resolved, group)
         why = None if hosts else explain_request(replace(context, group=group), resolved).summary

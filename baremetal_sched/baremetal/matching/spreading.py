@@ -43,8 +43,9 @@ class Several:
         if not any(document.get(name) is not None for name in MEMBERS):
             return None
         spread, pack = document.get("spread") or {}, document.get("pack") or {}
-        at_most = spread.get("at_most", 1) if spread else None
-        return cls(document.get("count") or 1, spread.get("by"), at_most, pack.get("by"), document.get("group"))
+        # JSON may write 2.0 for 2.
+        at_most = int(spread.get("at_most", 1)) if spread else None
+        return cls(int(document.get("count") or 1), spread.get("by"), at_most, pack.get("by"), document.get("group"))
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON, as bodies write it."""

@@ -19,15 +19,16 @@ from tests.functional.scheduling.test_claims import (
     post,
     show,
 )
-from tests.functional.scheduling.test_domains import make, put
+from tests.functional.scheduling.test_domains import ask, make, put
 from tests.functional.scheduling.test_shared_resources import HOLDER, Rack
 from tests.restored import Rows
-from tests.service import Service
+from tests.service import ADMINISTRATOR, Service
 
 OTHER = "3f2504e0-4f89-41d3-9a0c-0305e82c3302"
 EXPLANATIONS = "/scheduling/v1/explanations"
 SPREAD = {"spread": {"by": "rack", "at_most": 1}}
 PACK = {"pack": {"by": "rack"}}
+TENANT = {"X-Auth-Token": "olga:owners", "X-Roles": "member,reader"}
 
 
 def claim(service: Service, count: int, status: int = 201, **more: Any) -> Any:
@@ -186,6 +187,34 @@ def test_a_group_is_gone_with_its_last_machine(served: Service) -> None:
     served.http.delete(f"{CLAIMS}/{UUID}", status=204)
     claim(served, 1, group="db", consumer={"project_id": "p"}, **SPREAD)
     assert "are spread by rack" in claim(served, 1, 409, group="db", consumer={"project_id": "p"}, **PACK)
+
+
+def test_numbers_that_are_written_as_fractions(served: Service) -> None:
+    """JSON does not tell 2.0 from 2."""
+    fill(served, a=2, b=2)
+    claimed = claim(served, 2.0, spread={"by": "rack", "at_most": 1.0}, group="db")  # type: ignore[arg-type]
+    assert (racks_of(names_of(served, claimed)), claimed["count"]) == (["a", "b"], 2)
+    assert "at most 1 in the same rack" in claim(served, 2, 409, group="db")
+
+
+def test_tenants_hear_no_name_of_a_domain_that_they_do_not_see(database_url: str, row: Rows) -> None:
+    """They may use machines without an owner, but not see in which domains these are."""
+    with Service(database_url, api={"auth_strategy": "noauth2"}) as service:
+        service.add_conductor("c1")
+        for name, owner in (("n1", "owners"), ("n2", "owners"), ("n3", None), ("n4", None), ("n5", None)):
+            service.add_node(name, owner=owner)
+        for name, nodes in (("mine", ("n1", "n2")), ("hidden", ("n3", "n4", "n5"))):
+            rack = ask(service, "POST", body={"name": name, "level": "rack"}, status=201, by=ADMINISTRATOR)["uuid"]
+            for node in nodes:
+                ask(service, "PUT", f"/{rack}/nodes/{node}", status=204, by=ADMINISTRATOR)
+        several, query = {"count": 4, **PACK}, {"query": "resources=CUSTOM_GOLD:1"}
+        for door, asked in ((CLAIMS, query), (EXPLANATIONS, query), ("/scheduling/v1/requests", FLAVOR)):
+            with row(door):
+                body = {**asked, **several}
+                told = service.http.post_json(door, body, headers=TENANT, status="*").text
+                assert "Only 3 of 4 machines can be had with all in the same rack. To do" in told
+                told = service.http.post_json(door, body, headers=ADMINISTRATOR, status="*").text
+                assert "of which the best is hidden" in told
 
 
 def test_what_cannot_be_asked(served: Service, row: Rows) -> None:
