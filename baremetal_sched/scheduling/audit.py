@@ -1,21 +1,25 @@
-"""The audit of the queue of claims: whether a request waits although a machine that fits is free, and whether the queue
-and the waiting servers match."""
+"""The audit of the queue of claims: whether a request waits although the machines that it needs are free, and whether
+the queue and the waiting servers match."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.matching.free_machine import free_nodes
 from baremetal_sched.baremetal.matching.request import MachineContext
+from baremetal_sched.baremetal.matching.several import count_places, free_machines
+from baremetal_sched.baremetal.matching.spreading import quotas
 from baremetal_sched.compute.server_states import SCHEDULING
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Server, WaitingRequest
 from baremetal_sched.errors import SchedulerError
 from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.tables import CLASSES, PROVIDERS
-from baremetal_sched.placement.waiting_requests import IS_WAITING, SERVER, WAITING
+from baremetal_sched.placement.waiting_requests import IS_GATHERING, IS_WAITING, SERVER, WAITING
+from baremetal_sched.scheduling.gathering import ORDER
+from baremetal_sched.scheduling.group_claims import GroupClaim
 from baremetal_sched.scheduling.queue import current_request, queue_of
 from baremetal_sched.settings import Settings
 
@@ -37,8 +41,7 @@ def _passed_over(session: Session, settings: Settings) -> Iterator[str]:
     waited_for = select(WaitingRequest.resource_class).where(IS_WAITING, WaitingRequest.created_at < before)
     if not interval or session.scalars(waited_for.limit(1)).first() is None:
         return
-    unchanged = (func.coalesce(table.updated_at, table.created_at) < before for table in (Node, PROVIDERS.c))
-    free = free_nodes(CLASSES.c.name.in_(waited_for), *unchanged).join(
+    free = free_nodes(CLASSES.c.name.in_(waited_for), *_unchanged(before)).join(
         CLASSES, CLASSES.c.id == PROVIDERS.c.mirrored_class_id
     )
     for node, resource_class in session.execute(free.with_only_columns(Node.uuid, CLASSES.c.name)).all():
@@ -48,6 +51,35 @@ def _passed_over(session: Session, settings: Settings) -> Iterator[str]:
             if waiting is not None and waiting.created_at < before and _fits(session, settings, waiting, node):
                 yield f"{waiting.kind} {waiting.uuid}: it waits, though node {node} is free and fits"
                 break
+    yield from _groups_passed_over(session, settings, before)
+
+
+def _groups_passed_over(session: Session, settings: Settings, before: datetime) -> Iterator[str]:
+    """Look at the first claim of several machines in each queue, which is served right after machines become free; the
+    others are left to sweeps. A named group may have got room a moment ago, as one of its machines was released."""
+    first: dict[str, WaitingRequest] = {}
+    for waiting in session.scalars(select(WaitingRequest).where(IS_GATHERING).order_by(*ORDER).limit(_ALL)):
+        first.setdefault(waiting.resource_class, waiting)
+    for waiting in first.values():
+        claim = GroupClaim.of(waiting) if waiting.created_at < before and waiting.group_id is None else None
+        if claim is not None and _enough(session, settings, claim, before):
+            yield f"claim {claim.uuid}: it waits, though {claim.several.count} nodes that fit together are free"
+
+
+def _unchanged(before: datetime) -> list[ColumnElement[bool]]:
+    return [func.coalesce(table.updated_at, table.created_at) < before for table in (Node, PROVIDERS.c)]
+
+
+def _enough(session: Session, settings: Settings, claim: GroupClaim, before: datetime) -> bool:
+    """Return whether machines that have not been changed since satisfy a claim of several."""
+    try:
+        fitting = free_machines(MachineContext(session, settings), claim.request)
+    except SchedulerError:  # what cannot be searched now is not known to fit
+        return False
+    if fitting is None:
+        return False
+    places = count_places(session, fitting.query.where(*_unchanged(before)), claim.several)
+    return quotas(claim.several, places, {}) is not None
 
 
 def _fits(session: Session, settings: Settings, waiting: WaitingRequest, node: str) -> bool:

@@ -33,7 +33,8 @@ _MOST = 1000
 _COLUMNS = tuple(
     getattr(WaitingRequest, name) for name in ("uuid", "request", "consumer_project", "consumer_user", "consumer_type")
 )
-_ORDER = (WaitingRequest.priority.desc(), WaitingRequest.asked_at, WaitingRequest.id)
+#: In which order they are served.
+ORDER = (WaitingRequest.priority.desc(), WaitingRequest.asked_at, WaitingRequest.id)
 
 
 def serve_first(database: Database, settings: Settings, freed: Mapping[int, str], deadline: float | None) -> None:
@@ -78,7 +79,7 @@ def sweep(database: Database, settings: Settings) -> None:
 def _first(session: Session, settings: Settings, resource_class: str, near: Collection[int]) -> str | None:
     """Return the first request of the class, if the freed machines can help it. Nothing is locked."""
     of_class = select(*_COLUMNS).where(IS_GATHERING, WaitingRequest.resource_class == resource_class)
-    first = session.execute(of_class.order_by(*_ORDER).limit(1)).first()
+    first = session.execute(of_class.order_by(*ORDER).limit(1)).first()
     claim = None if first is None else group_claims.GroupClaim.of(first)
     if claim is None:
         return None
@@ -87,7 +88,7 @@ def _first(session: Session, settings: Settings, resource_class: str, near: Coll
 
 
 def _all(session: Session) -> list[str]:
-    return list(session.scalars(select(WaitingRequest.uuid).where(IS_GATHERING).order_by(*_ORDER).limit(_MOST)))
+    return list(session.scalars(select(WaitingRequest.uuid).where(IS_GATHERING).order_by(*ORDER).limit(_MOST)))
 
 
 def _fail(session: Session, uuid: str, reason: str) -> None:

@@ -11,10 +11,12 @@ from sqlalchemy import delete, update
 from baremetal_sched.cli import cli
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, ResourceProvider, Server, WaitingRequest
-from baremetal_sched.scheduling import handover
+from baremetal_sched.scheduling import gathering, handover
 from baremetal_sched.scheduling.audit import audit
+from tests.functional.scheduling.test_claims import CLAIMS, post
 from tests.functional.scheduling.test_handover import GOLD, GOLD_A, LIKE_ALLOCATION, served, wait
-from tests.restored import restored
+from tests.functional.scheduling.test_several import PACK, claim, fill
+from tests.restored import Rows, restored
 from tests.service import Service
 
 __all__ = ["served"]
@@ -48,6 +50,23 @@ def test_who_waits_beside_a_machine_that_fits(
             assert found(served) == []
             age(served)
             expected = f"claim {waiting}: it waits, though node {node} is free and fits"
+            assert found(served) == ([expected] if is_passed_over else [])
+
+
+def test_who_waits_beside_several_that_fit_together(
+    served: Service, monkeypatch: pytest.MonkeyPatch, row: Rows
+) -> None:
+    monkeypatch.setattr(gathering, "serve_first", lambda *_: None)
+    fill(served, a=1, b=2)
+    for count, where, is_passed_over in ((2, PACK, True), (3, PACK, False), (3, {}, True)):
+        with row(count, where):
+            held = [post(served, status=201).json["uuid"] for _ in range(3)]
+            waiting = claim(served, count, 202, wait=600, even_if_impossible=True, **where)["uuid"]
+            age(served)
+            assert found(served) == []
+            for uuid in held:
+                served.http.delete(f"{CLAIMS}/{uuid}", status=204)
+            expected = f"claim {waiting}: it waits, though {count} nodes that fit together are free"
             assert found(served) == ([expected] if is_passed_over else [])
 
 
