@@ -4,7 +4,7 @@ A UUID belongs to the row of a consumer. A request that waits for a machine has 
 generation ``RESERVED``, so that no other request and no client of the placement API takes its UUID.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, lru_cache
@@ -18,7 +18,7 @@ from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_if_missing
 from baremetal_sched.db.models import Allocation, Consumer, ProviderTrait, ResourceClass, ResourceProvider, Trait
 from baremetal_sched.db.results import rows_changed
-from baremetal_sched.db.types import Rows
+from baremetal_sched.db.types import Query, Rows
 from baremetal_sched.placement import usages
 from baremetal_sched.placement.tables import CONSUMERS
 
@@ -129,16 +129,18 @@ def belongs_to_kind(kind: str) -> ColumnElement[bool]:
     return or_(Consumer.request_kind == kind, Consumer.request_kind.is_(None))
 
 
-def amounts_held_by(session: Session, consumer_uuids: Iterable[str], kind: str) -> dict[str, dict[str, dict[str, int]]]:
-    """Return the amounts that the consumers of requests of this kind have, by class by provider (UUID) by consumer
-    (UUID)."""
+def amounts_held_by(
+    session: Session, consumers: Collection[str] | Query, kind: str
+) -> dict[str, dict[str, dict[str, int]]]:
+    """Return the amounts that the consumers (UUIDs, or a query of them) of requests of this kind have, by class by
+    provider (UUID) by consumer (UUID)."""
     rows = session.execute(
         select(Consumer.uuid, ResourceProvider.uuid, ResourceClass.name, Allocation.used)
         .select_from(Consumer)
         .join(Allocation, Allocation.consumer_id == Consumer.id)
         .join(ResourceProvider, ResourceProvider.id == Allocation.provider_id)
         .join(ResourceClass, ResourceClass.id == Allocation.resource_class_id)
-        .where(Consumer.uuid.in_(list(consumer_uuids)), belongs_to_kind(kind))
+        .where(Consumer.uuid.in_(consumers), belongs_to_kind(kind))
         .order_by(Allocation.provider_id, Allocation.resource_class_id)
     )
     held: dict[str, dict[str, dict[str, int]]] = {}

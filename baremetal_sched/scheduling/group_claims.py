@@ -138,12 +138,12 @@ def machines_of(session: Session, claims: Collection[str]) -> dict[str, list[Cla
     """Return the machines that claims (UUIDs) have now, in order."""
     if not claims:
         return {}
-    query = select(GroupMember.claim, GroupMember.number, Consumer.uuid)
-    query = query.join(Consumer, Consumer.id == GroupMember.consumer_id).where(GroupMember.claim.in_(claims))
-    members = session.execute(query.order_by(GroupMember.claim, GroupMember.number)).all()
-    held = amounts_held_by(session, [consumer for *_, consumer in members], CLAIM) if members else {}
+    own = select(Consumer.uuid).join(GroupMember, GroupMember.consumer_id == Consumer.id)
+    own = own.where(GroupMember.claim.in_(claims))
+    held = amounts_held_by(session, own, CLAIM)
+    members = own.with_only_columns(GroupMember.claim, GroupMember.number, Consumer.uuid)
     machines = defaultdict[str, list[ClaimedMachine]](list)
-    for claim, number, consumer in members:
+    for claim, number, consumer in session.execute(members.order_by(GroupMember.claim, GroupMember.number)):
         if consumer in held:
             machines[claim].append(ClaimedMachine(number, consumer, held[consumer]))
     return machines

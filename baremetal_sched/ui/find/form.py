@@ -87,6 +87,7 @@ _WHERE = ("spread", "at_most", "pack")
 #: The controls of the form, which are the parameters of its address. ``any`` may be there several times.
 PARAMETERS = ("class", "amount", "required", "forbidden", "any", "query", "flavor", "image", "wanted", *_WHERE)
 
+_Body = dict[str, Any]
 _LARGEST = 2**31 - 1
 _MOST_WANTED = 1_000_000
 
@@ -113,11 +114,11 @@ class FindForm:
     at_most: int = 1
     pack: str = ""
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> _Body:
         """Return what ``POST /v1/explanations`` of the scheduling API takes for it."""
         return self._request() | (self._several() if self.spread or self.pack else {"wanted": self.needed})
 
-    def claim(self) -> dict[str, Any] | None:
+    def claim(self) -> _Body | None:
         """Return what ``POST /v1/claims`` takes for it; None if these are too many for one claim."""
         if self.needed > MOST_AT_ONCE:
             return None
@@ -133,11 +134,11 @@ class FindForm:
         command = commands.CLAIM_SEVERAL[kind] if "count" in body else commands.CLAIM
         return command.of(spread=f"{self.spread}:{self.at_most}", **names)
 
-    def _several(self) -> dict[str, Any]:
+    def _several(self) -> _Body:
         at_most = self.at_most if self.spread else None
         return Several(self.needed, self.spread or None, at_most, self.pack or None).document()
 
-    def _request(self) -> dict[str, Any]:
+    def _request(self) -> _Body:
         if self.flavor:
             return {"flavor": self.flavor} | ({"image": self.image} if self.image else {})
         return {"query": self.query or urlencode(self._pairs())}
@@ -154,7 +155,7 @@ class FindForm:
         form = simple or FindForm(query=urlencode(pairs_of(request)))
         return replace(form, needed=self.needed, spread=self.spread, at_most=self.at_most, pack=self.pack)
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> _Body:
         """Return the parameters of the form's address."""
         several = {
             "wanted": "" if self.needed == 1 else self.needed,

@@ -109,6 +109,19 @@ def test_one_is_released(served: Service) -> None:
     claim(served, 3)
 
 
+def test_a_list_is_read_by_claims_not_by_machines(served: Service) -> None:
+    """Its statements do not name the consumers, which may be more than a statement can have parameters."""
+    for name in ("n1", "n2", "n3", "n4"):
+        served.add_node(name)
+    seen = []
+    for count in (1, 3):
+        uuid = claim(served, count, consumer={"uuid": UUID if count == 1 else OTHER}, group=f"g{count}")["uuid"]
+        with served.statements() as statements:
+            assert len(show(served, uuid)["machines"]) == count
+        seen.append(statements)
+    assert seen[0] == seen[1]
+
+
 def test_spread(served: Service) -> None:
     fill(served, a=3, b=1)
     served.add_node("x-0")
