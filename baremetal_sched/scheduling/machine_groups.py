@@ -112,7 +112,10 @@ def _rules(group: MachineGroup) -> tuple[str | None, int | None, str | None]:
 
 def _described(group: MachineGroup) -> str:
     rules = [] if group.spread_by is None else [f"spread by {group.spread_by}, at most {group.at_most}"]
-    return " and ".join([*rules, *([] if group.pack_by is None else [f"packed by {group.pack_by}"])]) or "neither"
+    return (
+        " and ".join([*rules, *([] if group.pack_by is None else [f"packed by {group.pack_by}"])])
+        or "neither spread nor packed"
+    )
 
 
 def _is_gone(session: Session, group: MachineGroup) -> bool:

@@ -167,6 +167,9 @@ def test_a_group_grows(served: Service) -> None:
     served.placement("DELETE", f"/allocations/{first['machines'][0]['consumer']}")
     claim(served, 1, group="db")
     claim(served, 1, group="other", **PACK)
+    served.add_node("n1")
+    claim(served, 1, group="loose")
+    assert "are neither spread nor packed. Leave" in claim(served, 1, 409, group="loose", **PACK)
 
 
 def test_each_claim_of_a_group_changes_its_row(served: Service) -> None:

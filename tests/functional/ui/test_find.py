@@ -267,4 +267,13 @@ def test_tenants_find_what_they_may_use(database_url: str) -> None:
         assert "secret-of-bert" not in document.text
         assert bert not in " ".join(document.links())
         assert len(look(service, "/find?class=gold", **ADMIN).rows(FITTING)) == 3
+        # A level of which they see no domain is not offered.
+        rack = {"name": "r1", "level": "rack"}
+        uuid = service.http.post_json("/scheduling/v1/domains", rack, headers=ADMIN).json["uuid"]
+        service.http.put(f"/scheduling/v1/domains/{uuid}/nodes/secret-of-bert", headers=ADMIN, status=204)
+        offered = [
+            {each.get("value") for each in look(service, "/find", **by).all("option")} >= {"rack"}
+            for by in (anna, ADMIN)
+        ]
+        assert offered == [False, True]
         look(service, "/find", 403, **{"X-Auth-Token": "u:a", "X-Roles": "other"})
