@@ -31,6 +31,10 @@ def test_what_a_form_asks_for(subtests: pytest.Subtests) -> None:
             "resources=CUSTOM_GOLD:1&required=in:CUSTOM_A,CUSTOM_B&required=in:CUSTOM_C",
         ),
         ([("query", "?resources=VCPU:1&in_tree=x")], "resources=VCPU:1&in_tree=x"),
+        (
+            [("class", "gold"), ("wanted", "4"), ("spread", "rack"), ("at_most", "2"), ("pack", "row")],
+            "resources=CUSTOM_GOLD:1",
+        ),
     ]:
         with subtests.test(pairs=pairs):
             form = read(pairs)

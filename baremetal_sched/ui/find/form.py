@@ -157,11 +157,9 @@ class FindForm:
 
     def parameters(self) -> _Body:
         """Return the parameters of the form's address."""
-        several = {
-            "wanted": "" if self.needed == 1 else self.needed,
-            "spread": self.spread,
-            "at_most": "" if self.at_most == 1 else self.at_most,
-            "pack": self.pack,
+        numbers = {"wanted": self.needed, "at_most": self.at_most}
+        several = {name: number for name, number in numbers.items() if number > 1} | {
+            name: level for name, level in (("spread", self.spread), ("pack", self.pack)) if level
         }
         if self.flavor:
             return {"flavor": self.flavor, "image": self.image} | several
