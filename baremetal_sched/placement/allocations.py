@@ -184,7 +184,8 @@ def _check_generation(request: ConsumerWrite, consumer: Any) -> None:
         return
     expected = consumer.generation if consumer else None
     if request.generation != expected:
-        raise ConsumerConflict(expected="null" if expected is None else expected, given=request.generation)
+        shown = "null" if expected is None else expected
+        raise ConsumerConflict(expected=shown, given=request.generation, consumer=request.uuid)
 
 
 def _wanted(request: ConsumerWrite, stocks: InventoryLookup) -> _Amounts:

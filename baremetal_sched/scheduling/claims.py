@@ -196,9 +196,9 @@ def show(session: Session, uuid: str) -> ClaimStatus:
 
 def statuses_of(session: Session, requests: Sequence[WaitingRequest]) -> list[ClaimStatus]:
     """Return claims as they are now."""
-    claimed = [claim.uuid for claim in requests if claim.state == CLAIMED]
-    held = amounts_held_by(session, claimed, CLAIM) if claimed else {}
     several = [claim.uuid for claim in requests if claim.state == CLAIMED and SEVERAL in claim.request]
+    single = [claim.uuid for claim in requests if claim.state == CLAIMED and SEVERAL not in claim.request]
+    held = amounts_held_by(session, single, CLAIM) if single else {}
     machines = group_claims.machines_of(session, several)
     held |= {uuid: _merged(found) for uuid, found in machines.items()}
     waiting = [claim for claim in requests if claim.state in UNDECIDED]

@@ -89,7 +89,7 @@ def write(session: Session, claim: GroupClaim, chosen: ChosenMachines) -> None:
     try:
         allocations.write(session, writes, "Unable to allocate:")
     except (ConsumerConflict, ConsumerWaits) as error:
-        raise ConsumerInUse(consumer=claim.uuid) from error
+        raise ConsumerInUse(consumer=error.details["consumer"]) from error
     except TAKEN_MEANWHILE as error:
         raise StaleDataError("a part of the claim was taken meanwhile") from error
     group_id = machine_groups.join(session, claim.project, chosen.several, chosen.group)

@@ -210,9 +210,8 @@ def sentence(several: Several, lacks: Lack, pack: str | None) -> str:
     """Return where the machines run out and which change would help; ``pack`` is the name of that domain."""
     where = []
     if several.spread_by is not None:
-        has = "has" if lacks.domains == 1 else "have"
         where.append(
-            f"at most {several.at_most} in the same {several.spread_by}, of which {lacks.domains} {has} some free"
+            f"at most {several.at_most} in the same {several.spread_by}, of which {lacks.domains} can give some"
         )
     if several.pack_by is not None and pack is not None:
         begin = "the group is in" if lacks.is_home else "the best is"

@@ -1,6 +1,8 @@
 """Claims of several machines: all or none, spread over domains or together in one, and groups that grow."""
 
 from typing import Any
+from uuid import UUID as UUID_TYPE
+from uuid import uuid5
 
 import pytest
 from sqlalchemy import select, update
@@ -109,6 +111,21 @@ def test_one_is_released(served: Service) -> None:
     claim(served, 3)
 
 
+def test_the_uuid_of_a_consumer_as_that_of_another_claim(served: Service) -> None:
+    """A claim of several has nothing under its own UUID, and says which of its consumers has something already."""
+    for name in ("n1", "n2"):
+        served.add_node(name)
+    (first,) = claim(served, 1, consumer={"uuid": UUID}, group="g")["machines"]
+    (second,) = claim(served, 1, consumer={"uuid": first["consumer"]}, group="h")["machines"]
+    served.placement("DELETE", f"/allocations/{second['consumer']}")
+    shown = show(served, first["consumer"])
+    assert (shown["state"], shown["machines"], shown["allocations"]) == ("released", [], {})
+    taken = str(uuid5(UUID_TYPE(OTHER), "1"))
+    post(served, consumer={"uuid": taken}, status=201)
+    served.add_node("n3")
+    assert f"Consumer {taken} has allocations" in claim(served, 1, 409, consumer={"uuid": OTHER}, group="i")
+
+
 def test_a_list_is_read_by_claims_not_by_machines(served: Service) -> None:
     """Its statements do not name the consumers, which may be more than a statement can have parameters."""
     for name in ("n1", "n2", "n3", "n4"):
@@ -127,7 +144,7 @@ def test_spread(served: Service) -> None:
     served.add_node("x-0")
     said = claim(served, 3, 409, spread={"by": "rack"})
     assert said.endswith(
-        "Only 2 of 3 machines can be had with at most 1 in the same rack, of which 2 have some free. "
+        "Only 2 of 3 machines can be had with at most 1 in the same rack, of which 2 can give some. "
         "To do: allow 2 in the same rack, or ask for 2. In no rack: 1."
     )
     assert racks_of(names_of(served, claim(served, 3, spread={"by": "rack", "at_most": 2}))) == ["a", "a", "b"]

@@ -91,7 +91,12 @@ def test_several_spread_and_together(service: Service, row: Rows) -> None:
     assert options == ["", "rack", "", "rack"]
     claim = "openstack scheduling claim --query resources=CUSTOM_GOLD%3A1 --wait 1h --count"
     for query, heading, said, command in [
-        ("wanted=3&spread=rack", "Wait for 3", "at most 1 in the same rack, of which 2 have", "3 --spread rack:1"),
+        (
+            "wanted=3&spread=rack",
+            "Wait for 3",
+            "at most 1 in the same rack, of which 2 can give some",
+            "3 --spread rack:1",
+        ),
         ("wanted=3&spread=rack&at_most=2", "Claim 3", "as many machines as are wanted", "3 --spread rack:2"),
         ("wanted=3&pack=rack", "Wait for 3", "all in the same rack, of which the best is a.", "3 --pack rack"),
         ("wanted=2&pack=rack&spread=rack&at_most=2", "Claim 2", "", "2 --spread rack:2 --pack rack"),
