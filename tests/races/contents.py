@@ -27,7 +27,7 @@ _UNCOMPARED = ("conductor_hardware_types", "conductor_interfaces", "driver_calls
 
 #: Columns that say when, in what version and by which request.
 _APART = re.compile(
-    r"id|.*_at|generation|revision|token|request_id|deadline|not_before|duration_seconds|work_id|reservation_id|wait_until|secret|group_id"
+    r"id|at|.*_at|generation|revision|token|request_id|deadline|not_before|duration_seconds|work_id|reservation_id|wait_until|secret|group_id"
     r"|previous_secret|previous_until|leased_until|fence|stream"
 )
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
