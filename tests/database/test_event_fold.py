@@ -6,84 +6,14 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from sqlalchemy import select
 
-from baremetal_sched.db.models import Allocation, Consumer, Hold, Node, NodeAllocation, ResourceProvider, WaitingRequest
+from tests.event_copy import Copy
 from tests.numbered import number_all
 from tests.service import Service
 
 #: EVENT_OPERATIONS=3000 for a long run.
 OPERATIONS = int(os.environ.get("EVENT_OPERATIONS", "120"))
-FIELDS = (
-    *("name", "description", "provision_state", "target_provision_state", "power_state", "target_power_state"),
-    *("maintenance", "maintenance_reason", "fault", "owner", "lessee", "resource_class", "conductor_group"),
-    *("instance_uuid", "allocation_uuid", "last_error", "retired", "protected"),
-)
 ANSWERS = "*"
-
-
-class Copy:
-    """Nodes by UUID, the consumers of each, holds, and the requests that wait."""
-
-    def __init__(self, service: Service) -> None:
-        self.nodes: dict[str, dict[str, Any]] = {}
-        self.holders: set[tuple[str, str]] = set()
-        self.holds: dict[str, tuple[str, str | None, bool]] = {}
-        self.allocations: dict[str, str] = {}
-        self.waiting: set[str] = set()
-        service.database.read(self._read)
-
-    def _read(self, session: Any) -> None:
-        for node in session.scalars(select(Node)):
-            self.nodes[node.uuid] = {name: getattr(node, name) for name in FIELDS}
-        holders = select(ResourceProvider.uuid, Consumer.uuid).join_from(Allocation, ResourceProvider).join(Consumer)
-        self.holders = {tuple(row) for row in session.execute(holders.where(ResourceProvider.uuid.in_([*self.nodes])))}
-        for hold, node in session.execute(select(Hold, Node.uuid).join(Node, Node.id == Hold.node_id)):
-            self.holds[hold.uuid] = (node, hold.reason, hold.begun_at is not None)
-        self.allocations = dict(session.execute(select(NodeAllocation.uuid, NodeAllocation.state)).all())
-        self.waiting = set(session.scalars(select(WaitingRequest.uuid).where(WaitingRequest.state == "waiting")))
-
-    def apply(self, event: dict[str, Any]) -> None:
-        """Change the copy as the event says; what was before must be there."""
-        kind, data, subject = event["type"], event["data"], event["subject"]
-        if kind == "baremetal.node.create.end":
-            self.nodes[subject] = dict.fromkeys(FIELDS) | dict.fromkeys(("retired", "protected"), False)
-        if kind == "baremetal.node.delete.end":
-            self._forget(subject)
-        for name, change in data.get("changed", {}).items():
-            if name in FIELDS:
-                known = self.nodes[subject]
-                assert (known[name] or None) == (change["before"] or None), (event, known)
-                known[name] = change["after"]
-        if "changed" in data and kind != "baremetal.node.update.end":
-            assert data["provision_state"] == self.nodes[subject]["provision_state"], event
-        if kind.startswith("scheduling.machine."):
-            pair = (subject, data["consumer"]["uuid"])
-            assert (pair in self.holders) == kind.endswith("released"), event
-            self.holders ^= {pair}
-        if kind.startswith("scheduling.hold."):
-            hold = data["hold"]
-            assert (hold["uuid"] in self.holds) != kind.endswith("asserted"), event
-            self.holds[hold["uuid"]] = (subject, hold["reason"], hold["begun_at"] is not None)
-            if kind.endswith("released"):
-                del self.holds[hold["uuid"]]
-        if kind.startswith("scheduling.claim."):
-            (self.waiting.add if kind.endswith("waiting") else self.waiting.discard)(subject)
-        if kind.startswith("baremetal.allocation."):
-            self.allocations[subject] = data["allocation"]["state"]
-            if kind.endswith("delete.end"):
-                del self.allocations[subject]
-
-    def _forget(self, node: str) -> None:
-        gone = self.nodes.pop(node)
-        self.holders = {pair for pair in self.holders if pair[0] != node}
-        self.holds = {uuid: hold for uuid, hold in self.holds.items() if hold[0] != node}
-        self.allocations.pop(gone["allocation_uuid"], None)
-
-    def document(self) -> Any:
-        """Return what is compared; texts that are empty are none."""
-        nodes = {uuid: {name: value or None for name, value in node.items()} for uuid, node in self.nodes.items()}
-        return nodes, self.holders, self.holds, self.allocations, self.waiting
 
 
 class Operator:
@@ -196,7 +126,7 @@ def test_a_copy_and_the_events_are_the_tables(service: Service, seed: int) -> No
     operator = Operator(service, seed)
     path = "/scheduling/v1/events?after={}"
     cursor = service.http.get(path.format("now")).json["cursor"]
-    copy, seen = Copy(service), set()
+    copy, seen = Copy(service.database), set()
     for number in range(OPERATIONS):
         operator.act()
         if number % 10 and number != OPERATIONS - 1:
@@ -209,5 +139,5 @@ def test_a_copy_and_the_events_are_the_tables(service: Service, seed: int) -> No
             for event in events:
                 copy.apply(event)
                 seen.add(event["type"])
-        assert copy.document() == Copy(service).document()
+        assert copy.document() == Copy(service.database).document()
     assert len(seen) > 12, seen

@@ -3,7 +3,7 @@
 Clients claim the same few machines, whole and in parts, move their claims, change, replace and maintain machines, and
 hang providers below them. Workers of the API are killed, its database falls silent or crashes, other sessions hold
 locks, conductors are killed or started twice. No machine is ever held by two consumers, nothing that was confirmed is
-lost, and the audit finds nothing.
+lost, and the audit finds nothing. A reader of the events hears of each change once, and knows in the end what is there.
 
 FAULT_SECONDS says for how long (each trouble once by default), FAULT_CLAIMANTS how many clients (6). If it is said,
 PostgreSQL and MariaDB are servers of this test's own, which crash too.
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tests.fault.claim_journal import ClaimJournal
 from tests.fault.claimants import Claimant
+from tests.fault.event_reader import EventReader, following
 from tests.fault.fleet import Fleet
 from tests.fault.troubles import SECONDS, Stage, busy
 from tests.fault.watching import DOUBLY_HELD, watched
@@ -37,14 +38,16 @@ JOIN consumers c ON c.id = a.consumer_id WHERE n.allocation_uuid IS NOT NULL AND
 
 def test_no_machine_is_held_twice_and_nothing_is_lost(stage: Stage, tmp_path: Path) -> None:
     fleet = Fleet()
-    with Client(stage.url) as client:
-        fleet.enrol(client)
-    claimants = [Claimant(number, fleet, CLAIMANTS) for number in range(CLAIMANTS)]
-    with watched(stage.database[1], DOUBLY_HELD, HELD_BY_ANOTHER) as watch, busy(claimants, [stage.url]):
-        stage.go_wrong(stage.quick_troubles(), 0.5)
-        wait_until(lambda: not unseen(claimants, OFTEN), "each kind of request to succeed")
+    with following(stage.url, stage.database[1]) as reader:
+        with Client(stage.url) as client:
+            fleet.enrol(client)
+        claimants = [Claimant(number, fleet, CLAIMANTS) for number in range(CLAIMANTS)]
+        with watched(stage.database[1], DOUBLY_HELD, HELD_BY_ANOTHER) as watch, busy(claimants, [stage.url]):
+            stage.go_wrong(stage.quick_troubles(), 0.5)
+            wait_until(lambda: not unseen(claimants, OFTEN), "each kind of request to succeed")
     journal = ClaimJournal([claimant.record for claimant in claimants])
     findings = [*watch.findings, *journal.findings(), *journal.missing(), *lost(stage.url, claimants, journal)]
+    findings += [*unheard(reader, journal)]
     report(claimants, journal, stage.happened)
     print(f"{watch.looks} looks, live in {stage.slowest_live:.2f} s, served again in {stage.slowest_recovery:.2f} s")
     print(*findings, sep="\n")
@@ -73,6 +76,14 @@ def lost(url: str, claimants: list[Claimant], journal: ClaimJournal) -> Iterator
             held = {uuid: part["resources"] for uuid, part in found.items()}
             if held != amounts:
                 yield f"consumer {consumer}: {amounts} was confirmed, {held} is there"
+
+
+def unheard(reader: EventReader, journal: ClaimJournal) -> Iterator[str]:
+    """Yield machines that a consumer got more often, as was confirmed, than events say."""
+    got = Counter((hold.machine, hold.consumer) for record in journal.records for hold in record.holds)
+    for (machine, consumer), times in got.items():
+        if reader.of_machine("claimed", machine, consumer) < times:
+            yield f"consumer {consumer} got machine {machine} {times} times, and an event is missing"
 
 
 def report(claimants: list[Claimant], journal: ClaimJournal, happened: Counter[str]) -> None:
