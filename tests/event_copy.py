@@ -72,9 +72,9 @@ class Copy:
 
     def _forget(self, node: str) -> None:
         gone = self.nodes.pop(node)
-        self.holders = {pair for pair in self.holders if pair[0] != node}
+        assert node not in {held for held, _ in self.holders}, gone
+        assert gone["allocation_uuid"] not in self.allocations, gone
         self.holds = {uuid: hold for uuid, hold in self.holds.items() if hold[0] != node}
-        self.allocations.pop(gone["allocation_uuid"], None)
 
     def document(self) -> Any:
         """Return what is compared; texts that are empty are none."""

@@ -17,6 +17,7 @@ from baremetal_sched.db.results import history_of
 from baremetal_sched.machines import states
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES
 from baremetal_sched.masking import mask_text
+from baremetal_sched.placement.events import MACHINE_RELEASED, data_of
 
 _MAINTENANCE = "baremetal.node.maintenance_set.end"
 
@@ -155,6 +156,12 @@ def _power_kind(node: Node, changed: Changes) -> str:
         return "power_set.error" if node.last_error else "power_set.end"
     # Without a target the machine was found so, or switched by a deployment.
     return "power_set.end" if node.target_provision_state is not None else "power_state_corrected.success"
+
+
+def note_lost(session: Session, node: Node, holder: Any) -> None:
+    """Note that a consumer, a row of ``holders``, loses a node that is deleted."""
+    data = data_of(holder.uuid, holder.project_id, holder.user_id)
+    events_in(session).add(MACHINE_RELEASED, node.uuid, data, node=_view(node), project=holder.project_id)
 
 
 # -- allocations -------------------------------------------------------------------------------------------------------

@@ -6,13 +6,13 @@ Whether a provider is a machine, the database knows.
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.event_notes import events_in, events_of, values_within
 from baremetal_sched.placement.consumers import ConsumerWrite
-from baremetal_sched.placement.tables import CONSUMERS, PENDING_CLAIMS
+from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, PENDING_CLAIMS, PROVIDERS
 
 MACHINE_CLAIMED = "scheduling.machine.claimed"
 MACHINE_RELEASED = "scheduling.machine.released"
@@ -33,12 +33,13 @@ OF_CLAIM = (
 
 def claimed_within(request: ConsumerWrite) -> dict[str, Any]:
     """Return the parameters of a statement that writes the event itself, on PostgreSQL (``insert_within``)."""
-    return values_within(MACHINE_CLAIMED, _data(request.uuid, request.project_id, request.user_id), request.project_id)
+    data = data_of(request.uuid, request.project_id, request.user_id)
+    return values_within(MACHINE_CLAIMED, data, request.project_id)
 
 
 def released_within(consumer: str, row: Any) -> dict[str, Any]:
     """The same if the consumer, of which ``row`` has the columns, gives back its machine."""
-    return values_within(MACHINE_RELEASED, _data(consumer, row.project_id, row.user_id), row.project_id)
+    return values_within(MACHINE_RELEASED, data_of(consumer, row.project_id, row.user_id), row.project_id)
 
 
 def note_change(
@@ -62,11 +63,28 @@ def note_released(connection: Connection, consumer: str, row: Any, roots: Iterab
         _note(connection, MACHINE_RELEASED, root, consumer, row.project_id, row.user_id)
 
 
+def holders(session: Session, condition: ColumnElement[bool]) -> set[Any]:
+    """Return the consumers that hold something of the providers that meet the condition: rows of the root's id, the
+    UUID, and OWN_COLUMNS."""
+    query = select(PROVIDERS.c.root_id, CONSUMERS.c.uuid, *OWN_COLUMNS).select_from(ALLOCATIONS)
+    query = query.join(CONSUMERS, CONSUMERS.c.id == ALLOCATIONS.c.consumer_id)
+    return {*session.execute(query.join(PROVIDERS, PROVIDERS.c.id == ALLOCATIONS.c.provider_id).where(condition))}
+
+
+def note_moved(session: Session, before: Collection[Any], after: Collection[Any]) -> None:
+    """Note what changes for the holders of trees if a part of one moves to another."""
+    connection = session.connection()
+    for kind, rows in ((MACHINE_RELEASED, {*before} - {*after}), (MACHINE_CLAIMED, {*after} - {*before})):
+        for row in sorted(rows, key=lambda each: each.uuid):
+            _note(connection, kind, row.root_id, row.uuid, row.project_id, row.user_id)
+
+
 def _note(connection: Connection, kind: str, root: str | int, consumer: str, project: str, user: str) -> None:
-    events_of(connection).add_of_machine(kind, root, _data(consumer, project, user), project=project)
+    events_of(connection).add_of_machine(kind, root, data_of(consumer, project, user), project=project)
 
 
-def _data(consumer: str, project: str, user: str) -> dict[str, Any]:
+def data_of(consumer: str, project: str, user: str) -> dict[str, Any]:
+    """Return the data of an event of a consumer."""
     return {"consumer": {"uuid": consumer, "project_id": project, "user_id": user}}
 
 

@@ -20,8 +20,9 @@ from baremetal_sched.errors.placement import (
     ProviderNotSaved,
     TreeHeld,
 )
-from baremetal_sched.placement import indivisible
+from baremetal_sched.placement import events, indivisible
 from baremetal_sched.placement.locked import LockedProvider, lock
+from baremetal_sched.placement.tables import PROVIDERS
 
 
 class Parent(Enum):
@@ -149,6 +150,8 @@ def _move(session: Session, provider_id: int, uuid: str, parent_uuid: str | None
     _touch(session, {own.root_id, new_root_id})
     if _roots(session, provider_id, new_parent_id) != (own.root_id, parent.root_id if parent else None):
         raise StaleDataError("the trees were changed meanwhile")
+    of_both = PROVIDERS.c.root_id.in_((own.root_id, new_root_id))
+    holders = events.holders(session, of_both)
     subtree = _subtree(session, provider_id, own.root_id)
     if new_parent_id in subtree:
         raise refused("creating loop in the provider tree is not allowed.")
@@ -159,6 +162,7 @@ def _move(session: Session, provider_id: int, uuid: str, parent_uuid: str | None
     if session.scalar(select(ResourceProvider.id).where(left).limit(1)):
         raise StaleDataError("a provider was added to the tree meanwhile")
     _settle(session, own.root_id, new_root_id)
+    events.note_moved(session, holders, events.holders(session, of_both))
 
 
 def make_root(session: Session, provider_id: int, uuid: str) -> None:

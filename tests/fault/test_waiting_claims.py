@@ -71,5 +71,5 @@ def unheard(reader: EventReader, waiters: list[Waiter]) -> Iterator[str]:
         if waited != 1 and waiter.last_seen_waiting:
             yield f"claim {waiter.uuid} waited, with {waited} events"
         claimed, released = (reader.of_machine(what, waiter.machine, waiter.uuid) for what in ("claimed", "released"))
-        if waiter.machine and (claimed != 1 or released != 1 and waiter.gone):
+        if waiter.machine and (claimed != 1 or (released != 1 and waiter.gone)):
             yield f"claim {waiter.uuid} had machine {waiter.machine}: {claimed} and {released} events; {waiter}"

@@ -18,7 +18,7 @@ from baremetal_sched.baremetal.nodes import chassis
 from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.baremetal.visibility import EVERYTHING, UNRESTRICTED, Access, Visibility
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Node, Port, WaitingRequest
+from baremetal_sched.db.models import Node, NodeAllocation, Port, WaitingRequest
 from baremetal_sched.db.paging import Missing
 from baremetal_sched.db.transaction import Reader
 from baremetal_sched.db.types import Query
@@ -310,4 +310,7 @@ def destroy(session: Session, ident: str, membership: Membership, settings: Sett
     projection.withdraw(session, node, force=is_loosened)
     # The rest goes with the node's row. Not on MariaDB with portgroups, which their ports still name.
     session.execute(delete(Port).where(Port.node_id == node.id))
+    for allocation in session.scalars(select(NodeAllocation).where(NodeAllocation.node_id == node.id)):
+        session.delete(allocation)  # it has an event
+        session.flush()
     session.delete(node)

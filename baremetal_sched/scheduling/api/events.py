@@ -11,7 +11,7 @@ from baremetal_sched.errors import NotAllowed
 from baremetal_sched.scheduling.api.event_masks import mask_of
 from baremetal_sched.scheduling.api.policies import ALL_EVENTS
 from baremetal_sched.scheduling.api.request_bodies import SchedulingCall
-from baremetal_sched.scheduling.events import numbering, reading
+from baremetal_sched.scheduling.events import reading
 from baremetal_sched.scheduling.events.cloud_events import cloud_event, source_of
 from baremetal_sched.scheduling.events.cursors import Cursor
 from baremetal_sched.scheduling.events.reading import Event
@@ -96,8 +96,7 @@ def _find(
         nodes=None if wanted.node is None else [wanted.node],
         until=until,
     )
-    if after.number < stream.oldest + 2 * numbering.MOST:  # some of them may have been deleted since
-        reading.stream(connection).require(after)
+    reading.stream(connection).require(after)  # some of them may have been deleted since
     if len(events) == wanted.limit:
         until = events[-1].number
     return events, Cursor(stream.uuid, until), until >= stream.last

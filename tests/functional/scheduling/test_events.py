@@ -8,7 +8,7 @@ import pytest
 from cloudevents.core.formats.json import JSONFormat
 
 from baremetal_sched.db import schema_state
-from baremetal_sched.scheduling.events import numbering
+from baremetal_sched.scheduling.events import numbering, reading
 from tests.numbered import number_all
 from tests.service import Service
 
@@ -115,6 +115,30 @@ def test_claims_through_every_door(service: Service) -> None:
     assert {"scheduling.machine.released", "baremetal.allocation.delete.end"} <= {*reader.types()}
 
 
+def test_a_deleted_machine_is_taken_from_its_consumer(service: Service) -> None:
+    uuid = service.add_node("n1")
+    service.add_conductor("c1")
+    other = service.add_node("n2", resource_class="silver")
+    allocation = service.baremetal("POST", "/allocations", {"resource_class": "gold"}).json["uuid"]
+    service.claim(CONSUMER, other, "CUSTOM_SILVER")
+    for node in (uuid, other):
+        service.baremetal("PUT", f"/nodes/{node}/maintenance", status=202)
+    reader = Reader(service)
+    for node in (uuid, other):
+        service.baremetal("DELETE", f"/nodes/{node}")
+    events = reader.next()
+    released = [
+        (event["subject"], event["data"]["consumer"]["uuid"]) for event in events if "consumer" in event["data"]
+    ]
+    assert released == [(uuid, allocation), (other, CONSUMER)]
+    gone = [event["subject"] for event in events if event["type"] == "baremetal.allocation.delete.end"]
+    assert gone == [allocation]
+    assert [event["type"] for event in events if event["subject"] == other] == [
+        "scheduling.machine.released",
+        "baremetal.node.delete.end",
+    ]
+
+
 def test_they_are_cloud_events(service: Service) -> None:
     reader = Reader(service)
     uuid = service.add_node("n1")
@@ -187,6 +211,24 @@ def test_cursors_that_cannot_be_continued(service: Service) -> None:
     assert "another stream" in message(service.http.get(f"{EVENTS}?after={reader.cursor}", status=410))
 
 
+def test_events_that_are_deleted_while_they_are_read(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    uuids = [service.add_node(f"n{place}") for place in range(5)]
+    number_all(service)
+    path = f"{EVENTS}?after={service.http.get(f'{EVENTS}?limit=3').json['cursor']}"
+    read_after = reading.read_after
+
+    def late(*arguments: Any, **named: Any) -> Any:
+        while service.database.change(lambda connection: numbering.delete_old(connection, -3600)):
+            pass
+        return read_after(*arguments, **named)
+
+    monkeypatch.setattr(numbering, "MOST", 1)  # so that much is deleted
+    monkeypatch.setattr(reading, "read_after", late)
+    answer = service.http.get(path, status="*")
+    if answer.status_int != 410:  # on SQLite a request sees one moment
+        assert [event["subject"] for event in answer.json["events"]] == uuids[3:]
+
+
 def test_what_has_no_number_is_kept(service: Service) -> None:
     reader = Reader(service)
     service.add_node("n1")
@@ -241,3 +283,17 @@ def test_not_while_an_older_release_may_serve(service: Service) -> None:
     assert "db upgrade --finish" in message(service.http.get(EVENTS, status=503))
     service.database.write(lambda session: schema_state.finish(session.connection(), "0030"))
     service.http.get(EVENTS)
+
+
+def test_a_held_part_brings_its_consumer_to_another_machine(service: Service) -> None:
+    first, second = service.add_node("n1"), service.add_node("n2")
+    part = service.placement("POST", "/resource_providers", {"name": "part"}).json["uuid"]
+    stocks = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 1}}}
+    service.placement("PUT", f"/resource_providers/{part}/inventories", stocks)
+    service.claim(CONSUMER, part, "VCPU")
+    reader = Reader(service)
+    told = []
+    for parent in (first, second, None):
+        service.placement("PUT", f"/resource_providers/{part}", {"name": "part", "parent_provider_uuid": parent})
+        told += [(event["type"].rpartition(".")[2], event["subject"]) for event in reader.next()]
+    assert told == [("claimed", first), ("released", first), ("claimed", second), ("released", second)]
