@@ -25,6 +25,7 @@ from baremetal_sched.moving.provider_import import Providers
 from baremetal_sched.moving.run import ImportRun, Progress
 from baremetal_sched.moving.source_databases import SourceDatabase
 from baremetal_sched.moving.survey import Survey, counts, fingerprints, note_motion
+from baremetal_sched.scheduling.events.numbering import begin_stream
 from baremetal_sched.settings import Settings
 
 #: What a report counts, by original.
@@ -87,6 +88,7 @@ def finish(database: Database) -> None:
         if state.phase != mirror.COMPLETE:
             raise ConflictError(message="The last import was interrupted: run it again before you finish.")
         mirror.finish(connection)
+        begin_stream(connection)  # what was imported has no events
 
     database.change(end)
 

@@ -152,3 +152,15 @@ def test_a_missing_file_is_made_by_the_command_that_the_message_names(tmp_path: 
     assert command == f"db upgrade --database {url}"
     assert CliRunner().invoke(cli, command.split()).exit_code == 0
     assert CliRunner().invoke(cli, ["db", "check", "--database", url]).exit_code == 0
+
+
+def test_a_new_stream_of_events(run: Run, database_url: str) -> None:
+    with Service(database_url) as service:
+        path = "/scheduling/v1/events?after={}"
+        cursor = service.http.get(path.format("now")).json["cursor"]
+        done = run("db", "events", "new-stream", "--database", database_url)
+        stream, _, number = cursor.partition(":")
+        new = done.stdout.removeprefix("stream ").strip()
+        assert (done.exit_code, new != stream) == (0, True)
+        assert f"are those after {new}:{number}." in service.http.get(path.format(cursor), status=410).text
+        service.http.get(path.format(f"{new}:{number}"))

@@ -18,7 +18,7 @@ from baremetal_sched.compute.migration import nova_documents
 from baremetal_sched.conductor.daemon import ConductorDaemon
 from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
-from baremetal_sched.db import mirror, schema
+from baremetal_sched.db import mirror, schema, schema_state
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import ConflictError, IsMirror, SchemaNotServed
@@ -52,8 +52,12 @@ def test_requests_read_and_change_nothing_until_it_is_finished(target: Target) -
         assert REASON in service.placement("PUT", "/traits/CUSTOM_NEW", status=503).text
         assert service.http.get("/healthcheck").json["ready"]
         assert target.rows() == before
+        events = "/scheduling/v1/events?after={}"
+        cursor = service.http.get(events.format("now")).json["cursor"]
         importing.finish(target.database)
         service.database.schema.check()
+        service.database.change(lambda connection: schema_state.finish(connection, schema.head()))
+        service.http.get(events.format(cursor), status=410)  # what was imported has no events
         service.placement("PUT", "/traits/CUSTOM_NEW", status=201)
 
 

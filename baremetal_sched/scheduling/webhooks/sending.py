@@ -92,7 +92,7 @@ def _words(error: CallFailed | AddressRefused) -> str:
     if error.late:
         return f"It did not answer within {SECONDS:g} seconds."
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"Its certificate is not valid: {cause.verify_message}."
+        return f"Its certificate is not valid: {cause.verify_message.rstrip('.')}."
     if isinstance(cause, OSError) and not isinstance(cause, http.client.HTTPException):
         return f"It cannot be reached: {cause.strerror or cause}."
     return "Its answer is not HTTP."

@@ -43,7 +43,7 @@ def check_url(url: str, settings: Settings) -> None:
         has_address = False
     if not has_address:
         raise InvalidWebhookUrl(reason="Expected an https URL with a host.")
-    if not url.isascii() or any(each <= " " for each in url) or "#" in url or "@" in parts.netloc:
+    if not url.isascii() or any(each <= " " or each == "\x7f" for each in url) or "#" in url or "@" in parts.netloc:
         raise InvalidWebhookUrl(reason="A URL has ASCII characters, and here neither user nor password nor fragment.")
     if parts.scheme != "https" and not hosts.lists_some:
         raise InvalidWebhookUrl(reason="Expected an https URL: http is for hosts that [events] allowed_hosts lists.")

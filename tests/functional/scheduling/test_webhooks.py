@@ -100,6 +100,7 @@ def test_what_is_refused(service: Service, subtests: pytest.Subtests) -> None:
         {"url": "https://user:s3cret@hooks.example.com/"},
         {"url": "https://hooks.example.com/#fragment"},
         {"url": "https://hooks.example.com/a b"},
+        {"url": "https://hooks.example.com/\x7f"},
         {"url": "https://hooks.example.com/\u00fc"},
         {"url": "https://hooks.example.com:99999/"},
         *({"url": f"https://{host}/"} for host in ("127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0")),

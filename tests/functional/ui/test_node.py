@@ -11,6 +11,7 @@ from baremetal_sched.db.models import Node
 from tests.functional.ui.pages import Document, look
 from tests.functional.ui.test_fleet import ADMIN, HOSTILE
 from tests.functional.ui.test_nodes import UNKNOWN
+from tests.numbered import number_all
 from tests.service import Service
 
 EVENTS = "Events, the newest first"
@@ -61,6 +62,22 @@ def test_one_that_is_claimed(service: Service) -> None:
     document = look(service, "/nodes/n1")
     assert "for this reason" in document.text
     assert CONSUMER in document.text
+
+
+def test_who_had_it(database_url: str) -> None:
+    caption = "Claims and releases, the newest first"
+    with Service(database_url) as service:
+        service.add_conductor("c1")
+        uuid = service.add_node("n1", owner="a")
+        assert caption not in look(service, "/nodes/n1").tables
+        service.claim(CONSUMER, uuid)
+        service.placement("DELETE", f"/allocations/{CONSUMER}")
+        number_all(service)
+    with Service(database_url, api={"auth_strategy": "noauth2"}) as service:
+        rows = look(service, "/nodes/n1", **ADMIN).rows(caption)
+        assert [row[1:] for row in rows] == [["released", CONSUMER, "p"], ["claimed", CONSUMER, "p"]]
+        owner = {"X-Auth-Token": "anna:a", "X-Roles": "reader"}
+        assert caption not in look(service, "/nodes/n1", **owner).tables
 
 
 def test_what_is_possible_now_and_where_the_facts_lead(service: Service) -> None:
