@@ -1,7 +1,7 @@
 """Conductors that are killed, suspended and stopped while nodes are provisioned, and a database that dies meanwhile.
 
 In the end no node is stuck, none was worked on by two conductors at once, every orphan was owned again in time, nothing
-that was confirmed is lost, and nodes and providers agree.
+that was confirmed is lost, nodes and providers agree, and a reader of the events knows all that is there.
 
 FAULT_SECONDS says for how long (one round by default), FAULT_NODES on how many nodes (30): 600 and 1000 for the real
 thing, which is ``tox -e fault``. PostgreSQL and MariaDB are servers of this test's own.
@@ -24,6 +24,7 @@ import pytest
 
 from tests.conftest import SERVERS as CONFIGURED
 from tests.databases import make_empty
+from tests.fault.event_reader import following
 from tests.fault.journal import Journal
 from tests.fault.servers import SERVERS, Server, server
 from tests.fault.site import GROUPS, SECONDS, Site
@@ -78,18 +79,19 @@ def faults(site: Site) -> Iterator[tuple[str, Callable[[], None]]]:
 
 def test_nothing_is_stuck_doubled_or_lost(site: Site, tmp_path: Path) -> None:
     site.start(*GROUPS)
-    tenants = site.enrol(NODES)
-    until, least = time.monotonic() + SECONDS, len(GROUPS) + (site.server is not None)
     happened: Counter[str] = Counter()
-    with site.busy(tenants, PAUSE):
-        for number, (name, happen) in enumerate(faults(site)):
-            if number >= least and time.monotonic() > until:
-                break
-            print(f"{datetime.now(UTC):%H:%M:%S} {name}", flush=True)
-            happen()
-            happened[name] += 1
-    wait_until(lambda: site.scalar(UNSETTLED) == 0, "all work to be done", seconds=START)
-    settle(site, tenants)
+    with following(site.url, site.database[1]):
+        tenants = site.enrol(NODES)
+        until, least = time.monotonic() + SECONDS, len(GROUPS) + (site.server is not None)
+        with site.busy(tenants, PAUSE):
+            for number, (name, happen) in enumerate(faults(site)):
+                if number >= least and time.monotonic() > until:
+                    break
+                print(f"{datetime.now(UTC):%H:%M:%S} {name}", flush=True)
+                happen()
+                happened[name] += 1
+        wait_until(lambda: site.scalar(UNSETTLED) == 0, "all work to be done", seconds=START)
+        settle(site, tenants)
     journal = Journal(site.all_lives)
     report(site, tenants, journal, happened)
 
