@@ -17,7 +17,6 @@ from baremetal_sched.db.results import history_of
 from baremetal_sched.machines import states
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES
 from baremetal_sched.masking import mask_text
-from baremetal_sched.placement.events import MACHINE_RELEASED, data_of
 
 _MAINTENANCE = "baremetal.node.maintenance_set.end"
 
@@ -68,13 +67,14 @@ def _note_changed(session: Session, *_: Any) -> None:
         elif isinstance(entity, NodeAllocation):
             _add_allocation(events_in(session), entity, "delete.end")
         elif isinstance(entity, Node):
-            events_in(session).add("baremetal.node.delete.end", entity.uuid, {}, node=_view(entity))
+            events_in(session).add("baremetal.node.delete.end", entity.uuid, {}, node=view_of(entity))
 
 
 # -- nodes -------------------------------------------------------------------------------------------------------------
 
 
-def _view(node: Node, **instead: str | None) -> dict[str, Any]:
+def view_of(node: Node, **instead: str | None) -> dict[str, Any]:
+    """Return what events say of a node: its UUID and NODE_COLUMNS; ``instead``: values of some of them."""
     known = {name: getattr(node, name) for name in NODE_COLUMNS}
     known |= {"maintenance": bool(node.maintenance), "conductor_group": node.conductor_group or ""}
     return {"uuid": node.uuid, **known, **instead}
@@ -87,20 +87,20 @@ def _note_node(session: Session, node: Node) -> None:
         return
     notes = events_in(session)
     if inspect(node).pending:
-        notes.add("baremetal.node.create.end", node.uuid, {"changed": changed}, node=_view(node))
+        notes.add("baremetal.node.create.end", node.uuid, {"changed": changed}, node=view_of(node))
         return
     left = {
         name: changed[name]["before"] for name in ("owner", "lessee") if name in changed and changed[name]["before"]
     }
     if left:
         gone: Changes = {name: {"before": before, "after": None} for name, before in left.items()}
-        notes.add(NODE_UPDATED, node.uuid, {"changed": gone}, node=_view(node, **left))
+        notes.add(NODE_UPDATED, node.uuid, {"changed": gone}, node=view_of(node, **left))
         for name in left:
             after = changed.pop(name)["after"]
             if after is not None:
                 changed[name] = {"before": None, "after": after}
     for kind, fields in _types(node, changed):
-        notes.add(kind, node.uuid, {"changed": fields}, node=_view(node))
+        notes.add(kind, node.uuid, {"changed": fields}, node=view_of(node))
 
 
 def _changes(node: Node) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -158,12 +158,6 @@ def _power_kind(node: Node, changed: Changes) -> str:
     return "power_set.end" if node.target_provision_state is not None else "power_state_corrected.success"
 
 
-def note_lost(session: Session, node: Node, holder: Any) -> None:
-    """Note that a consumer, a row of ``holders``, loses a node that is deleted."""
-    data = data_of(holder.uuid, holder.project_id, holder.user_id)
-    events_in(session).add(MACHINE_RELEASED, node.uuid, data, node=_view(node), project=holder.project_id)
-
-
 # -- allocations -------------------------------------------------------------------------------------------------------
 
 _LEVELS = {"active": "create.end", "error": "create.error", "allocating": "create.start"}
@@ -200,4 +194,4 @@ def note_hold(session: Session, hold: Hold, what: str) -> None:
     if node is not None:
         told = {name: getattr(hold, name) for name in _OF_HOLD}
         times = {name: in_words(told[name]) for name in told if name.endswith(("_at", "_deadline")) and told[name]}
-        events_in(session).add(f"scheduling.hold.{what}", node.uuid, {"hold": {**told, **times}}, node=_view(node))
+        events_in(session).add(f"scheduling.hold.{what}", node.uuid, {"hold": {**told, **times}}, node=view_of(node))

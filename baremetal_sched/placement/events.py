@@ -3,7 +3,7 @@
 Whether a provider is a machine, the database knows.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, select
@@ -33,13 +33,13 @@ OF_CLAIM = (
 
 def claimed_within(request: ConsumerWrite) -> dict[str, Any]:
     """Return the parameters of a statement that writes the event itself, on PostgreSQL (``insert_within``)."""
-    data = data_of(request.uuid, request.project_id, request.user_id)
+    data = _data(request.uuid, request.project_id, request.user_id)
     return values_within(MACHINE_CLAIMED, data, request.project_id)
 
 
 def released_within(consumer: str, row: Any) -> dict[str, Any]:
     """The same if the consumer, of which ``row`` has the columns, gives back its machine."""
-    return values_within(MACHINE_RELEASED, data_of(consumer, row.project_id, row.user_id), row.project_id)
+    return values_within(MACHINE_RELEASED, _data(consumer, row.project_id, row.user_id), row.project_id)
 
 
 def note_change(
@@ -63,28 +63,35 @@ def note_released(connection: Connection, consumer: str, row: Any, roots: Iterab
         _note(connection, MACHINE_RELEASED, root, consumer, row.project_id, row.user_id)
 
 
-def holders(session: Session, condition: ColumnElement[bool]) -> set[Any]:
-    """Return the consumers that hold something of the providers that meet the condition: rows of the root's id, the
-    UUID, and OWN_COLUMNS."""
-    query = select(PROVIDERS.c.root_id, CONSUMERS.c.uuid, *OWN_COLUMNS).select_from(ALLOCATIONS)
-    query = query.join(CONSUMERS, CONSUMERS.c.id == ALLOCATIONS.c.consumer_id)
-    return {*session.execute(query.join(PROVIDERS, PROVIDERS.c.id == ALLOCATIONS.c.provider_id).where(condition))}
+def _holders(session: Session, *conditions: ColumnElement[bool]) -> set[tuple[str, str, str]]:
+    """Return the consumers that hold something of the providers that meet the conditions: UUID, project and user."""
+    query = select(CONSUMERS.c.uuid, *OWN_COLUMNS).join_from(CONSUMERS, ALLOCATIONS).join(PROVIDERS)
+    return {(uuid, project, user) for uuid, project, user in session.execute(query.where(*conditions))}
 
 
-def note_moved(session: Session, before: Collection[Any], after: Collection[Any]) -> None:
-    """Note what changes for the holders of trees if a part of one moves to another."""
-    connection = session.connection()
-    for kind, rows in ((MACHINE_RELEASED, {*before} - {*after}), (MACHINE_CLAIMED, {*after} - {*before})):
-        for row in sorted(rows, key=lambda each: each.uuid):
-            _note(connection, kind, row.root_id, row.uuid, row.project_id, row.user_id)
+def note_moved(session: Session, old_root: int, new_root: int, moved: Collection[int]) -> None:
+    """Note who gets or gives back a machine as providers (their ids) have moved from one tree to another."""
+    is_moved, root = PROVIDERS.c.id.in_(moved), PROVIDERS.c.root_id
+    movers, connection = _holders(session, is_moved), session.connection()
+    for consumer in sorted(movers - _holders(session, root == old_root)):
+        _note(connection, MACHINE_RELEASED, old_root, *consumer)
+    for consumer in sorted(movers - _holders(session, root == new_root, ~is_moved)):
+        _note(connection, MACHINE_CLAIMED, new_root, *consumer)
+
+
+def note_lost(session: Session, machine: Mapping[str, str]) -> None:
+    """Note that the consumers of a machine, whose provider is locked, lose it, as it is deleted. ``machine``: its UUID
+    and NODE_COLUMNS."""
+    uuid = machine["uuid"]
+    for consumer in sorted(_holders(session, PROVIDERS.c.uuid == uuid)):
+        events_in(session).add(MACHINE_RELEASED, uuid, _data(*consumer), node=machine, project=consumer[1])
 
 
 def _note(connection: Connection, kind: str, root: str | int, consumer: str, project: str, user: str) -> None:
-    events_of(connection).add_of_machine(kind, root, data_of(consumer, project, user), project=project)
+    events_of(connection).add_of_machine(kind, root, _data(consumer, project, user), project=project)
 
 
-def data_of(consumer: str, project: str, user: str) -> dict[str, Any]:
-    """Return the data of an event of a consumer."""
+def _data(consumer: str, project: str, user: str) -> dict[str, Any]:
     return {"consumer": {"uuid": consumer, "project_id": project, "user_id": user}}
 
 

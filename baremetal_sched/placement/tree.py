@@ -22,7 +22,6 @@ from baremetal_sched.errors.placement import (
 )
 from baremetal_sched.placement import events, indivisible
 from baremetal_sched.placement.locked import LockedProvider, lock
-from baremetal_sched.placement.tables import PROVIDERS
 
 
 class Parent(Enum):
@@ -98,7 +97,9 @@ def save(session: Session, uuid: str, name: str, parent_uuid: str | Parent | Non
         _require_same(session, provider, name, parent_uuid)
         return
     if not isinstance(parent_uuid, Parent):
-        _move(session, provider.id, uuid, parent_uuid, may_move)
+        moved = _move(session, provider.id, uuid, parent_uuid, may_move)
+        if moved is not None:
+            events.note_moved(session, *moved)
     if session.scalar(
         select(ResourceProvider.id).where(ResourceProvider.name == name, ResourceProvider.id != provider.id)
     ):
@@ -121,7 +122,11 @@ def _require_same(session: Session, provider: LockedProvider, name: str, parent_
         raise MirrorsNode(provider=provider.uuid, what="place in a tree")
 
 
-def _move(session: Session, provider_id: int, uuid: str, parent_uuid: str | None, may_move: bool) -> None:
+def _move(
+    session: Session, provider_id: int, uuid: str, parent_uuid: str | None, may_move: bool
+) -> tuple[int, int, set[int]] | None:
+    """Return the ids of the old root, the new root, and what was moved; None if it is there already."""
+
     def refused(reason: str) -> ProviderNotSaved:
         return ProviderNotSaved(provider=uuid, action="update", reason=reason)
 
@@ -137,7 +142,7 @@ def _move(session: Session, provider_id: int, uuid: str, parent_uuid: str | None
             raise refused("parent provider UUID does not exist.")
     new_parent_id = parent.id if parent else None
     if new_parent_id == own.parent_id:
-        return
+        return None
     if own.parent_id is not None and not may_move:
         raise refused(
             "un-parenting a provider is not currently allowed."
@@ -150,8 +155,6 @@ def _move(session: Session, provider_id: int, uuid: str, parent_uuid: str | None
     _touch(session, {own.root_id, new_root_id})
     if _roots(session, provider_id, new_parent_id) != (own.root_id, parent.root_id if parent else None):
         raise StaleDataError("the trees were changed meanwhile")
-    of_both = PROVIDERS.c.root_id.in_((own.root_id, new_root_id))
-    holders = events.holders(session, of_both)
     subtree = _subtree(session, provider_id, own.root_id)
     if new_parent_id in subtree:
         raise refused("creating loop in the provider tree is not allowed.")
@@ -162,7 +165,7 @@ def _move(session: Session, provider_id: int, uuid: str, parent_uuid: str | None
     if session.scalar(select(ResourceProvider.id).where(left).limit(1)):
         raise StaleDataError("a provider was added to the tree meanwhile")
     _settle(session, own.root_id, new_root_id)
-    events.note_moved(session, holders, events.holders(session, of_both))
+    return own.root_id, new_root_id, subtree
 
 
 def make_root(session: Session, provider_id: int, uuid: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from sqlalchemy import bindparam, delete, exists, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import records
+from baremetal_sched.baremetal import events, records
 from baremetal_sched.baremetal.conductors import driver_facts
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.hardware import management
@@ -35,6 +35,8 @@ from baremetal_sched.errors.baremetal import (
 )
 from baremetal_sched.machines import states
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES, Offer
+from baremetal_sched.placement import projected
+from baremetal_sched.placement.events import note_lost
 from baremetal_sched.placement.waiting_requests import WAITING
 from baremetal_sched.settings import Settings
 
@@ -307,6 +309,8 @@ def destroy(session: Session, ident: str, membership: Membership, settings: Sett
                 "or set the node into maintenance mode"
             )
     management.stop_console(session, node, membership)
+    projected.lock(session, node.uuid)
+    note_lost(session, events.view_of(node))
     projection.withdraw(session, node, force=is_loosened)
     # The rest goes with the node's row. Not on MariaDB with portgroups, which their ports still name.
     session.execute(delete(Port).where(Port.node_id == node.id))

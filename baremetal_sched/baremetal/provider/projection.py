@@ -11,7 +11,7 @@ import structlog
 from sqlalchemy import Connection, event, exists, inspect, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from baremetal_sched.baremetal import events as node_events
+from baremetal_sched.baremetal import events as _events  # noqa: F401 - it listens to all sessions
 from baremetal_sched.baremetal.provider import availability
 from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.models import Domain, DomainMember, Node, NodeTrait
@@ -19,9 +19,8 @@ from baremetal_sched.db.results import history_of
 from baremetal_sched.errors.baremetal import NodeAllocated
 from baremetal_sched.errors.placement import InventoryInUse
 from baremetal_sched.placement import aggregates, names, projected, trait_ids
-from baremetal_sched.placement.events import holders as holders_of
 from baremetal_sched.placement.names import resource_class_of
-from baremetal_sched.placement.tables import AGGREGATES, PROVIDERS
+from baremetal_sched.placement.tables import AGGREGATES
 
 log = structlog.get_logger(__name__)
 
@@ -128,15 +127,12 @@ def _changed(node: Node, columns: Iterable[InstrumentedAttribute[Any]]) -> bool:
 
 
 def withdraw(session: Session, node: Node, *, force: bool) -> None:
-    """Remove the node's provider, and note who loses it. Raises NodeAllocated if a consumer has a claim on it, unless
-    ``force``."""
+    """Remove the node's provider. Raises NodeAllocated if a consumer has a claim on it, unless ``force``."""
     # Claims lock the provider before they take anything, so every consumer is visible once the lock is held.
     projected.lock(session, node.uuid)
-    holders = holders_of(session, PROVIDERS.c.uuid == node.uuid)
-    if holders and not force:
-        raise NodeAllocated(node=node.uuid, consumer=", ".join(holder.uuid for holder in holders))
-    for holder in holders:
-        node_events.note_lost(session, node, holder)
+    consumers = projected.consumers_of(session, node.uuid)
+    if consumers and not force:
+        raise NodeAllocated(node=node.uuid, consumer=", ".join(consumers))
     projected.remove(session, node.uuid, force=force)
 
 
