@@ -102,7 +102,7 @@ def test_everything_goes_with_a_node(service: Service) -> None:
         counts = {name: session.scalar(select(func.count()).select_from(table)) or 0 for name, table in tables.items()}
         return {name: count for name, count in counts.items() if count}
 
-    lasting = ("traits", "resource_classes", "schema_state")
+    lasting = ("traits", "resource_classes", "schema_state", "event_stream", "event_notes")
     tables = {name: table for name, table in Base.metadata.tables.items() if name not in lasting}
     service.database.write(find_out)
     assert len(service.database.read(rows)) > 15

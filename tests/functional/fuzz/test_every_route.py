@@ -33,6 +33,7 @@ ALWAYS = {400, 404, 405, 406}
 SELDOM_RIGHT = {
     "allocation_candidates",
     "events",
+    "explanations",
     "node_explanations",
     "provision",
     "requests",
