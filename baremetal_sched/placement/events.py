@@ -63,10 +63,12 @@ def note_released(connection: Connection, consumer: str, row: Any, roots: Iterab
         _note(connection, MACHINE_RELEASED, root, consumer, row.project_id, row.user_id)
 
 
-def _holders(session: Session, *conditions: ColumnElement[bool]) -> set[tuple[str, str, str]]:
-    """Return the consumers that hold something of the providers that meet the conditions: UUID, project and user."""
-    query = select(CONSUMERS.c.uuid, *OWN_COLUMNS).join_from(CONSUMERS, ALLOCATIONS).join(PROVIDERS)
-    return {(uuid, project, user) for uuid, project, user in session.execute(query.where(*conditions))}
+def _holders(session: Session, *conditions: ColumnElement[bool], locks: bool = False) -> set[tuple[str, str, str]]:
+    """Return the consumers that hold something of the providers that meet the conditions: UUID, project and user. With
+    ``locks`` none of them gives it back until the transaction ends."""
+    query = select(CONSUMERS.c.uuid, *OWN_COLUMNS).join_from(CONSUMERS, ALLOCATIONS).join(PROVIDERS).where(*conditions)
+    rows = session.execute(query.with_for_update() if locks else query)
+    return {(uuid, project, user) for uuid, project, user in rows}
 
 
 def note_moved(session: Session, old_root: int, new_root: int, moved: Collection[int]) -> None:
@@ -83,7 +85,7 @@ def note_lost(session: Session, machine: Mapping[str, str]) -> None:
     """Note that the consumers of a machine, whose provider is locked, lose it, as it is deleted. ``machine``: its UUID
     and NODE_COLUMNS."""
     uuid = machine["uuid"]
-    for consumer in sorted(_holders(session, PROVIDERS.c.uuid == uuid)):
+    for consumer in sorted(_holders(session, PROVIDERS.c.uuid == uuid, locks=True)):
         events_in(session).add(MACHINE_RELEASED, uuid, _data(*consumer), node=machine, project=consumer[1])
 
 

@@ -12,6 +12,7 @@ from sqlalchemy import select
 from baremetal_sched.db.models import Node
 from tests.functional.scheduling.test_handover import held, state, wait
 from tests.races.exploring import Explorer
+from tests.races.test_several import leave_out_events
 from tests.races.waiting import LockWaits
 from tests.service import Service
 
@@ -82,9 +83,12 @@ def test_a_machine_that_stays_locked_is_released_and_left_to_the_sweep(database_
 
 
 @pytest.mark.parametrize("other", ["allocate and wait", "boot and wait"])
-def test_who_begins_to_wait_before_a_release_commits_is_served(explorer: Explorer, other: str) -> None:
+def test_who_begins_to_wait_before_a_release_commits_is_served(
+    explorer: Explorer, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Guide: 'After its commit a release looks once more for claims that began to wait meanwhile.' It does not see
     what is free yet, and the release has looked for who waits before: it looks again."""
+    leave_out_events(monkeypatch)
     points = explorer.points("held", "release")
     place = max(place for place, point in enumerate(points, 1) if point == "COMMIT")
     run, end = explorer.meet("held", ["release", other], place)
