@@ -25,7 +25,7 @@ SHORT_FILES = {
 }
 
 LIMITS: Mapping[str, int] = {
-    "statements": 45_200,
+    "statements": 45_250,
     "files": 705,
     "short files": 0,
     "lines of the longest file": 351,
