@@ -5,6 +5,7 @@ import pytest
 from tests.races.exploring import Explorer
 from tests.races.states import NAMES
 from tests.races.test_doors import require_serial
+from tests.races.test_several import leave_out_events
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,7 @@ def test_who_begins_to_wait_while_a_release_commits_is_served_by_the_sweep(
 ) -> None:
     """The release does not see yet who waits, and who looks again does not see yet what is free."""
     monkeypatch.setattr(explorer, "afterwards", "sweep")
+    leave_out_events(monkeypatch)
     require_serial(explorer, "held", one, other)
 
 
