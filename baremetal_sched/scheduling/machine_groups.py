@@ -1,7 +1,7 @@
 """Groups of machines: a name in a project, how its machines are spread, and where they are now.
 
-A group is gone with its last machine and its last waiting request; its row is swept later. Whoever claims for a group
-locks its row before all else, so claims of one group follow each other.
+A group is gone with its last machine and its last waiting request; its row is swept later. A claim for a group
+locks the row before all else, so claims of one group follow each other.
 """
 
 from dataclasses import replace

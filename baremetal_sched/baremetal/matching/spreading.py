@@ -191,7 +191,7 @@ def merged(places: Places) -> Places:
 
 
 def _enough_each(several: Several, free: Places, held: Places) -> int | None:
-    """Return the least limit of ``spread`` that would be enough; None if none would, or there is none."""
+    """Return the least limit of ``spread`` that would be enough; None if no limit would, or without ``spread``."""
     if several.spread_by is None:
         return None
     low, high = (several.at_most or 1) + 1, sum(free.values()) + sum(held.values())

@@ -70,7 +70,7 @@ class EventStream(HasId, Base):
     """One row. ``uuid`` names the numbers up to ``last``: numbers of another stream mean other events.
 
     ``holder`` (a conductor's process) gives numbers until ``held_until``, in seconds since 1970 by the clock of the
-    database. Whoever gives some locks the row.
+    database. It locks the row while it gives them.
     """
 
     __tablename__ = "event_stream"

@@ -23,7 +23,7 @@ def document_of(caller: Caller) -> dict[str, Any]:
 
 
 def _caller_of(document: Document, settings: Settings) -> Caller:
-    """Return the caller again. Who may do everything, as nobody is authenticated, may do so while that lasts."""
+    """Return the caller again. A caller without authentication may do everything only while the API needs none."""
     known: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in document.items() if name in _NAMES
     }

@@ -74,7 +74,7 @@ def create_webhook(call: Call, session: Session) -> Response:
 def update_webhook(call: Call, session: Session, webhook: str) -> Response:
     """PATCH /v1/webhooks/{webhook}
 
-    Who may change the webhooks of its project only becomes the maker, so that nobody gets what others may read.
+    A caller who may change only the webhooks of its project becomes the maker: it gets what it may read itself.
     """
     call.refuse_query()
     CHANGED_WEBHOOK.check(call.json)

@@ -65,7 +65,7 @@ def test_a_chat_is_told_when_a_machine_fails(database_url: str, monkeypatch: pyt
             {"text": "fine: power failure"},
         ]
         assert (show(service, hook)["last_error"], show(service, hook)["behind"]) == (None, 0)
-        assert requests.post(url, b"{}", timeout=60).status_code == 401
+        assert requests.post(url, b"{}", timeout=600).status_code == 401
 
 
 def test_it_says_so_if_the_chat_is_gone(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
