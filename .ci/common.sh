@@ -43,15 +43,19 @@ limited() {  # duration, command...: on a CI machine nobody is there to stop wha
     if [ -n "${CI:-}" ]; then timeout --kill-after=30s "$@"; else "${@:2}"; fi
 }
 
-readme_commands() {  # sets demo, install and run: the README's two commands, the second one in two parts
+readme_commands() {  # sets first and second: the README's two commands, letter by letter
     local commands
     mapfile -t commands < <(awk '/^```/ {inside = !inside; next} inside' README.md | head -n 2)
-    [[ ${commands[0]} == *"/baremetal-sched demo" && ${commands[1]} == *" && "*"/pytest" ]] ||
+    first=${commands[0]} second=${commands[1]}
+    [[ $first == *" && .venv/bin/baremetal-sched demo" && $second == *" && .venv/bin/pytest" ]] ||
         die "README.md does not begin with the two commands"
-    demo=${commands[0]//.venv/$work/wheel}
-    install=${commands[1]//.venv/$editable}
-    run=${install##* && }
-    install=${install% && *}
+}
+
+fresh_copy() {  # folder: make it, with the files of the project and nothing else; without a git repository, with all files
+    mkdir "$1" || return
+    { git ls-files -z --cached --others --exclude-standard 2>/dev/null || find . -type f -print0; } |
+        tar --create --null --files-from=- --ignore-failed-read 2>/dev/null | tar --extract --directory="$1"
+    [ -f "$1/README.md" ] || die "The project cannot be copied to $1"
 }
 
 require_python() {

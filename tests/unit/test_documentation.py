@@ -92,11 +92,14 @@ def code(text: str, language: str) -> list[str]:
 
 
 def test_the_readme_begins_with_its_two_commands() -> None:
-    """One line each: .ci/run takes them from there."""
+    """One line each: .ci/run takes them from there, and runs them without a word added."""
     first, second = code(README, "sh")[:2]
     assert first == "python3 -m venv .venv && .venv/bin/pip install . && .venv/bin/baremetal-sched demo\n"
     assert second == "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/pytest\n"
     assert README.index("```sh") < 200
+    run = (ROOT / ".ci" / "run").read_text()
+    assert 'bash -c "$first"\n' in run
+    assert 'bash -c "$second"\n' in run
 
 
 def calls() -> Iterator[tuple[str, list[str]]]:
