@@ -20,6 +20,12 @@ class TooManyWebhooks(ConflictError):
     )
 
 
+class MakerGone(ConflictError):
+    """``reason``: a sentence that says why the maker of a webhook has no rights any more."""
+
+    template = "{reason} A user of its project can resume it, and becomes its maker."
+
+
 class InvalidWebhookUrl(InvalidError):
     """``reason`` is a sentence without the URL, which may have a token in it."""
 

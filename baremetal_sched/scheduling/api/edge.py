@@ -1,11 +1,14 @@
 """The parts of the edge that each API implements, for the scheduling API."""
 
+from functools import cached_property
+
 from flask import Request, Response
 
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.scheduling.api import policies
 from baremetal_sched.scheduling.api.request_bodies import SchedulingCall
 from baremetal_sched.scheduling.api.routes import ROUTES
+from baremetal_sched.scheduling.api.webhook_makers import Makers
 from baremetal_sched.scheduling.decisions import Decisions
 from baremetal_sched.web.api import Api
 from baremetal_sched.web.call import Call
@@ -26,8 +29,12 @@ class SchedulingApi(Api):
 
     def new_call(self, http: Request, request_id: str) -> Call:
         call = SchedulingCall(http, request_id, self.settings)
-        call.database, call.decisions = self.database, self.decisions
+        call.database, call.decisions, call.makers = self.database, self.decisions, self._makers
         return call
+
+    @cached_property
+    def _makers(self) -> Makers:
+        return Makers(self.settings, self.policy, self.strategy)
 
     def error_body(self, call: Call, error: Exception, status: int) -> Response:
         return json_response({"error": {"status": status, "message": message_of(error)}}, status)

@@ -27,6 +27,7 @@ from baremetal_sched.placement.query_values import candidates_schema
 from baremetal_sched.placement.schemas.common import validation_error
 from baremetal_sched.scheduling import dry_run
 from baremetal_sched.scheduling.api.policies import CLAIM, CLAIM_ALL
+from baremetal_sched.scheduling.api.webhook_makers import Makers
 from baremetal_sched.scheduling.claims import NewClaim
 from baremetal_sched.scheduling.decisions import Decisions
 from baremetal_sched.scheduling.schemas.claims import CLAIM_BY_FLAVOR, CLAIM_BY_QUERY, CLAIM_LIKE_ALLOCATION
@@ -181,6 +182,7 @@ class SchedulingCall(Call):
 
     database: Database
     decisions: Decisions
+    makers: Makers
 
 
 @dataclass(frozen=True)

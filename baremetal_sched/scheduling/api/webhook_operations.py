@@ -33,6 +33,9 @@ WEBHOOK_OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ),
     ("DELETE", "/v1/webhooks/<webhook>"): Operation("delete_webhook", "Delete a webhook", None, done={204: "Done."}),
     ("POST", "/v1/webhooks/<webhook>/resume"): Operation(
-        "resume_webhook", "Continue at the cursor of a webhook, or at the oldest event that is left", "ResumedWebhook"
+        "resume_webhook",
+        "Continue at the cursor of a webhook, or at the oldest event that is left",
+        "ResumedWebhook",
+        conflicts=True,
     ),
 }

@@ -13,10 +13,11 @@ from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.models import Webhook
 from baremetal_sched.db.paging import Page
 from baremetal_sched.documents.schema import canonical_uuid
-from baremetal_sched.errors import InvalidValue, SchedulerError
-from baremetal_sched.errors.webhooks import WebhookNotFound
+from baremetal_sched.errors import AuthenticationUnavailable, InvalidValue, SchedulerError
+from baremetal_sched.errors.webhooks import MakerGone, WebhookNotFound
 from baremetal_sched.scheduling.api.policies import MANAGE_ALL_WEBHOOKS
-from baremetal_sched.scheduling.api.webhook_makers import document_of, maker_mask
+from baremetal_sched.scheduling.api.request_bodies import SchedulingCall
+from baremetal_sched.scheduling.api.webhook_makers import document_of
 from baremetal_sched.scheduling.events import reading
 from baremetal_sched.scheduling.events.cursors import Cursor
 from baremetal_sched.scheduling.schemas.webhooks import ACTIVE, CHANGED_WEBHOOK, MOST_BEHIND, NEW_WEBHOOK, PARKED
@@ -29,7 +30,7 @@ from baremetal_sched.web.view import document
 PARAMETERS = ("limit", "marker", "name", "state")
 
 
-def list_webhooks(call: Call, session: Session) -> Response:
+def list_webhooks(call: SchedulingCall, session: Session) -> Response:
     """GET /v1/webhooks"""
     query = Query(call, PARAMETERS)
     conditions = [*visible_to(call)]
@@ -49,13 +50,13 @@ def list_webhooks(call: Call, session: Session) -> Response:
     return json_response(answer)
 
 
-def show_webhook(call: Call, session: Session, webhook: str) -> Response:
+def show_webhook(call: SchedulingCall, session: Session, webhook: str) -> Response:
     """GET /v1/webhooks/{webhook}"""
     call.refuse_query()
     return _shown(call, session, _find(call, session, webhook))
 
 
-def create_webhook(call: Call, session: Session) -> Response:
+def create_webhook(call: SchedulingCall, session: Session) -> Response:
     """POST /v1/webhooks"""
     call.refuse_query()
     NEW_WEBHOOK.check(call.json)
@@ -64,14 +65,14 @@ def create_webhook(call: Call, session: Session) -> Response:
     if not project:
         call.require(MANAGE_ALL_WEBHOOKS)
     most = call.settings.events.most_webhooks
-    hook = webhooks.create(session, project, document_of(call.caller), _values(call), most)
+    hook = webhooks.create(session, project, document_of(call.caller, call.settings), _values(call), most)
     answer = _shown(call, session, hook, secret=hook.secret)
     answer.status_code = 201
     answer.headers["Location"] = f"{call.base_url}/v1/webhooks/{hook.uuid}"
     return answer
 
 
-def update_webhook(call: Call, session: Session, webhook: str) -> Response:
+def update_webhook(call: SchedulingCall, session: Session, webhook: str) -> Response:
     """PATCH /v1/webhooks/{webhook}
 
     A caller who may change only the webhooks of its project becomes the maker: it gets what it may read itself.
@@ -83,7 +84,7 @@ def update_webhook(call: Call, session: Session, webhook: str) -> Response:
     has_new_secret = values.pop("new_secret", False)
     webhooks.change(session, hook, values)
     if not call.allows(MANAGE_ALL_WEBHOOKS):
-        hook.maker = document_of(call.caller)
+        hook.maker = document_of(call.caller, call.settings)
     if not has_new_secret:
         return _shown(call, session, hook)
     webhooks.renew_secret(session, hook)
@@ -97,10 +98,15 @@ def delete_webhook(call: Call, session: Session, webhook: str) -> Response:
     return empty_response()
 
 
-def resume_webhook(call: Call, session: Session, webhook: str) -> Response:
-    """POST /v1/webhooks/{webhook}/resume"""
+def resume_webhook(call: SchedulingCall, session: Session, webhook: str) -> Response:
+    """POST /v1/webhooks/{webhook}/resume
+
+    The maker changes as with PATCH; and a maker that is gone is replaced by anyone of its project.
+    """
     call.refuse_query()
     hook = _find(call, session, webhook, lock=True)
+    if not call.allows(MANAGE_ALL_WEBHOOKS) or _is_orphan(call, hook):
+        hook.maker = document_of(call.caller, call.settings)
     return _shown(call, session, hook, lost=webhooks.resume(session, hook))
 
 
@@ -129,16 +135,28 @@ def _find(call: Call, session: Session, text: str, *, lock: bool = False) -> Web
     return webhooks.find(session, uuid, visible_to(call), lock=lock)
 
 
+def _is_orphan(call: SchedulingCall, hook: Webhook) -> bool:
+    """Return whether the maker is gone, and the caller can replace it. Raises MakerGone for a caller of another
+    project, whose rights would send more than the project may see."""
+    try:
+        call.makers.mask(hook.maker)
+    except MakerGone:
+        if (call.caller.project_id or "") != hook.project:
+            raise
+        return True
+    return False
+
+
 def _no_marker(uuid: str) -> SchedulerError:
     return InvalidValue(message=f"There is no webhook {uuid}, which marker names.")
 
 
-def _shown(call: Call, session: Session, hook: Webhook, **more: Any) -> Response:
+def _shown(call: SchedulingCall, session: Session, hook: Webhook, **more: Any) -> Response:
     session.flush()
     return json_response(_document(call, session, reading.stream(session), hook) | more)
 
 
-def _document(call: Call, session: Session, stream: reading.Stream, hook: Webhook) -> dict[str, Any]:
+def _document(call: SchedulingCall, session: Session, stream: reading.Stream, hook: Webhook) -> dict[str, Any]:
     return {
         **document(hook, ("uuid", "name", "url", "types", "nodes")),
         "project_id": hook.project or None,
@@ -158,10 +176,13 @@ def _time(seconds: float | None) -> str | None:
     return None if seconds is None else in_words(seconds)
 
 
-def _behind(call: Call, session: Session, stream: reading.Stream, hook: Webhook) -> int | None:
+def _behind(call: SchedulingCall, session: Session, stream: reading.Stream, hook: Webhook) -> int | None:
     if hook.stream != stream.uuid or hook.number < stream.oldest - 1:
         return None
-    mask = maker_mask(hook.maker, call.policy, call.settings)
+    try:
+        mask = call.makers.mask(hook.maker)
+    except (MakerGone, AuthenticationUnavailable):
+        return None
     if mask is None:
         return None
     if hook.number == stream.last:

@@ -23,7 +23,9 @@ from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.sealing import UnreadableText
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.db.types import Query
+from baremetal_sched.errors import AuthenticationUnavailable
 from baremetal_sched.errors.events import EventsGone
+from baremetal_sched.errors.webhooks import MakerGone
 from baremetal_sched.scheduling.events import reading
 from baremetal_sched.scheduling.events.cloud_events import cloud_event
 from baremetal_sched.scheduling.events.cursors import Cursor
@@ -44,7 +46,7 @@ _BATCH, _BATCH_SECONDS = 20, 1.0
 #: Seconds after which other webhooks have their turn.
 _TURN_SECONDS = 10.0
 
-#: What may be read with the credentials of a maker today; None: nothing.
+#: What a maker may read today; None: nothing. Raises MakerGone, AuthenticationUnavailable.
 Rights = Callable[[Document], Mask | None]
 
 _ROWS, _STREAM = table_of(Webhook), table_of(EventStream)
@@ -121,14 +123,18 @@ class Delivery:
         self._keys = [each for each in (hook.secret, previous) if each is not None]
         if any(isinstance(each, UnreadableText) for each in (hook.url, *self._keys)):
             return _Batch(hook.number, refusal=DeliveryResult("The secret cannot be decrypted."))
-        mask = self._rights(hook.maker)
-        if mask is None:
-            return _Batch(hook.number, refusal=DeliveryResult("Its maker may not read events any more."))
         try:
-            return self._next(session, hook, mask)
+            mask = self._rights(hook.maker)
+            if mask is not None:
+                return self._next(session, hook, mask)
+            refusal = DeliveryResult("Its maker may not read events any more.")
+        except MakerGone as error:
+            refusal = DeliveryResult(str(error), parks=True)
+        except AuthenticationUnavailable as error:
+            refusal = DeliveryResult(f"The rights of its maker are unknown: {error.details['reason']}.", parks=None)
         except EventsGone:
-            gone = DeliveryResult("Events after its cursor have been deleted.", parks=True)
-            return _Batch(hook.number, refusal=gone)
+            refusal = DeliveryResult("Events after its cursor have been deleted.", parks=True)
+        return _Batch(hook.number, refusal=refusal)
 
     def _next(self, session: Session, hook: Webhook, mask: Mask) -> _Batch:
         """Return the next events that the filter and the rights of the maker let through. Raises EventsGone."""
@@ -179,13 +185,16 @@ class Delivery:
         return bool(rows_changed(connection.execute(own)))
 
 
-def _failed(before: int, parks: bool) -> dict[str, Any]:
-    """Return what a failure sets, ``before`` which there were so many. The pause doubles each time, with jitter."""
+def _failed(before: int, parks: bool | None) -> dict[str, Any]:
+    """Return what a failure sets, ``before`` which there were so many. The pause doubles each time, with jitter.
+
+    What is not the receiver's fault (``parks`` is None) does not count for the day after which a webhook is parked.
+    """
     pause = min(_LONGEST_PAUSE, 2.0 ** min(before, 10)) * random.uniform(0.5, 1)  # noqa: S311 - not a secret
     is_over = case((_ROWS.c.failing_since <= epoch() - PARK_AFTER, true()), else_=false())
     return {
         "failures": before + 1,
-        "failing_since": _ROWS.c.failing_since if before else epoch(),
+        "failing_since": _ROWS.c.failing_since if before and parks is not None else epoch(),
         "retry_at": epoch() + pause,
-        "parked": true() if parks else is_over if before else false(),
+        "parked": true() if parks else is_over if before and parks is not None else false(),
     }

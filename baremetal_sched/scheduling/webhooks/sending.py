@@ -36,11 +36,11 @@ class Envelope:
 @dataclass(frozen=True)
 class DeliveryResult:
     """How a delivery ended. ``error``: None if it succeeded. ``status``: of the answer, if there was one. ``parks``:
-    there is no use in trying again."""
+    there is no use in trying again; None: it is tried again for ever."""
 
     error: str | None = None
     status: int | None = None
-    parks: bool = False
+    parks: bool | None = False
 
 
 class Sender:

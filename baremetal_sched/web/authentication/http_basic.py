@@ -70,6 +70,12 @@ class HttpBasic(Strategy):
             log.warning("a log-in failed", address=address, user=name if name in users.hashes else None)
             raise WrongPassword
 
+    def today(self, caller: Caller) -> Caller | None:
+        try:
+            return self.known(caller.user_id or "")[0]
+        except WrongPassword:
+            return None
+
     def known(self, name: str) -> tuple[Caller, str]:
         """Return the user as a caller, and a digest of all that the files say about the user.
 

@@ -32,6 +32,11 @@ class Strategy(ABC):
         """Return the roles of all callers, as far as they are known before they call."""
         return frozenset()
 
+    def today(self, caller: Caller) -> Caller | None:
+        """Return an earlier caller with the rights of today, as far as the service itself knows them; None: there is no
+        such user any more. Raises AuthenticationUnavailable."""
+        return caller
+
     @abstractmethod
     def authenticate(self, http: Request) -> Caller:
         """Return the caller.

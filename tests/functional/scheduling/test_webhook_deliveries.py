@@ -18,7 +18,7 @@ from baremetal_sched.db.models import Webhook
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.scheduling.api import webhook_makers
 from baremetal_sched.scheduling.webhooks import delivering
-from baremetal_sched.scheduling.webhooks.delivering import DUE, LEASE, Delivery
+from baremetal_sched.scheduling.webhooks.delivering import DUE, LEASE, Delivery, Rights
 from baremetal_sched.scheduling.webhooks.sending import Sender
 from baremetal_sched.settings import load
 from tests import passing_time
@@ -74,10 +74,10 @@ def resume(service: Service, hook: dict[str, Any]) -> dict[str, Any]:
     return resumed
 
 
-def deliver(service: Service) -> int:
-    """Let a conductor send what is due; returns to how many webhooks."""
+def deliver(service: Service, rights: Rights | None = None) -> int:
+    """Let a conductor send what is due; returns to how many webhooks. ``rights``: default, those of a new one."""
     settings = service.app.settings
-    sender, rights = Sender(settings), webhook_makers.rights(settings)
+    sender, rights = Sender(settings), rights or webhook_makers.rights(settings)
     due = service.database.select(lambda connection: connection.execute(DUE).all())
     for webhook_id, _ in due:
         Delivery(service.database, sender, rights, webhook_id).run()
