@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,7 @@ def add(
     password = _password(generate, password_stdin)
     line = user_files.line_of(name, password)
     path = users_path(settings)
+    before = _roles(settings).get(name)
     # Roles first, so that a user with a password never lacks them.
     if file is not None and roles:
         user_files.put_roles(file, name, Assignment(roles, project, "all" if system else None), path)
@@ -58,6 +60,8 @@ def add(
     if file is not None and name not in _roles(settings):
         click.echo(f"{name} has no role: {file} says nothing of this user.", err=True)
     _warn(name, roles, project, settings)
+    if _takes_away(before, _roles(settings).get(name)):
+        _say_what_it_has(name, settings)
 
 
 @user.command()
@@ -73,6 +77,7 @@ def remove(name: str, settings: "Settings") -> None:
     if file is not None:
         user_files.remove_roles(file, name)
     click.echo(f"Removed {name} from {path}.")
+    _say_what_it_has(name, settings)
 
 
 @user.command("list")
@@ -123,6 +128,33 @@ def _warn(name: str, roles: tuple[str, ...], project: str | None, settings: "Set
     for role in sorted(names - known):
         suggestion = did_you_mean(role, known)
         click.echo(f"Warning: no policy names the role {role}, so it allows nothing.{suggestion}", err=True)
+
+
+def _takes_away(before: "Assignment | None", after: "Assignment | None") -> bool:
+    """Return whether a user loses a role, the project or the system."""
+    if before is None or after is None:
+        return before is not None
+    moves = (before.project_id, before.system_scope) != (after.project_id, after.system_scope)
+    return moves or bool(set(before.roles) - set(after.roles))
+
+
+def _say_what_it_has(name: str, settings: "Settings") -> None:
+    """Print what of the user acts later, if the database can be reached: it need not be, from where the files are."""
+    from baremetal_sched.db import schema
+    from baremetal_sched.db.transaction import Database
+    from baremetal_sched.errors import SchedulerError
+    from baremetal_sched.scheduling import user_traces
+
+    database = Database(settings)
+    try:
+        schema.require_served(database.engine)
+        lines = database.read(partial(user_traces.of_user, name=name))
+    except SchedulerError as error:
+        lines = [f"What {name} has in the database is unknown: {error}"]
+    finally:
+        database.dispose()
+    for line in lines:
+        click.echo(line, err=True)
 
 
 def _password(generate: bool, from_stdin: bool) -> str:

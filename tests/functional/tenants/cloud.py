@@ -29,10 +29,11 @@ class Cloud:
         """The answer to the user."""
         return self.ask(name, method, path, body).status_int
 
-    def ask(self, name: str, method: str, path: str, body: Any = None) -> TestResponse:
+    def ask(self, name: str, method: str, path: str, body: Any = None, **more: str) -> TestResponse:
+        """The answer to a request of the user, with ``more`` headers."""
         api = path.split("/")[1]
         versions = {"placement": "placement 1.39", "compute": "compute 2.100"}
-        headers = {"X-OpenStack-Ironic-API-Version": "1.115", "OpenStack-API-Version": versions.get(api, "")}
+        headers = {"X-OpenStack-Ironic-API-Version": "1.115", "OpenStack-API-Version": versions.get(api, ""), **more}
         with self.by(name) as service:
             call = service.http.request if body is None else getattr(service.http, f"{method.lower()}_json")
             if body is None:
