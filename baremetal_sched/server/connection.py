@@ -1,5 +1,6 @@
 """A client connection."""
 
+import select
 import socket
 import ssl
 import time
@@ -63,6 +64,13 @@ class Connection(HTTPChannel):  # type: ignore[misc]
     def is_idle(self) -> bool:
         """Return whether no complete request is being served, and nothing is left to send."""
         return not self.requests and not self.total_outbufs_len
+
+    @property
+    def has_more(self) -> bool:
+        """Return whether the client has sent something, or the end, that is still to be read."""
+        poll = select.poll()
+        poll.register(self.socket, select.POLLIN)
+        return bool(poll.poll(0))
 
     def del_channel(self, map: Any = None) -> None:
         """Called before the socket is closed."""

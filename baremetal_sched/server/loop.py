@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 import structlog
@@ -122,7 +123,8 @@ class Server:
         """Wait for events, at most for ``seconds``, and handle them."""
         if self._touched or self._immediate:
             seconds = 0
-        for key, events in self._selector.select(seconds):
+        # Connections first: one whose request has come does not make way for a new one.
+        for key, events in sorted(self._selector.select(seconds), key=_is_listener):
             if isinstance(key.data, Connection):
                 self._handle(key.data, events)
             else:
@@ -210,12 +212,13 @@ class Server:
         return SecureConnection(self, accepted, address, local, self._tls)
 
     def _evict(self, count: int) -> int:
-        """Close the connections that have been silent for longest, without a request in progress; return their
-        number."""
+        """Close the connections that have been silent for longest, without a request in progress or to be read; return
+        their number."""
         idle = sorted((one for one in self.connections.values() if one.is_idle), key=lambda one: one.last_activity)
-        for connection in idle[:count]:
+        silent = list(islice((one for one in idle if not one.has_more), count))
+        for connection in silent:
             connection.handle_close()
-        return len(idle[:count])
+        return len(silent)
 
     def _expire(self) -> None:
         for connection in list(self.connections.values()):
@@ -233,6 +236,10 @@ class Server:
         if descriptor == self._wake_read:
             # After reading: a thread that found it still set has left its connection to this round.
             self._is_woken = False
+
+
+def _is_listener(ready: tuple[selectors.SelectorKey, int]) -> bool:
+    return not isinstance(ready[0].data, Connection)
 
 
 def _interest(connection: Connection) -> int:

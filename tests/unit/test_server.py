@@ -314,6 +314,43 @@ def test_no_more_files(monkeypatch: pytest.MonkeyPatch) -> None:
         assert sum(Wire.ends(one) for one in idle[:16]) == 16
 
 
+def test_a_connection_whose_request_has_come_keeps_its_place(subtests: pytest.Subtests) -> None:
+    """Also if it comes in the round in which another connection needs a place, or while that round goes on."""
+    for comes_late in (False, True):
+        with subtests.test(late=comes_late), polled(connections=2) as (url, server), wires(url, 2) as (first, second):
+            while len(server.connections) < 2:
+                server.poll(0.01)
+            select = server._selector.select
+
+            def found(seconds: float, select: Any = select, first: Wire = first, late: bool = comes_late) -> Any:
+                ready = select(seconds)
+                if late and ready:
+                    first.send(GET.format("first"))
+                return ready
+
+            server._selector.select = found  # type: ignore[method-assign]
+            if not comes_late:
+                first.send(GET.format("first"))
+            with wire(url) as new:
+                server.poll(PATIENCE)
+                server._selector.select = select  # type: ignore[method-assign]
+                new.send(GET.format("new"))
+                wait_until(lambda: server.poll(0.01) or server.received == 2, "the requests")
+                assert [one.response().status for one in (first, new)] == [200, 200]
+                assert second.ends()
+
+
+@contextmanager
+def polled(**limits: int) -> Iterator[tuple[str, Server]]:
+    """A server whose rounds are those that the test makes; its URL."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        values: dict[str, Any] = {"body_size": 10_000, "keep_alive": 30, "url_scheme": "http"} | limits
+        server = Server(Application(), [listener], RequestThreads(2), ServerLimits(**values))
+        server.accept_connections(True)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", server
+        server.close()
+
+
 def test_a_stop_waits_longer_than_a_request_may_take() -> None:
     assert gunicorn_config.patience(load(overrides={"api": {"request_timeout": 120.5}})) == 126
     assert gunicorn_config.patience(load()) == gunicorn_config.graceful_timeout
