@@ -25,8 +25,10 @@ class WriteHealth:
         self._full: float | None = None
 
     def succeeded(self) -> None:
-        """Record a successful write."""
-        self._succeeded = time.monotonic()
+        """Record a successful write. The first one ends "full"; a test write answers then, as it may have written
+        nothing."""
+        self._succeeded = time.monotonic() if self._full is None else None
+        self._full = None
 
     def failed(self, error: DatabaseAway) -> None:
         """Record a failed write."""

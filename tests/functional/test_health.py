@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from baremetal_sched.db import schema
+from baremetal_sched.errors import DatabaseFull
 from tests.service import Service, fault
 
 
@@ -105,3 +106,10 @@ def test_connections_that_died_are_renewed(service: Service, database_kind: str)
     with Service(service.database_url) as other:
         other.database.write(lambda session: session.execute(text(kill.replace(":id", str(victim)))))
     service.baremetal("POST", "/nodes", {"driver": "fake-hardware"}, status=201)
+
+
+def test_the_first_write_that_succeeds_ends_a_full_disk(service: Service) -> None:
+    service.database.writes.failed(DatabaseFull())
+    assert service.http.get("/healthcheck", status=503).json["checks"]["database"] == "full"
+    service.add_node("n1")
+    service.http.get("/healthcheck", status=200)
