@@ -15,6 +15,7 @@ from baremetal_sched.db.paging import Page, SortKey
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors.domains import DomainNotFound
 from baremetal_sched.scheduling.api.capacity import visible_to
+from baremetal_sched.scheduling.api.policies import MANAGE_DOMAINS
 from baremetal_sched.scheduling.schemas.domains import CHANGED_DOMAIN, FROM_PROPERTY, NEW_DOMAIN
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.query import Query
@@ -103,6 +104,7 @@ def delete_domain(call: Call, session: Session, domain: str) -> Response:
 def put_node(call: Call, session: Session, domain: str, node: str) -> Response:
     """PUT /v1/domains/{domain}/nodes/{node}"""
     call.refuse_query()
+    _require(call, session, node)
     path = domains.path_of(session, _uuid(domain))
     members.put(session, path, nodes.find_for_change(session, node, nodes_by(call, GET_NODE)))
     return empty_response()
@@ -111,9 +113,17 @@ def put_node(call: Call, session: Session, domain: str, node: str) -> Response:
 def remove_node(call: Call, session: Session, domain: str, node: str) -> Response:
     """DELETE /v1/domains/{domain}/nodes/{node}"""
     call.refuse_query()
+    _require(call, session, node)
     found = domains.path_of(session, _uuid(domain))[0]
     members.take_out(session, found, nodes.find_for_change(session, node, nodes_by(call, GET_NODE)))
     return empty_response()
+
+
+def _require(call: Call, session: Session, node: str) -> None:
+    """Raise NotAllowed unless the caller may manage domains; NodeNotFound if it does not even see the node."""
+    if not call.allows(MANAGE_DOMAINS):
+        nodes.find_for_change(session, node, nodes_by(call, GET_NODE))
+        call.require(MANAGE_DOMAINS)
 
 
 def _uuid(text: str) -> str:

@@ -34,7 +34,8 @@ MANAGE_WEBHOOKS = "scheduling:webhooks:manage"
 MANAGE_ALL_WEBHOOKS = "scheduling:webhooks:manage_all"
 
 _EVERYTHING = "role:admin or role:service or (role:reader and system_scope:all)"
-_ANY_CLAIM = "(role:admin and system_scope:all) or role:service"
+#: Who changes what belongs to no project, or to another one.
+_FOR_ALL = "(role:admin and system_scope:all) or role:service"
 #: Rules of the bare metal API that the rules about holds name, or that are checked before them.
 BORROWED = (*BASE, *(rule for rule in NODES if rule.name in (GET_NODE, LAST_ERROR, ALL_FIELDS)))
 
@@ -74,7 +75,7 @@ RULES = (
     ),
     policy.RuleDefault(
         MANAGE_DOMAINS,
-        "role:admin",
+        _FOR_ALL,
         description="Make, change and delete domains, and put nodes that the caller sees into them",
         scope_types=_SCOPES,
     ),
@@ -131,7 +132,7 @@ RULES = (
     ),
     policy.RuleDefault(
         CLAIM_ALL,
-        _ANY_CLAIM,
+        _FOR_ALL,
         description="Claim any machine, for any project, and resources that belong to no machine, such as those of "
         "hosts of virtual machines",
         scope_types=_SCOPES,
@@ -156,7 +157,7 @@ RULES = (
     ),
     policy.RuleDefault(
         DELETE_ALL_CLAIMS,
-        _ANY_CLAIM,
+        _FOR_ALL,
         description="Give back or end the claims of all projects",
         scope_types=_SCOPES,
     ),
@@ -181,7 +182,7 @@ RULES = (
     ),
     policy.RuleDefault(
         MANAGE_ALL_WEBHOOKS,
-        _ANY_CLAIM,
+        _FOR_ALL,
         description="Do so with the webhooks of all projects, and make webhooks that belong to none",
         scope_types=_SCOPES,
     ),

@@ -157,6 +157,7 @@ ROUTES: tuple[Route, ...] = (
         domains.put_node,
         transaction="write",
         policy=policies.MANAGE_DOMAINS,
+        checks_policy=True,
     ),
     Route(
         "DELETE",
@@ -164,6 +165,7 @@ ROUTES: tuple[Route, ...] = (
         domains.remove_node,
         transaction="write",
         policy=policies.MANAGE_DOMAINS,
+        checks_policy=True,
     ),
     Route("GET", "/v1/events", events.list_events, transaction=None, policy=policies.EVENTS),
     Route("GET", "/v1/webhooks", webhooks.list_webhooks, policy=policies.MANAGE_WEBHOOKS),

@@ -15,7 +15,9 @@ from tests.service import ADMINISTRATOR, Service
 from tests.unchanged import unchanged
 
 OWNER = {"X-Auth-Token": "olga:owners", "X-Roles": "member,reader"}
+OWNERS_ADMIN = {"X-Auth-Token": "oscar:owners", "X-Roles": "admin,manager,member,reader"}
 PROJECT_ADMIN = {"X-Auth-Token": "root:admins", "X-Roles": "admin"}
+SERVICE = {"X-Auth-Token": "nova:services", "X-Roles": "service"}
 NOWHERE = "dddddddd-0000-4000-8000-000000000001"
 
 
@@ -262,15 +264,20 @@ def test_what_tenants_see(tenants: Service) -> None:
     assert "rack r2" not in explained
     body = {"level": "rack", "property": "rack"}
     with unchanged(tenants):
-        # Who does not see a node in the bare metal API puts it nowhere.
+        # A caller who does not see a node in the bare metal API puts it nowhere.
         ask(tenants, "PUT", f"/{racks[1]}/nodes/n2", by=PROJECT_ADMIN, status=404)
-        assert ask(tenants, "POST", "/from_property", body, by=PROJECT_ADMIN)["nodes"] == 0
-        ask(tenants, "POST", body={"name": "r3", "level": "rack"}, by=OWNER, status=403)
-        ask(tenants, "PUT", f"/{racks[1]}/nodes/n1", by=OWNER, status=403)
-        ask(tenants, "DELETE", f"/{racks[1]}/nodes/n1", by=OWNER, status=403)
-        ask(tenants, "DELETE", f"/{racks[1]}", by=OWNER, status=403)
-        ask(tenants, "PATCH", f"/{racks[1]}", {"name": "x"}, by=OWNER, status=403)
-        ask(tenants, "POST", "/from_property", body, by=OWNER, status=403)
+        ask(tenants, "DELETE", f"/{racks[2]}/nodes/n2", by=PROJECT_ADMIN, status=404)
+        assert ask(tenants, "POST", "/from_property", body, by=SERVICE)["nodes"] == 0
+        for tenant in (OWNER, OWNERS_ADMIN, PROJECT_ADMIN):
+            ask(tenants, "POST", body={"name": "r3", "level": "rack"}, by=tenant, status=403)
+            ask(tenants, "DELETE", f"/{racks[1]}", by=tenant, status=403)
+            ask(tenants, "PATCH", f"/{racks[1]}", {"name": "x"}, by=tenant, status=403)
+            ask(tenants, "PATCH", f"/{racks[1]}", {"parent": NOWHERE}, by=tenant, status=403)
+            ask(tenants, "POST", "/from_property", body, by=tenant, status=403)
+        for owner in (OWNER, OWNERS_ADMIN):
+            ask(tenants, "PUT", f"/{racks[1]}/nodes/n1", by=owner, status=403)
+            ask(tenants, "DELETE", f"/{racks[1]}/nodes/n1", by=owner, status=403)
+    ask(tenants, "PATCH", f"/{racks[2]}", {"name": "r3"}, by=SERVICE)
 
 
 def test_names_of_domains_have_a_rule(database_url: str, tmp_path: Path) -> None:
