@@ -75,10 +75,26 @@ class Visibility:
     as_lessee: bool = True
     everything: bool = False
 
+    @classmethod
+    def of(cls, project: str | None, allows: Callable[[str | None, str | None], bool]) -> "Visibility":
+        """Return the nodes with which a caller of this project may do something. ``allows`` returns whether it may with
+        a node of this owner and this lessee."""
+        if allows(None, None):
+            return EVERYTHING
+        if not project:
+            return NOTHING
+        return cls(project, allows(project, None), as_lessee=allows(None, project))
+
     @property
     def is_nothing(self) -> bool:
         """Return whether no node can be visible."""
         return not self.everything and not (self.project and (self.as_owner or self.as_lessee))
+
+    def includes(self, other: "Visibility") -> bool:
+        """Return whether all nodes that are visible to ``other``, of the same project, are visible."""
+        if self.everything or other.everything or other.is_nothing:
+            return self.everything or other.is_nothing
+        return self.as_owner >= other.as_owner and self.as_lessee >= other.as_lessee
 
     def covers(self, owner: str | None, lessee: str | None) -> bool:
         """Return whether a node with this owner and this lessee is visible."""
@@ -114,7 +130,7 @@ class Visibility:
 
 
 EVERYTHING = Visibility(everything=True)
-NOTHING = Visibility()
+NOTHING = Visibility(as_owner=False, as_lessee=False)
 
 
 def _anything(owner: str | None, lessee: str | None) -> None:

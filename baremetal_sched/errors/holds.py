@@ -42,6 +42,6 @@ class HoldsNotServed(UnavailableError):
 
 
 class NodeLockedOut(NodeInMaintenance):
-    """Nothing may touch the machine."""
+    """Nothing may touch the machine. The reason is for callers who may see the hold."""
 
-    template = "Node {node} is locked out by hold {uuid}: {reason}. Release the hold first."
+    template = "Node {node} is locked out by hold {uuid}. Release the hold first."

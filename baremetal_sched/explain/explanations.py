@@ -92,7 +92,16 @@ def _stands_alone(context: MachineContext) -> bool:
 
 def _explained(context: MachineContext, question: Question) -> Explanation:
     most, machine, members = context.settings.scheduling.explain_max_nodes, context.machine, context.membership
-    return explain(context.session, question, context.named, most, context.needed, machine=machine, members=members)
+    return explain(
+        context.session,
+        question,
+        context.named,
+        most,
+        context.needed,
+        machine=machine,
+        members=members,
+        seen=context.seen,
+    )
 
 
 # -- servers -----------------------------------------------------------------------------------------------------------

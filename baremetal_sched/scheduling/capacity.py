@@ -28,7 +28,7 @@ from baremetal_sched.baremetal.provider.availability import (
     with_provider,
 )
 from baremetal_sched.baremetal.schemas.traits import is_trait
-from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
+from baremetal_sched.baremetal.visibility import EVERYTHING, Conditions, Visibility
 from baremetal_sched.db.models import Hold, Node, table_of
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.suggestions import did_you_mean
@@ -110,9 +110,14 @@ def measure(
 
 
 def name_holds(
-    connection: Connection, figures: Sequence[Figures], filters: NodeFilters, visible: Visibility = EVERYTHING
+    connection: Connection,
+    figures: Sequence[Figures],
+    filters: NodeFilters,
+    visible: Visibility = EVERYTHING,
+    seen: Conditions = (),
 ) -> None:
-    """Say in the figures, which were measured with these filters, which holds machines without an instance have.
+    """Say in the figures, which were measured with these filters, which holds machines without an instance have, of
+    those that meet the conditions ``seen``.
 
     SELECT n.resource_class AS key_0, …, h.type, h.node_id, h.ends_at FROM holds h JOIN nodes n ON n.id = h.node_id
     WHERE <it has started> AND n.instance_uuid IS NULL AND …, counted by ``held_by_type``
@@ -124,7 +129,7 @@ def name_holds(
     holds = (
         select(*columns, *HELD_COLUMNS)
         .join(Node, Node.id == Hold.node_id)
-        .where(HAS_STARTED, HAS_NO_INSTANCE, *visible.conditions(), *filters.conditions)
+        .where(HAS_STARTED, HAS_NO_INSTANCE, *seen, *visible.conditions(), *filters.conditions)
     )
     by_keys = {tuple(each.keys.values()): each for each in figures}
     for values, each in held_by_type(connection, holds, [column.name for column in columns], MOST_ROWS):

@@ -1,7 +1,7 @@
 """The queue of waiting requests: the conditions of each, and the requests that may get a free machine."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from baremetal_sched.baremetal.matching.spreading import SEVERAL, Several
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.compute import group_places
 from baremetal_sched.db.clock import in_words
-from baremetal_sched.db.models import Node, WaitingRequest
+from baremetal_sched.db.models import Hold, Node, WaitingRequest
 from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.waiting_requests import QueueEntry
 from baremetal_sched.settings import Settings
@@ -152,13 +152,14 @@ def explain_node(
     *,
     names_others: bool = True,
     project: str | None = None,
+    sees: Callable[[Hold], bool] = lambda hold: True,
 ) -> NodeExplanation:
     """Explain whether the node is offered, and who is next.
 
     ``names_others``: whether consumers, and the conductor that works on it, are named. A claim of ``project``, that of
-    the caller, is always named.
+    the caller, is always named. ``sees``: as ``explain`` has it.
     """
-    explained = explain(session, node, membership, names_others=names_others)
+    explained = explain(session, node, membership, names_others=names_others, sees=sees)
     name = explained.resource_class
     waiting = None if name is None else next_for(session, node.uuid, name, settings)
     if waiting is None:

@@ -10,6 +10,7 @@ from flask import Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.api.hold_readers import reader
 from baremetal_sched.db.models import Hold, Node
 from baremetal_sched.errors import InvalidError, InvalidValue, NotFoundError
 from baremetal_sched.ui import inner_requests
@@ -128,16 +129,17 @@ def _confirmation(
 
 
 def _names(call: UiCall, session: Session, items: Sequence[str]) -> dict[str, str]:
-    """Return what people call the items: the names of nodes that the caller sees, and the types of their holds; two
-    statements at most."""
+    """Return what people call the items: the names of nodes that the caller sees, and the types of their holds that it
+    sees; two statements at most."""
     wanted = [part for item in items for part in item.split("/", 1)]
     query = select(Node.uuid, Node.name).where(Node.uuid.in_(wanted), *call.visible.conditions())
     nodes: dict[str, str] = {uuid: name or uuid for uuid, name in session.execute(query)}
     holds: dict[str, str] = {}
     if any("/" in item for item in items) and nodes:
-        chosen = select(Hold.uuid, Hold.type, Hold.reason).join(Node, Node.id == Hold.node_id)
+        chosen = select(Hold, Node.owner, Node.lessee).join(Node, Node.id == Hold.node_id)
         rows = session.execute(chosen.where(Hold.uuid.in_(wanted), Node.uuid.in_(nodes)))
-        holds = {uuid: f"{kind} ({reason})" if reason else kind for uuid, kind, reason in rows}
+        seen = [hold for hold, owner, lessee in rows if reader(call).sees(owner, lessee, hold)]
+        holds = {hold.uuid: f"{hold.type} ({hold.reason})" if hold.reason else hold.type for hold in seen}
     return {item: ", ".join(_called(item, nodes, holds)) for item in items}
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from flask import Response
 from sqlalchemy import Connection
 
+from baremetal_sched.baremetal.api.hold_readers import reader
 from baremetal_sched.baremetal.api.nodes.node_filters import TRAIT_FILTERS
 from baremetal_sched.baremetal.domains.domain_list import count_inside
 from baremetal_sched.errors import InvalidValue
@@ -44,7 +45,7 @@ def show_capacity(call: UiCall, connection: Connection) -> Response:
     try:
         filters = filters_of(query)
         found = capacity.measure(connection, _KEYS, filters, visible)
-        capacity.name_holds(connection, found, filters, visible)
+        capacity.name_holds(connection, found, filters, visible, reader(call).conditions)
         level = query.text("level")
         if level is not None:
             call.require(DOMAINS)

@@ -4,6 +4,7 @@ from flask import Response
 from sqlalchemy import Connection, select
 
 from baremetal_sched.baremetal import fleet
+from baremetal_sched.baremetal.api.hold_readers import reader
 from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.baremetal.domains.domain_list import count_inside
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
@@ -70,6 +71,7 @@ def show_fleet(call: UiCall, connection: Connection) -> Response:
         power_unknown=sum(each.unavailable.get(POWER_UNKNOWN, 0) for each in classes or ()),
         most_named=MOST_NAMED,
         shows_errors=visible.everything and call.redaction.of("last_error") is None,
+        shows_reasons=call.redaction.of("maintenance_reason") is None,
         now=utcnow(),
         total=total,
         outside=[(level, max(0, total - nodes)) for level, nodes in inside.items()],
@@ -99,10 +101,11 @@ def _held(call: UiCall, connection: Connection) -> list[Held] | None:
     SELECT type, count(DISTINCT node_id), … FROM holds h JOIN nodes n … WHERE <it has started> GROUP BY type
     """
     try:
-        visible = seen_by(call)
+        seen_by(call)
     except NotAllowed:
         return None
-    holds = select(*HELD_COLUMNS).join(Node, Node.id == Hold.node_id).where(HAS_STARTED, *visible.conditions())
+    seen = reader(call).conditions
+    holds = select(*HELD_COLUMNS).join(Node, Node.id == Hold.node_id).where(HAS_STARTED, *seen)
     return [held for _, held in held_by_type(connection, holds)]
 
 

@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched import commands
 from baremetal_sched.baremetal.api.authorization import access
+from baremetal_sched.baremetal.api.hold_readers import reader
 from baremetal_sched.baremetal.api.nodes.nodes import whole_text
-from baremetal_sched.baremetal.api.policies.holds import GET as GET_HOLD
-from baremetal_sched.baremetal.api.resources.hold_actors import actor_of, entry_of, target_of
+from baremetal_sched.baremetal.api.resources.hold_actors import actor_of
 from baremetal_sched.baremetal.holds import guards, rules
 from baremetal_sched.baremetal.matching.node_explanation import NodeExplanation
 from baremetal_sched.baremetal.nodes import nodes
@@ -25,10 +25,10 @@ from baremetal_sched.db.models import Hold, Node, NodeHistory
 from baremetal_sched.errors import NotAllowed, WrongScope
 from baremetal_sched.masking import mask
 from baremetal_sched.placement import events
+from baremetal_sched.scheduling.api.node_explanations import explain_to
 from baremetal_sched.scheduling.api.policies import ALL_EVENTS, NODE_AVAILABILITY, SHOW_WORKERS
 from baremetal_sched.scheduling.events import reading
 from baremetal_sched.scheduling.events.reading import Event
-from baremetal_sched.scheduling.queue import explain_node
 from baremetal_sched.ui import node_actions
 from baremetal_sched.ui.actions import is_allowed
 from baremetal_sched.ui.call import UiCall
@@ -75,6 +75,9 @@ _ALWAYS = frozenset({"resource_class", "conductor_group", "owner", "instance_uui
 _DOCUMENTS = (("Properties", "properties"), ("Extra", "extra"))
 
 
+_HIDDEN = "not shown to you"
+
+
 @dataclass(frozen=True)
 class _Seen:
     """A node as its page needs it: as an entity, as the API shows it to the caller, and as a target of rules."""
@@ -95,17 +98,9 @@ def show_node(call: UiCall, session: Session, ident: str) -> Response:
     names_conductors = call.allows(SHOW_WORKERS, target)
     explanation: NodeExplanation | None = None
     if call.allows(NODE_AVAILABILITY, target):
-        explanation = explain_node(
-            session,
-            entity,
-            membership,
-            call.settings,
-            names_others=names_conductors,
-            project=call.caller.project_id,
-        )
+        explanation = explain_to(call, session, entity, membership, names_others=names_conductors)
     sees_history = call.allows(SEE_HISTORY, target)
-    entries = guards.of_node(session, entity) if explanation is None else explanation.holds
-    holds = [hold for hold in entries if _sees_hold(call, entity, hold)]
+    holds = explanation.holds if explanation is not None else _holds(call, session, entity)
     parts = node_actions.parts_of(session, entity, with_ports=_sees_ports(call, entity))
     return page(
         call,
@@ -132,7 +127,7 @@ def show_node(call: UiCall, session: Session, ident: str) -> Response:
         since_when=entity.provision_updated_at or entity.created_at,
         last_error=_last_error(seen.document),
         explanation=explanation,
-        history=_events(session, entity) if sees_history else None,
+        history=_events(call, session, entity) if sees_history else None,
         most_events=MOST_EVENTS,
         holders=_holders(session, entity.uuid) if _sees_holders(call) else [],
         documents=[(label, _written(seen.document[name])) for label, name in _DOCUMENTS if seen.document[name]],
@@ -142,9 +137,7 @@ def show_node(call: UiCall, session: Session, ident: str) -> Response:
 def _facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None]]:
     """Names of fields, labels and texts."""
     for label, name in _FACTS:
-        value = document[name]
-        if name in REPLACEMENTS and value == REPLACEMENTS[name]:
-            value = "not shown to you"
+        value = _HIDDEN if _is_hidden(document, name) else document[name]
         if value or name in _ALWAYS:
             yield name, label, value
 
@@ -152,7 +145,12 @@ def _facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None]]
 def _last_error(document: Mapping[str, Any]) -> str | None:
     """The last error, which the page begins with; None if there is none, or the caller may not see it."""
     error: str | None = document["last_error"]
-    return None if error == REPLACEMENTS["last_error"] else error
+    return None if _is_hidden(document, "last_error") else error
+
+
+def _is_hidden(document: Mapping[str, Any], name: str) -> bool:
+    """Return whether the caller sees only that the node has such a field."""
+    return name in REPLACEMENTS and document[name] == REPLACEMENTS[name]
 
 
 def _pills(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -165,7 +163,8 @@ def _pills(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         ("Protected", "protected", "plain"),
     ):
         if document[name]:
-            yield label, document[f"{name}_reason"] or "no reason given", kind
+            reason = f"{name}_reason"
+            yield label, _HIDDEN if _is_hidden(document, reason) else document[reason] or "no reason given", kind
     if document["fault"]:
         yield "Fault", document["fault"], "bad"
 
@@ -192,8 +191,8 @@ def _sees_server(call: UiCall, project: str | None) -> bool:
     return project is not None and allowed and call.compute.viewer in (None, project)
 
 
-def _sees_hold(call: UiCall, node: Node, hold: Hold) -> bool:
-    return call.allows(GET_HOLD, target_of(call, node.owner, node.lessee, **entry_of(hold)))
+def _holds(call: UiCall, session: Session, node: Node) -> list[Hold]:
+    return [hold for hold in guards.of_node(session, node) if reader(call).sees(node.owner, node.lessee, hold)]
 
 
 def _holders(session: Session, node: str) -> list[tuple[datetime, Event]]:
@@ -214,8 +213,8 @@ def _is_allowed(call: UiCall, node: Node, proposal: Proposal) -> bool:
     return rules.refusal(actor_of(call, node.owner, node.lessee), proposal.hold) is None
 
 
-def _events(session: Session, node: Node) -> list[Row[Any]]:
-    """The newest events of the node's history, the newest first."""
+def _events(call: UiCall, session: Session, node: Node) -> list[Row[Any]]:
+    """The newest events of the node's history that the caller may see, the newest first."""
     event = func.substr(NodeHistory.event, 1, LONGEST_EVENT + 1).label("event")
     columns = (
         NodeHistory.created_at,
@@ -224,7 +223,8 @@ def _events(session: Session, node: Node) -> list[Row[Any]]:
         NodeHistory.event_type,
         NodeHistory.state,
     )
-    query = select(*columns, NodeHistory.conductor, NodeHistory.user, event).where(NodeHistory.node_id == node.id)
+    query = select(*columns, NodeHistory.conductor, NodeHistory.user, event)
+    query = query.where(NodeHistory.node_id == node.id, *reader(call).of_history(node.owner, node.lessee))
     return list(session.execute(query.order_by(NodeHistory.id.desc()).limit(MOST_EVENTS)))
 
 

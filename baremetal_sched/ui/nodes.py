@@ -74,9 +74,15 @@ def _shows_errors(call: UiCall, visible: Visibility) -> bool:
     return visible.everything and call.redaction.of("last_error") is None
 
 
+def _shows_reasons(call: UiCall) -> bool:
+    """Return whether the caller may see why the nodes that it sees are in maintenance."""
+    return call.redaction.of("maintenance_reason") is None
+
+
 def _export(call: UiCall, session: Session, query: FormQuery, visible: Visibility, wanted: str) -> Response:
     place = place_of(query, SORT_KEYS, most=exports.MOST)
-    names = [*EXPORTED, *(["last_error"] if _shows_errors(call, visible) else [])]
+    names = [name for name in EXPORTED if call.redaction.of(name) is None]
+    names += ["last_error"] if _shows_errors(call, visible) else []
     columns = exports.attributes(*names) | {"in_state_since": attrgetter("since")}
     if call.allows(CAPACITY):
         columns |= {"why_not_free": attrgetter("why")}
@@ -120,7 +126,8 @@ def _page(
         days=_DAYS,
         shows_offer=shows_offer,
         shows_error=bool({"failed", "failed_since"} & given.keys()) and _shows_errors(call, visible),
-        shows_reason=given.get("maintenance", "").lower() == "true",
+        shows_reason=given.get("maintenance", "").lower() == "true" and _shows_reasons(call),
+        shows_reasons=_shows_reasons(call),
         meant=meant,
         offers=offers(call, *OF_NODES) if listing.rows else [],
         now=utcnow(),

@@ -4,7 +4,7 @@ import re
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from oslo_policy import _checks, policy
 
@@ -14,6 +14,8 @@ from baremetal_sched.web.caller import Caller
 
 #: What rules compare the caller with: ``project_id``, ``node.owner`` and so on.
 Target = Mapping[str, Any]
+
+T = TypeVar("T")
 
 #: Rules that also apply to callers who may do everything: whether secrets are shown.
 ALWAYS_EVALUATED = frozenset({"show_password", "show_instance_secrets"})
@@ -73,7 +75,7 @@ class Policy:
         self._enforcer.suppress_deprecation_warnings = True
         self._enforcer.suppress_default_change_warnings = True
         self._register(defaults)
-        self._decisions: dict[Hashable, type[SchedulerError] | None] = {}
+        self._decisions: dict[Hashable, Any] = {}
         self._remembered_until = 0.0
 
     def _register(self, defaults: Iterable[policy.RuleDefault]) -> None:
@@ -111,15 +113,20 @@ class Policy:
         if caller.unrestricted and rule not in ALWAYS_EVALUATED:
             return None
         asked = (rule, caller, frozenset(target.items()))
+        return self.remembered(asked, lambda: self._evaluate(caller, rule, target))
+
+    def remembered(self, key: Hashable, decide: Callable[[], T]) -> T:
+        """Return what ``decide`` returns; for a second, at most, what it returned for this key before."""
         now = time.monotonic()
         if now >= self._remembered_until or len(self._decisions) >= _MOST:
             # Another thread may be reading the old one, so it is replaced, not changed.
             self._decisions = {}
             self._remembered_until = now + _SECONDS
         decisions = self._decisions
-        if asked not in decisions:
-            decisions[asked] = self._evaluate(caller, rule, target)
-        return decisions[asked]
+        if key not in decisions:
+            decisions[key] = decide()
+        found: T = decisions[key]
+        return found
 
     def _evaluate(self, caller: Caller, rule: str, target: Target) -> type[SchedulerError] | None:
         try:

@@ -4,7 +4,6 @@ import re
 
 from oslo_policy.policy import RuleDefault
 
-from baremetal_sched.baremetal.api.policies import holds
 from baremetal_sched.scheduling.api import policies
 from baremetal_sched.scheduling.api.policies import RULES
 
@@ -27,7 +26,6 @@ BARE = {
     policies.ALL_CLAIMS: _READS,
     policies.EVENTS: _READS,
     policies.ALL_EVENTS: _READS,
-    holds.GET: "holds of nodes that it does not see",
     policies.MANAGE_WEBHOOKS: "its views keep it to the webhooks of the project: manage_all is for others",
 }
 

@@ -9,13 +9,14 @@ from sqlalchemy.orm import Session
 from werkzeug.utils import cached_property
 
 from baremetal_sched.baremetal.api.errors import RoutingError
+from baremetal_sched.baremetal.api.hold_readers import reader
 from baremetal_sched.baremetal.api.policies.checks import service_project
 from baremetal_sched.baremetal.api.route import BaremetalRoute
 from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
 from baremetal_sched.baremetal.identifiers import is_logical_name
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.nodes.redaction import REPLACEMENTS, Redaction, Restriction
-from baremetal_sched.baremetal.visibility import EVERYTHING, NOTHING, UNRESTRICTED, Access, Visibility
+from baremetal_sched.baremetal.visibility import EVERYTHING, UNRESTRICTED, Access, Visibility
 from baremetal_sched.db.keyring import keyring_of
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Reader
@@ -32,6 +33,10 @@ from baremetal_sched.web.policy import Target
 #: Since when nodes have names, and names may be more than host names.
 NAMES = 5
 LOGICAL_NAMES = 10
+
+
+#: The field whose rule is that of holds.
+_OF_HOLDS = "maintenance_reason"
 
 
 @lru_cache(maxsize=1000)
@@ -77,13 +82,13 @@ class BaremetalCall(Call):
     @cached_property
     def visible(self) -> Visibility:
         """The nodes that the caller may see by ``baremetal:node:get``."""
-        rule, project = "baremetal:node:get", self.caller.project_id
-        if self.caller.unrestricted or self._is_public or self.allows(rule):
+        if self.caller.unrestricted or self._is_public:
             return EVERYTHING
-        if not project:
-            return NOTHING
-        as_owner = self.allows(rule, self.target_of("node", owner=project))
-        return Visibility(project, as_owner, as_lessee=self.allows(rule, self.target_of("node", lessee=project)))
+
+        def allows(owner: str | None, lessee: str | None) -> bool:
+            return self.allows("baremetal:node:get", self.target_of("node", owner=owner, lessee=lessee))
+
+        return Visibility.of(self.caller.project_id, allows)
 
     @property
     def _is_public(self) -> bool:
@@ -120,13 +125,15 @@ class BaremetalCall(Call):
         shows_secrets, shows_instance_secrets = self.allows("show_password"), self.allows("show_instance_secrets")
         shows_any = shows_secrets or shows_instance_secrets
         keyring = keyring_of(self.settings.database.secrets_key_file if shows_any else None)
-        if self.caller.unrestricted or self.allows("baremetal:node:get:filter_threshold"):
-            return Redaction((), shows_secrets, shows_instance_secrets, keyring)
         return Redaction(tuple(self._restrictions()), shows_secrets, shows_instance_secrets, keyring)
 
     def _restrictions(self) -> Iterator[Restriction]:
-        project = self.caller.project_id
-        for field in REPLACEMENTS:
+        texts, project = reader(self).texts, self.caller.project_id
+        if not texts.includes(self.visible):
+            yield Restriction(_OF_HOLDS, texts.as_owner, texts.as_lessee)
+        if self.caller.unrestricted or self.allows("baremetal:node:get:filter_threshold"):
+            return
+        for field in (each for each in REPLACEMENTS if each != _OF_HOLDS):
             rule = f"baremetal:node:get:{field}"
             if self.allows(rule):
                 continue

@@ -40,7 +40,7 @@ def require_no_lockout(session: Session, node: Node) -> None:
     """Raise NodeLockedOut if ``node`` is locked out: nothing may touch the machine."""
     lockout = rules.lockout_among(of_node(session, node)) if node.maintenance else None
     if lockout is not None:
-        raise NodeLockedOut(node=node.uuid, uuid=lockout.uuid, reason=lockout.reason or "no reason was given")
+        raise NodeLockedOut(node=node.uuid, uuid=lockout.uuid)
 
 
 def of_node(session: Session, node: Node) -> Sequence[Hold]:

@@ -36,13 +36,14 @@ def outranks(scope: str, other: str) -> bool:
 class Actor:
     """A caller who asserts, changes or releases holds of a node: its relation to the node, its user and project.
 
-    ``refuses`` returns whether policy keeps it from changing or releasing a hold.
+    ``refuses`` returns whether policy keeps it from changing or releasing a hold, ``hides`` from seeing it.
     """
 
     scope: str
     user: str = ""
     project: str = ""
     refuses: Callable[[Hold], bool] = lambda hold: False
+    hides: Callable[[Hold], bool] = lambda hold: False
 
 
 #: The service itself.
@@ -64,7 +65,8 @@ def refusal(actor: Actor, hold: Hold, verb: str = "release") -> str | None:
     The policy comes first. Then ``actor`` needs a scope above the hold's, or the same scope and the same project; in
     the system's scope any project will do. The built-in types need only the policy.
     """
-    named = f"Cannot {verb} maintenance entry {hold.uuid} (type {hold.type}, scope {hold.scope}"
+    kind = "" if actor.hides(hold) else f"type {hold.type}, "
+    named = f"Cannot {verb} maintenance entry {hold.uuid} ({kind}scope {hold.scope}"
     if actor.refuses(hold):
         return f"{named}): not permitted by policy"
     if hold.type in BUILT_IN or actor.scope == SYSTEM or outranks(actor.scope, hold.scope):

@@ -34,7 +34,7 @@ from baremetal_sched.baremetal.provider.availability import (
     Held,
     held_by_type,
 )
-from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
+from baremetal_sched.baremetal.visibility import EVERYTHING, Conditions, Visibility
 from baremetal_sched.db import deadline, requester
 from baremetal_sched.db.engine import WRITES
 from baremetal_sched.db.models import Hold, Node, table_of
@@ -171,12 +171,13 @@ def explain(
     *,
     machine: str | None = None,
     members: Membership | None = None,
+    seen: Conditions = (),
 ) -> Explanation:
     """Explain the question by a scan of its machines, or of a sample if there are more than ``most``.
 
     ``named``: the nodes that may be named as examples. ``needed``: how many machines are requested. ``machine``: the
     UUID of the only machine of the question. ``members``: the live conductors, if groups of nodes without one are
-    looked for.
+    looked for. ``seen``: the conditions on holds that are counted by their types.
     """
     alone = machine is not None
     if machine is not None:
@@ -199,7 +200,7 @@ def explain(
         scanned,
         unknown_names(session, question),
         groups,
-        _held(session, looked_at, masks),
+        _held(session, looked_at, masks, seen),
         of_project=bool(question.where),
     )
 
@@ -266,8 +267,9 @@ def _waiting_groups(
     return [WaitingGroup(group, len(alive.get(group if members.grouped else "", ())), count) for group, count in rows]
 
 
-def _held(session: Session, question: Question, masks: Mapping[int, Bucket]) -> list[Held]:
-    """Return the holds of machines that would fit without them. The database is read only if there are any."""
+def _held(session: Session, question: Question, masks: Mapping[int, Bucket], seen: Conditions) -> list[Held]:
+    """Return the holds, if they are ``seen``, of machines that would fit without them. The database is read only if
+    there are any."""
     held = sum(1 << place for place, each in enumerate(question.conditions) if each.id in _OF_HOLDS)
     others = sum(each.counts << place for place, each in enumerate(question.conditions)) & ~held
     if not any(mask & held and not mask & others for mask in masks):
@@ -276,7 +278,7 @@ def _held(session: Session, question: Question, masks: Mapping[int, Bucket]) -> 
     holds = (
         select(*HELD_COLUMNS)
         .select_from(question.source.join(table_of(Hold), Hold.node_id == Node.id))
-        .where(*question.where, *met, HAS_STARTED)
+        .where(*question.where, *met, HAS_STARTED, *seen)
     )
     return [each for _, each in held_by_type(session, holds)]
 

@@ -1,7 +1,7 @@
 """Why a node is offered or not: in sentences for operators, and in numbers for the fleet."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import case, exists, func, select, true
@@ -23,6 +23,9 @@ from baremetal_sched.placement.names import resource_class_of
 _COUNTED = ("parent node", "maintenance", "power state")
 
 
+_HIDDEN = "Ask an operator: you may not see why."
+
+
 @dataclass(frozen=True)
 class Finding:
     """A fact about a machine: ``label`` for programs, the reason, and the remedy."""
@@ -35,7 +38,7 @@ class Finding:
 @dataclass(frozen=True)
 class NodeExplanation:
     """Whether a machine is offered. ``reasons`` say why not; ``remarks`` are other facts that keep it from use.
-    ``holds``: those of the node."""
+    ``holds``: those of the node that are told."""
 
     uuid: str
     name: str | None
@@ -50,17 +53,26 @@ class NodeExplanation:
         return not self.reasons
 
 
-def explain(session: Session, node: Node, membership: Membership, *, names_others: bool = True) -> NodeExplanation:
+def explain(
+    session: Session,
+    node: Node,
+    membership: Membership,
+    *,
+    names_others: bool = True,
+    sees: Callable[[Hold], bool] = lambda hold: True,
+) -> NodeExplanation:
     """Explain whether the node is offered.
 
-    ``names_others``: whether consumers in placement, and the conductor that works on it, are named.
+    ``names_others``: whether consumers in placement, and the conductor that works on it, are named. ``sees``: which of
+    its holds are told by type and reason; of the others it is said that there are some.
     """
     class_name = resource_class_of(node.resource_class) if node.resource_class else None
     node_holds = guards.of_node(session, node)
-    reasons, planned = _held_by(session, node, node_holds)
+    reasons, planned = _held_by(session, node, node_holds, sees)
     reasons += [*_claims(session, node, names_others), *_drift(session, node)]
     remarks = [*_remarks(session, node, membership, names_others), *planned]
-    return NodeExplanation(node.uuid, node.name, class_name, reasons, remarks, node_holds)
+    seen = [hold for hold in node_holds if sees(hold)]
+    return NodeExplanation(node.uuid, node.name, class_name, reasons, remarks, seen)
 
 
 def withheld_by(node: Node) -> list[Finding]:
@@ -72,7 +84,9 @@ def withheld_by(node: Node) -> list[Finding]:
     return found + [Finding(each.label, each.explain(node), each.remedy(node)) for each in unmet]
 
 
-def _held_by(session: Session, node: Node, node_holds: Sequence[Hold]) -> tuple[list[Finding], list[Finding]]:
+def _held_by(
+    session: Session, node: Node, node_holds: Sequence[Hold], sees: Callable[[Hold], bool]
+) -> tuple[list[Finding], list[Finding]]:
     """Return the reasons of ``withheld_by``, with the node's holds one by one, also the ones that wait until the node
     rests; and remarks about planned holds, and about the time at which the last present hold ends."""
     reasons, remarks = withheld_by(node), []
@@ -82,19 +96,21 @@ def _held_by(session: Session, node: Node, node_holds: Sequence[Hold]) -> tuple[
         reasons = [each for each in reasons if each.label != "maintenance"]
     if not rules.is_plain(started) or any(not rules.is_active(hold) for hold in started):
         reasons += [
-            _of_hold(node, hold, "It is held" if rules.is_active(hold) else "It is kept free") for hold in started
+            _of_hold(node, hold, "It is held" if rules.is_active(hold) else "It is kept free", sees) for hold in started
         ]
         ends = max(rules.end_of(hold) for hold in started)
         if ends < math.inf:
             reason = f"The last of these holds ends at {in_words(ends)}."
             remarks.append(Finding("hold", reason, "Nothing needs to be done: the machine comes back by itself."))
     planned = sorted((hold for hold in node_holds if hold not in started), key=rules.start_of)
-    return reasons, remarks + [_of_hold(node, hold, "A hold is planned") for hold in planned]
+    return reasons, remarks + [_of_hold(node, hold, "A hold is planned", sees) for hold in planned]
 
 
-def _of_hold(node: Node, hold: Hold, what: str) -> Finding:
+def _of_hold(node: Node, hold: Hold, what: str, sees: Callable[[Hold], bool]) -> Finding:
     times = f"from {in_words(hold.asserted_at if hold.starts_at is None else hold.starts_at)}"
     times += "" if hold.ends_at is None else f" until {in_words(hold.ends_at)}"
+    if not sees(hold):
+        return Finding("hold", f"{what} by the {hold.scope} {times}.", _HIDDEN)
     text = f" ({hold.reason})" if hold.reason else ""
     command = commands.RELEASE_HOLD.of(node=commands.called(node.name, node.uuid), hold=hold.uuid)
     reason = f"{what} by the {hold.scope} {times}: {hold.type.replace('_', ' ')}{text}."

@@ -17,7 +17,7 @@ from baremetal_sched.baremetal.conductors.ownership import Membership, live_memb
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.question import Question
 from baremetal_sched.baremetal.matching.spreading import GroupNow
-from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility, usable_by
+from baremetal_sched.baremetal.visibility import EVERYTHING, Conditions, Visibility, usable_by
 from baremetal_sched.db.models import Node
 from baremetal_sched.placement.tables import PROVIDERS
 from baremetal_sched.settings import Settings
@@ -34,7 +34,8 @@ class MachineContext:
     it; None: all nodes do. ``named``: the nodes that may be named as examples. ``needed``: the number of machines that
     an explanation is about. ``machine``: only this machine (UUID) is explained. ``unrestricted``: allocations may get
     the nodes of any project. ``group``: the explanation is about several machines at once. ``locked_groups``: the
-    server groups (UUIDs) whose rows the transaction has locked.
+    server groups (UUIDs) whose rows the transaction has locked. ``seen``: the conditions on holds that the answer may
+    count by their types.
     """
 
     session: Session
@@ -47,6 +48,7 @@ class MachineContext:
     unrestricted: bool = False
     group: GroupNow | None = None
     locked_groups: Collection[str] = ()
+    seen: Conditions = ()
 
     @classmethod
     def of_project(cls, session: Session, settings: Settings, project: str | None) -> "MachineContext":

@@ -16,12 +16,13 @@ def _content(text: str) -> str:
     return json.dumps({"content": text})
 
 
-#: Texts that are shown instead of a field, in Ironic's words. An object is written as JSON.
+#: Texts that are shown instead of a field, in Ironic's words; the last is ours. An object is written as JSON.
 REPLACEMENTS = {
     "last_error": "** Value Redacted - Requires baremetal:node:get:last_error permission. **",
     "reservation": "** Redacted - requires baremetal:node:get:reservation permission. **",
     "driver_internal_info": _content("** Redacted - Requires baremetal:node:get:driver_internal_info permission. **"),
     "driver_info": _content("** Redacted - requires baremetal:node:get:driver_info permission. **"),
+    "maintenance_reason": "** Redacted - requires baremetal:node:maintenance:get permission. **",
 }
 
 #: The parameter of a query that is the caller's project.

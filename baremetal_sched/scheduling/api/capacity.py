@@ -5,6 +5,7 @@ from typing import Any
 from flask import Response
 from sqlalchemy import Connection
 
+from baremetal_sched.baremetal.api.hold_readers import reader
 from baremetal_sched.baremetal.api.nodes.node_filters import FILTERS, TRAIT_FILTERS
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
@@ -30,7 +31,7 @@ def show_capacity(call: Call, connection: Connection) -> Response:
     at_least = query.integer("at_least")
     filters, visible = filters_of(query), visible_to(call)
     found = capacity.measure(connection, keys, filters, visible)
-    capacity.name_holds(connection, found, filters, visible)
+    capacity.name_holds(connection, found, filters, visible, reader(call).conditions)
     return json_response(
         {"capacity": [_row(each) for each in found if at_least is None or each.free < at_least]},
     )

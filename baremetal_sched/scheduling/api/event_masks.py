@@ -1,5 +1,6 @@
 """What callers may see of events, by the policies of today. Needs no request: makers of webhooks are callers, too."""
 
+from baremetal_sched.baremetal.api.hold_readers import reader_of
 from baremetal_sched.baremetal.api.policies.checks import service_project
 from baremetal_sched.baremetal.api.policies.holds import AS_SYSTEM
 from baremetal_sched.baremetal.nodes.redaction import Restriction
@@ -25,9 +26,12 @@ def mask_of(caller: Caller, policy: Policy, settings: Settings) -> Mask | None:
     errors: Restriction | None = None
     if not (allows(ALL_FIELDS) or allows(LAST_ERROR)):
         errors = Restriction("last_error", allows(LAST_ERROR, owner=project), allows(LAST_ERROR, lessee=project))
+    reader = reader_of(caller, policy, settings)
     return Mask(
         project=None if sees_all else project,
         sees_workers=allows(SHOW_WORKERS),
         errors=errors,
         is_system=caller.system_scope == "all" or allows(AS_SYSTEM),
+        sees_hold=reader.sees,
+        sees_texts=reader.texts.covers,
     )

@@ -7,6 +7,7 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.api.hold_readers import reader
 from baremetal_sched.baremetal.matching.conditions import Condition
 from baremetal_sched.baremetal.matching.explanation import ClosestTree, Explanation
 from baremetal_sched.baremetal.matching.masks import Share
@@ -61,7 +62,8 @@ def context_of(call: Call, session: Session, machine: str | None = None) -> Mach
     # Nothing belongs to the project of a caller that has none.
     project = None if call.allows(EXPLAIN_ALL) else call.caller.project_id or ""
     context = MachineContext.of_project(session, call.settings, project)
-    return replace(context, machine=machine, unrestricted=project is None and call.caller.unrestricted)
+    unrestricted = project is None and call.caller.unrestricted
+    return replace(context, machine=machine, unrestricted=unrestricted, seen=reader(call).conditions)
 
 
 def of_query(context: MachineContext, pairs: Pairs) -> Explanation:

@@ -8,8 +8,9 @@ from flask import Response
 from sqlalchemy import literal
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.api.hold_readers import reader
 from baremetal_sched.baremetal.api.policies.holds import ADD, GET, GET_NODE, REMOVE, UPDATE
-from baremetal_sched.baremetal.api.resources.hold_actors import actor_of, entry_of, nodes_by, scope_of, target_of
+from baremetal_sched.baremetal.api.resources.hold_actors import actor_of, nodes_by, scope_of, target_of
 from baremetal_sched.baremetal.holds import changing, guards, hold_list, holds, rules
 from baremetal_sched.baremetal.holds.hold_list import HoldFilters, HoldRow
 from baremetal_sched.baremetal.holds.holds import NewHold
@@ -43,7 +44,7 @@ def _changeable(call: Call, session: Session, ident: str, rule: str) -> Node:
 
 
 def _seen(call: Call, ident: str, node: Node) -> Node:
-    if not call.allows(GET, target_of(call, node.owner, node.lessee)):
+    if not reader(call).sees(node.owner, node.lessee):
         raise NodeNotFound(node=ident)
     return node
 
@@ -277,7 +278,7 @@ def list_holds(call: Call, session: Session) -> Response:
 
 def seen_by(call: Call) -> Visibility:
     """Return the nodes whose holds the caller may see. Raises NotAllowed if there can be none."""
-    found = nodes_by(call, GET)
+    found = reader(call).nodes
     if found.is_nothing:
         raise NotAllowed(policy=GET)
     return found
@@ -290,7 +291,7 @@ def documents_of(call: Call, session: Session, rows: Iterable[HoldRow]) -> list[
     """Return the holds that the caller may see, masked where they outrank it."""
     now, documents = holds.now(session), []
     for hold, uuid, name, owner, lessee in rows:
-        if not call.allows(GET, target_of(call, owner, lessee, **entry_of(hold))):
+        if not reader(call).sees(owner, lessee, hold):
             continue
         reads_all = call.caller.system_scope == "all"
         scope = rules.SYSTEM if reads_all else scope_of(call, owner, lessee) or rules.LESSEE

@@ -1,14 +1,16 @@
 """/v1/explanations/nodes/{node}, /v1/nodes/{node}/availability"""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.conductors.ownership import live_members
+from baremetal_sched.baremetal.api.hold_readers import reader
+from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
 from baremetal_sched.baremetal.matching.explanation import Explanation
-from baremetal_sched.baremetal.matching.node_explanation import Finding
+from baremetal_sched.baremetal.matching.node_explanation import Finding, NodeExplanation
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.matching.spreading import MEMBERS
 from baremetal_sched.baremetal.nodes import nodes
@@ -42,10 +44,8 @@ def show_availability(call: Call, session: Session, node: str) -> Response:
     """GET /v1/nodes/{node}/availability"""
     call.refuse_query()
     found, target = find(call, session, node, NODE_AVAILABILITY)
-    names_others = call.allows(SHOW_WORKERS, target)
     members = live_members(session, call.settings)
-    project = call.caller.project_id
-    explained = explain_node(session, found, members, call.settings, names_others=names_others, project=project)
+    explained = explain_to(call, session, found, members, names_others=call.allows(SHOW_WORKERS, target))
     return json_response(
         {
             "node": explained.uuid,
@@ -58,6 +58,19 @@ def show_availability(call: Call, session: Session, node: str) -> Response:
     )
 
 
+def explain_to(call: Call, session: Session, node: Node, members: Membership, *, names_others: bool) -> NodeExplanation:
+    """Explain to the caller whether the node is offered: of its holds, those are told that the caller may see."""
+    return explain_node(
+        session,
+        node,
+        members,
+        call.settings,
+        names_others=names_others,
+        project=call.caller.project_id,
+        sees=partial(reader(call).sees, node.owner, node.lessee),
+    )
+
+
 def documents_of_findings(findings: list[Finding]) -> list[dict[str, str]]:
     """Return the findings as clients see them."""
     return [{"label": each.label, "reason": each.reason, "remedy": each.remedy} for each in findings]
@@ -67,7 +80,7 @@ def show_node_explanation(call: Call, session: Session, node: str) -> Response:
     """GET /v1/explanations/nodes/{node}"""
     found, names_others = _find(call, session, node)
     context = explanations.context_of(call, session, found.uuid)
-    return _answer(context, found, explanations.of_query(context, list(call.query)), names_others)
+    return _answer(call, context, found, explanations.of_query(context, list(call.query)), names_others)
 
 
 def create_node_explanation(call: Call, session: Session, node: str) -> Response:
@@ -78,7 +91,7 @@ def create_node_explanation(call: Call, session: Session, node: str) -> Response
             raise InvalidValue(message=f"The explanation is about one machine: leave {name} out.")
     found, names_others = _find(call, session, node)
     context = explanations.context_of(call, session, found.uuid)
-    return _answer(context, found, explain_request(*explanations.request_of(context, body)), names_others)
+    return _answer(call, context, found, explain_request(*explanations.request_of(context, body)), names_others)
 
 
 def _find(call: Call, session: Session, ident: str) -> tuple[Node, bool]:
@@ -87,10 +100,8 @@ def _find(call: Call, session: Session, ident: str) -> tuple[Node, bool]:
     return found, call.allows(SHOW_WORKERS, target)
 
 
-def _answer(context: MachineContext, node: Node, explained: Explanation, names_others: bool) -> Response:
-    settings, members = context.settings, context.membership
-    project = context.project
-    why = explain_node(context.session, node, members, settings, names_others=names_others, project=project)
+def _answer(call: Call, context: MachineContext, node: Node, explained: Explanation, names_others: bool) -> Response:
+    why = explain_to(call, context.session, node, context.membership, names_others=names_others)
     return json_response(
         {
             "node": node.uuid,

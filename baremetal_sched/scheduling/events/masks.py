@@ -1,5 +1,6 @@
 """What a reader may see of an event: as the API's answers are masked for it today."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,7 +9,11 @@ from baremetal_sched.baremetal.nodes.redaction import REPLACEMENTS, Restriction
 from baremetal_sched.db.event_notes import NODE_COLUMNS
 from baremetal_sched.scheduling.events.reading import Event
 
-_ERROR = "last_error"
+_ERROR, _REASON = "last_error", "maintenance_reason"
+
+#: The members of a hold that name its asserter, and those that a reader does not get who may not see the hold.
+_ACTOR = frozenset(("asserted_by", "asserted_by_project"))
+_OF_HOLD = _ACTOR | {"type", "reason", "extra"}
 
 
 @dataclass(frozen=True)
@@ -16,13 +21,16 @@ class Mask:
     """The rights of a reader. ``project``: its project; None: it sees the events of all.
 
     ``sees_workers``: it sees the consumers of other projects. ``errors``: who sees ``last_error``; None: all who see
-    the node. ``is_system``: it reads holds as the system does, so that no actor is hidden from it.
+    the node. ``is_system``: it reads holds as the system does, so that no actor is hidden from it. ``sees_hold``
+    and ``sees_texts`` return whether it sees a hold, and all texts about holds, of a node with this owner and lessee.
     """
 
     project: str | None = None
     sees_workers: bool = True
     errors: Restriction | None = None
     is_system: bool = True
+    sees_hold: Callable[[str | None, str | None, Mapping[str, Any]], bool] = lambda owner, lessee, hold: True
+    sees_texts: Callable[[str | None, str | None], bool] = lambda owner, lessee: True
 
     def apply(self, event: Event) -> Event:
         """Return the event as the reader may see it."""
@@ -36,9 +44,18 @@ class Mask:
         if _ERROR in data.get("changed", {}) and self._hides_error(event):
             hidden = dict.fromkeys(("before", "after"), REPLACEMENTS[_ERROR])
             data["changed"] = {**data["changed"], _ERROR: hidden}
-        if "hold" in data and self._hides_actor(event, data["hold"]):
-            data["hold"] = {**data["hold"], "asserted_by": None, "asserted_by_project": None}
+        if _REASON in data.get("changed", {}) and not self.sees_texts(event.owner, event.lessee):
+            data["changed"] = {**data["changed"], _REASON: {"before": None, "after": None}}
+        if "hold" in data:
+            unseen = self._unseen(event, data["hold"])
+            data["hold"] = {name: None if name in unseen else value for name, value in data["hold"].items()}
         return replace(event, data=data)
+
+    def _unseen(self, event: Event, hold: dict[str, Any]) -> frozenset[str]:
+        """The members of a hold that the reader does not get."""
+        if not self.sees_hold(event.owner, event.lessee, hold):
+            return _OF_HOLD
+        return _ACTOR if self._hides_actor(event, hold) else frozenset()
 
     def _hides_error(self, event: Event) -> bool:
         return self.errors is not None and self.errors.hides(event.owner, event.lessee, self.project)

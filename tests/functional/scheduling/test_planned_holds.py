@@ -179,7 +179,7 @@ def test_draining_in_vain(served: Service) -> None:
 
 def test_nothing_touches_a_machine_that_is_locked_out(served: Service) -> None:
     made = hold(served, "lockout", reason="hands inside")
-    expected = f"Node {served.node('n1')['uuid']} is locked out by hold {made['uuid']}: hands inside. Release the hold"
+    expected = f"Node {served.node('n1')['uuid']} is locked out by hold {made['uuid']}. Release the hold first."
     for method, path, body in (
         ("PUT", "/states/power", {"target": "power off"}),
         ("PUT", "/states/provision", {"target": "active"}),

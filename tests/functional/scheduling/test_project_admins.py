@@ -74,7 +74,8 @@ def test_the_flag_of_the_bare_metal_api_is_set_by_an_owner_as_the_owner(service:
 
 def test_who_widens_the_visibility_of_nodes_widens_it_here(service: Service, tmp_path: Path) -> None:
     rules = tmp_path / "policy.yaml"
-    rules.write_text('"baremetal:node:get": "role:admin"\n"baremetal:node:maintenance:add": "role:admin"\n')
+    names = ("node:get", "node:maintenance:get", "node:maintenance:add")
+    rules.write_text("".join(f'"baremetal:{name}": "role:admin"\n' for name in names))
     with Service(
         service.database_url, api={"auth_strategy": "noauth2"}, oslo_policy={"policy_file": str(rules)}
     ) as open_service:

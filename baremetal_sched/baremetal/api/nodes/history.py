@@ -10,10 +10,12 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import history
 from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.hold_readers import reader
 from baremetal_sched.baremetal.api.resources.collection import page_response, parse_page
 from baremetal_sched.baremetal.api.resources.query import PAGING, BaremetalQuery
 from baremetal_sched.baremetal.api.resources.view import BaremetalView, links, resource
 from baremetal_sched.baremetal.history import FIELDS, LIST_DEFAULT
+from baremetal_sched.baremetal.visibility import Conditions
 from baremetal_sched.db import paging
 from baremetal_sched.db.json_text import quoted
 from baremetal_sched.db.models import Node, NodeHistory
@@ -86,7 +88,7 @@ def list_history(call: BaremetalCall, session: Session, ident: str) -> Response:
     node = call.node(session, ident)
     shown = FIELDS.visible(call.version) if detail else LIST_DEFAULT
     view = (EventView if detail else ShortEventView)(call, node, shown)
-    statement = view.query.where(NodeHistory.node_id == node.id)
+    statement = view.query.where(*_shown(call, node))
     rows: Any = paging.select_page(session, statement, NodeHistory, page, history.missing)
     return page_response(call, query, view, rows, page, Selection(shown))
 
@@ -99,4 +101,9 @@ def show_event(call: BaremetalCall, session: Session, ident: str, uuid: str) -> 
     if canonical is None:
         raise history.missing(uuid)
     view = EventView(call, node, FIELDS.visible(call.version))
-    return json_response(view.fetch(session, canonical, NodeHistory.node_id == node.id))
+    return json_response(view.fetch(session, canonical, *_shown(call, node)))
+
+
+def _shown(call: BaremetalCall, node: Node) -> Conditions:
+    """The condition that an event is of the node, and the caller may see it."""
+    return (NodeHistory.node_id == node.id, *reader(call).of_history(node.owner, node.lessee))

@@ -3,9 +3,7 @@
 The names are those of Ironic's specification of typed maintenance entries, which Ironic has not built yet.
 """
 
-from oslo_policy import policy
-
-from baremetal_sched.baremetal.api.policies.checks import ADMIN, SYSTEM_AUTHORITY, rule
+from baremetal_sched.baremetal.api.policies.checks import ADMIN, OBSERVER, SYSTEM_AUTHORITY, rule
 
 GET = "baremetal:node:maintenance:get"
 ADD = "baremetal:node:maintenance:add"
@@ -15,17 +13,17 @@ UPDATE = "baremetal:node:maintenance:update"
 GET_NODE = "baremetal:node:get"
 AS_SYSTEM = "baremetal:node:maintenance:as_system"
 
-_SCOPES = ["system", "project"]
 _OWNER, _LESSEE = "project_id:%(node.owner)s", "project_id:%(node.lessee)s"
 _RELEASERS = f"{SYSTEM_AUTHORITY} or (role:member and {_OWNER}) or (role:manager and {_LESSEE})"
 _FLOOR = "if its scope is below that of the caller, or is the same and the hold is of the caller's project"
 
 HOLDS = (
-    policy.RuleDefault(
-        GET,
-        f"role:admin or role:service or (role:reader and (system_scope:all or {_OWNER} or {_LESSEE}))",
-        description="See the holds of a node, each of them",
-        scope_types=_SCOPES,
+    rule(
+        GET.removeprefix("baremetal:"),
+        f"role:service or (role:reader and (system_scope:all or {_OWNER} or {_LESSEE}))",
+        "See the holds of a node, each of them: the type, the reason and the extra, here and in events, explanations, "
+        "figures, the history, and maintenance_reason",
+        was=OBSERVER,
     ),
     rule(
         ADD.removeprefix("baremetal:"),

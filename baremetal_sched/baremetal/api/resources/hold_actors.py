@@ -1,10 +1,11 @@
 """Callers as asserters and releasers of holds, for the bare metal API and for the scheduling API."""
 
+from baremetal_sched.baremetal.api.hold_readers import FACTS, reader
 from baremetal_sched.baremetal.api.policies.checks import service_project
 from baremetal_sched.baremetal.api.policies.holds import AS_SYSTEM, REMOVE
 from baremetal_sched.baremetal.holds import rules
 from baremetal_sched.baremetal.holds.rules import Actor
-from baremetal_sched.baremetal.visibility import EVERYTHING, NOTHING, Visibility
+from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Hold
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.policy import Target
@@ -20,23 +21,9 @@ def target_of(call: Call, owner: str | None, lessee: str | None, **entry: str) -
 
 def nodes_by(call: Call, rule: str) -> Visibility:
     """Return the nodes to which the rule allows the caller access."""
-    project = call.caller.project_id
-    if call.allows(rule, target_of(call, None, None)):
-        return EVERYTHING
-    if not project:
-        return NOTHING
-    as_owner = call.allows(rule, target_of(call, project, None))
-    return Visibility(project, as_owner, as_lessee=call.allows(rule, target_of(call, None, project)))
-
-
-def entry_of(hold: Hold) -> dict[str, str]:
-    """Return the facts about a hold that rules compare with the caller."""
-    return {
-        "type": hold.type,
-        "scope": hold.scope,
-        "asserted_by": hold.asserted_by,
-        "asserted_by_project": hold.asserted_by_project,
-    }
+    return Visibility.of(
+        call.caller.project_id, lambda owner, lessee: call.allows(rule, target_of(call, owner, lessee))
+    )
 
 
 def scope_of(call: Call, owner: str | None, lessee: str | None) -> str | None:
@@ -53,7 +40,11 @@ def actor_of(call: Call, owner: str | None, lessee: str | None, rule: str = REMO
     """
 
     def refuses(hold: Hold) -> bool:
-        return not call.allows(rule, target_of(call, owner, lessee, **entry_of(hold)))
+        entry = {name: getattr(hold, name) for name in FACTS}
+        return not call.allows(rule, target_of(call, owner, lessee, **entry))
+
+    def hides(hold: Hold) -> bool:
+        return not reader(call).sees(owner, lessee, hold)
 
     scope = scope_of(call, owner, lessee) or rules.LESSEE
-    return Actor(scope, call.caller.user_id or "", call.caller.project_id or "", refuses)
+    return Actor(scope, call.caller.user_id or "", call.caller.project_id or "", refuses, hides)
