@@ -83,9 +83,11 @@
     if (focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
   }
 
-  // A row is known by where its first link leads: it does not become another one while somebody is about to use it.
+  // A row is known by its item, or by where its first link leads, and a box by its value: neither becomes another one
+  // while somebody is about to use it.
   function key(node) {
-    return node.nodeName === "TR" ? node.querySelector("a")?.getAttribute("href") : undefined;
+    if (node.nodeName === "INPUT") return node.value;
+    return node.nodeName === "TR" ? node.dataset.item ?? node.querySelector("a")?.getAttribute("href") : undefined;
   }
 
   function patch(old, fresh) {
@@ -112,6 +114,7 @@
     wanted.forEach((fresh, index) => {
       const own = key(fresh), at = old.childNodes[index];
       const same = own !== undefined && known.get(own);
+      known.delete(own);
       if (same && same !== at) old.insertBefore(same, at ?? null);
       const found = same || at;
       if (found) patch(found, fresh); else old.append(fresh);

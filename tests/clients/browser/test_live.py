@@ -57,6 +57,31 @@ def test_what_changes_is_followed(browser: Browser, three: Served) -> None:
         assert page.title().startswith("Nodes")
 
 
+def test_a_tick_stays_with_its_hold(browser: Browser, three: Served) -> None:
+    """Two holds of a node have the same first link. A box whose hold is gone is gone, and no other one is ticked."""
+    holds = "/scheduling/v1/nodes/n1/holds"
+
+    def hold(kind: str) -> str:
+        uuid: str = three.service.http.post_json(holds, {"type": kind}, status=201).json["uuid"]
+        return uuid
+
+    hold("operator_hold")
+    released = hold("lockout")
+    with Visit(browser, three.url) as visit:
+        page = open_page(visit, "/ui/holds")
+        page.get_by_label("Tick lockout of n1").check()
+        three.service.http.delete(f"{holds}/{released}", status=204)
+        page.clock.run_for(EVERY)
+        expect(page.locator("tbody input")).to_have_count(1)
+        expect(page.locator("tbody input:checked")).to_have_count(0)
+        page.get_by_label("Tick operator_hold of n1").check()
+        hold("lockout")
+        page.clock.run_for(EVERY)
+        expect(page.locator("tbody input")).to_have_count(2)
+        expect(page.locator("tbody input:checked")).to_have_count(1)
+        expect(page.get_by_label("Tick operator_hold of n1")).to_be_checked()
+
+
 def test_nothing_new_costs_nothing(browser: Browser, three: Served) -> None:
     with Visit(browser, three.url) as visit:
         page = open_page(visit, "/ui/nodes")

@@ -233,6 +233,24 @@ def test_rows_that_are_ticked(service: Service) -> None:
     assert holds(service, "n1") == []
 
 
+def test_a_row_with_a_box_is_known_by_its_item(service: Service, subtests: pytest.Subtests) -> None:
+    """So that an open page knows it when it refreshes."""
+    for name in ("n1", "n2"):
+        service.add_node(name)
+        for kind in ("operator_hold", "lockout"):
+            service.http.post_json(f"/scheduling/v1/nodes/{name}/holds", {"type": kind}, status=201)
+    wait(service, UUID)
+    for path, number in (("/nodes", 2), ("/holds", 4), ("/waiting", 1)):
+        with subtests.test(path=path):
+            elements, item, items = look(service, path).elements, None, []
+            for tag, attributes in elements:
+                item = attributes.get("data-item") if tag == "tr" else item
+                if attributes.get("name") == "item":
+                    assert attributes["value"] == item
+                    items.append(item)
+            assert len({*items}) == len(items) == number
+
+
 def test_rows_that_the_deadline_does_not_reach(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     uuids = [service.add_node(f"n{number}") for number in range(3)]
     # The first row takes all the time that there is.
