@@ -122,6 +122,7 @@ def show_node(call: UiCall, session: Session, ident: str) -> Response:
         controller=_controller(seen.document),
         handle=commands.called(entity.name, entity.uuid),
         actions=[(each, _is_allowed(call, entity, each)) for each in node_actions.possible(entity, holds)],
+        is_reserved=entity.reservation is not None,
         pills=list(_pills(seen.document)),
         now=utcnow(),
         since_when=entity.provision_updated_at or entity.created_at,

@@ -218,6 +218,10 @@ def test_tenants_see_their_own_and_no_conductors(database_url: str) -> None:
         assert "conductor-of" not in document.text
         assert "secret trouble" not in document.text
         assert EVENTS not in document.tables
+        # Who works on it is hidden; that somebody does is why a command is refused.
+        assert "other commands are refused" in document.text
+        service.set_columns(leased, reservation=None)
+        assert "other commands are refused" not in look(service, "/nodes/leased", **anna).text
         owner = look(service, "/nodes/leased", **{"X-Auth-Token": "bert:b", "X-Roles": "reader"})
         assert "Last error: secret trouble" in owner.text
         assert EVENTS in owner.tables
