@@ -95,7 +95,8 @@ def export(call: UiCall, kind: str, name: str, columns: Columns, rows: Iterable[
 def _write(file: IO[bytes], kind: str, name: str, columns: Columns, rows: Iterable[object], most: int) -> bool:
     """Write the rows; return whether there are more."""
     has_more, options = False, orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
-    sheet = csv.writer(SimpleNamespace(write=lambda text: file.write(text.encode())))
+    # Spreadsheets also split cells at semicolons and tabs, unless they are quoted.
+    sheet = csv.writer(SimpleNamespace(write=lambda text: file.write(text.encode())), quoting=csv.QUOTE_NONNUMERIC)
     if kind == _CSV:
         sheet.writerow(columns)
     else:

@@ -56,7 +56,7 @@ def test_by_domain(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     assert table == [["in no rack", "1", "0", "0", "maintenance: 1"], ["r1", "2", "2", "0", ""]]
     assert "/ui/capacity?level=rack&format=csv" in look(service, "/capacity?level=rack").links()
     sheet = service.http.get("/ui/capacity?level=rack&format=csv").text.splitlines()
-    assert sheet[:2] == ["domain,total,free,allocated,unavailable", ",1,0,0,maintenance: 1"]
+    assert sheet[:2] == ['"domain","total","free","allocated","unavailable"', '"",1,0,0,"maintenance: 1"']
     assert [each["domain"] for each in service.http.get("/ui/capacity?level=rack&format=json").json["capacity"]] == [
         *(None, "r1", "r2")
     ]

@@ -78,6 +78,9 @@ def test_a_cell_is_no_formula(full: Service) -> None:
     (held,) = rows(full, "/holds?format=csv")
     assert held["reason"] == "'=cmd()"
     assert full.http.get("/ui/holds?format=json").json["holds"][0]["reason"] == "=cmd()"
+    hold(full, "n2", reason="a;=cmd()\t=cmd()")
+    # A spreadsheet that splits cells at semicolons or tabs splits no text.
+    assert '"a;=cmd()\t=cmd()"' in full.http.get("/ui/holds?format=csv").text
     for text in ("+1", "-1", "@x", "\tx", "=1"):
         assert exports.cell(text) == f"'{text}"
     assert exports.cell(-1) == -1
