@@ -56,7 +56,8 @@ def select_nodes(session: Session, domain: Domain, page: Page, visible: Visibili
 
 
 def count_inside(reader: Reader, visible: Visibility) -> dict[str, int]:
-    """Return of each level how many visible nodes are in one of its domains, in the order of the names.
+    """Return of each level how many visible nodes are in one of its domains, in the order of the names. Callers who do
+    not see everything get only levels with such nodes.
 
     SELECT d.level, (SELECT count(*) FROM domain_members m WHERE m.level = d.level AND …) FROM domains d
     GROUP BY d.level
@@ -64,7 +65,7 @@ def count_inside(reader: Reader, visible: Visibility) -> dict[str, int]:
     members = (DomainMember.level == Domain.level, *visible.conditions_behind(DomainMember.node_id))
     inside = select(func.count()).select_from(DomainMember).where(*members).correlate(Domain).scalar_subquery()
     found = reader.execute(select(Domain.level, inside).group_by(Domain.level).order_by(Domain.level))
-    return {level: count for level, count in found}
+    return {level: count for level, count in found if count or visible.everything}
 
 
 def levels(reader: Reader, visible: Visibility) -> list[str]:

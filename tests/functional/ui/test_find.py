@@ -281,4 +281,8 @@ def test_tenants_find_what_they_may_use(database_url: str) -> None:
             for by in (anna, ADMIN)
         ]
         assert offered == [False, True]
+        # Nor is it named elsewhere, also not by an administrator of their project.
+        for by, named in ((anna, False), ({**anna, "X-Roles": "admin,manager,member,reader"}, False), (ADMIN, True)):
+            assert ("rack" in look(service, "", **by).text) == named
+        assert "level=rack" not in service.http.get("/ui/capacity", headers=anna).text
         look(service, "/find", 403, **{"X-Auth-Token": "u:a", "X-Roles": "other"})
