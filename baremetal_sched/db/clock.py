@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Double
+from sqlalchemy import ColumnElement, Double, or_
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -54,6 +54,14 @@ class row_epoch(epoch):  # noqa: N801
 @compiles(row_epoch, "mariadb")
 def _row_mysql(element: row_epoch, compiler: SQLCompiler, **kw: Any) -> str:
     return "(UNIX_TIMESTAMP(SYSDATE(6)) + 0e0)"
+
+
+def is_over(until: ColumnElement[float], longest: float) -> ColumnElement[bool]:
+    """SQL condition: a time that ends at ``until``, by the clock of the database, is over.
+
+    One that would last for more than ``longest`` seconds is over, too: the clock has been set back since.
+    """
+    return or_(until <= epoch(), until > epoch() + longest)
 
 
 def utcnow() -> datetime:

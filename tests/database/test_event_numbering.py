@@ -10,6 +10,7 @@ from baremetal_sched.db.event_notes import events_of
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.scheduling.events import numbering, reading
 from baremetal_sched.scheduling.events.numbering import Numbering
+from tests.database_clock import settable
 from tests.numbered import number_all
 from tests.service import Service
 
@@ -98,6 +99,19 @@ def test_one_numbers_at_a_time(service: Service) -> None:
     service.database.change(lambda connection: connection.execute(numbering.STREAM.update().values(held_until=0)))
     assert (first.step(), second.step()) == (1, 0)
     assert service.database.read(lambda session: session.execute(select(numbering.NOTES)).all()) == []
+
+
+def test_a_lease_of_a_time_before_the_clock_was_set_back_is_over(service: Service) -> None:
+    """Its process was killed."""
+    number_all(service)
+    killed, other = Numbering(service.database), Numbering(service.database)
+    note(service.database, "a")
+    assert killed.step() == 1
+    with settable(service.database) as clock:
+        clock.step(-3600)
+        note(service.database, "b")
+        assert other.step() == 1
+        number_all(service)
 
 
 def test_a_reader_at_the_end_and_a_tenant_pay_one_indexed_statement(several: Service) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, String, bindparam, delete, func, insert, null, or_, select, union, update
 
 from baremetal_sched.db import compiled
-from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.clock import epoch, is_over
 from baremetal_sched.db.compiled import IDS
 from baremetal_sched.db.models import EventNote
 from baremetal_sched.db.models.base import table_of
@@ -42,7 +42,7 @@ _HOLDER = bindparam("me", type_=String())
 _IS_MINE = STREAM.c.holder == _HOLDER
 _TAKE = (
     update(STREAM)
-    .where(_IS_ONE, or_(_IS_MINE, STREAM.c.held_until <= epoch()))
+    .where(_IS_ONE, or_(_IS_MINE, is_over(STREAM.c.held_until, LEASE)))
     .values(holder=_HOLDER, held_until=epoch() + LEASE)
 )
 _FREE = update(STREAM).where(_IS_ONE, _IS_MINE).values(holder=null(), held_until=0)
@@ -106,7 +106,8 @@ class Numbering:
         """Number committed events, at most MOST, unless another process has the stream; return how many."""
         stream = self._database.select(lambda connection: compiled.run(connection, _LOOK, {}).one())
         is_mine, self._looks = stream.holder == self._holder, self._looks + 1
-        if stream.remaining > 0 and (not is_mine or (stream.first is None and stream.remaining > LEASE / 2)):
+        is_held = 0 < stream.remaining <= LEASE  # further ahead, it is of a time before the clock was set back
+        if is_held and (not is_mine or (stream.first is None and stream.remaining > LEASE / 2)):
             return 0
         numbered = self._database.change(self._number)
         self._looks = 0 if numbered else self._looks
@@ -117,7 +118,7 @@ class Numbering:
         self._database.change(lambda connection: compiled.change(connection, _FREE, {"me": self._holder}))
 
     def _number(self, connection: Connection) -> int:
-        """UPDATE event_stream SET holder = :me, held_until = … WHERE holder = :me OR held_until <= <now>
+        """UPDATE event_stream SET holder = :me, held_until = … WHERE holder = :me OR (held_until is over)
         SELECT id FROM event_notes ORDER BY id LIMIT 1000
         INSERT INTO events SELECT :last + row_number() OVER (ORDER BY id), … FROM event_notes WHERE id IN (…)
         INSERT INTO event_projects SELECT owner, number FROM events WHERE number > :last … UNION …

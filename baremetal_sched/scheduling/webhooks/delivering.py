@@ -2,7 +2,11 @@
 
 A conductor takes a webhook with a lease and a new fence (a number). It reads some events, sends them one after the
 other, and moves the cursor if the fence is still its own. No delivery begins so late that it could outlast the lease,
-so two conductors never send at the same time.
+so two conductors do not send at the same time.
+
+The clock of the database may be set. So a lease that is given back has no time, and one that lies further ahead than a
+lease lasts is over, as is a pause longer than the longest. If its conductor still sends then, some events are delivered
+twice, and the fence decides which of the two moves the cursor.
 """
 
 import random
@@ -17,7 +21,7 @@ import structlog
 from sqlalchemy import ColumnElement, Connection, and_, case, false, or_, select, true, update
 from sqlalchemy.orm import Session
 
-from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.clock import epoch, is_over
 from baremetal_sched.db.models import EventStream, Webhook, table_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.sealing import UnreadableText
@@ -55,7 +59,10 @@ _HAS_MORE = or_(
     _ROWS.c.stream != select(_STREAM.c.uuid).scalar_subquery(),
 )
 _IS_DUE: ColumnElement[bool] = and_(
-    _ROWS.c.parked == false(), _ROWS.c.leased_until <= epoch(), _ROWS.c.retry_at <= epoch(), _HAS_MORE
+    _ROWS.c.parked == false(),
+    is_over(_ROWS.c.leased_until, LEASE),
+    is_over(_ROWS.c.retry_at, _LONGEST_PAUSE),
+    _HAS_MORE,
 )
 #: The webhooks for which there are events that nobody sends, with their projects; that which waits for longest first.
 DUE: Query = select(_ROWS.c.id, _ROWS.c.project).where(_IS_DUE).order_by(_ROWS.c.leased_until, _ROWS.c.id)
@@ -84,6 +91,8 @@ class Delivery:
         self._rights = rights
         self._is_own = _ROWS.c.id == webhook_id
         self._leased_until = 0.0
+        #: By how much the clock of the database is ahead of the monotonic one.
+        self._ahead = 0.0
         self._keys: list[str] = []
 
     def run(self) -> None:
@@ -113,11 +122,13 @@ class Delivery:
 
     def _read(self, session: Session) -> _Batch | None:
         """Return the next events; None if the webhook is not this conductor's any more."""
+        begins = time.monotonic()
         own = select(Webhook, epoch()).where(self._is_own, Webhook.fence == self._fence, Webhook.parked == false())
         row = session.execute(own).first()
         if row is None:
             return None
         hook, now = row
+        self._ahead = now - begins
         self._url, self._uuid, self._failures = hook.url, hook.uuid, hook.failures
         previous = hook.previous_secret if (hook.previous_until or 0) > now else None
         self._keys = [each for each in (hook.secret, previous) if each is not None]
@@ -165,7 +176,7 @@ class Delivery:
             now = time.monotonic()
             if now >= min(ends, self._leased_until - SECONDS):
                 return number, result, False
-            result = self._sender.send(self._url, envelope, self._keys, now + SECONDS)
+            result = self._sender.send(self._url, envelope, self._keys, now + SECONDS, now + self._ahead)
             if result.error is not None:
                 return number, result, True
             number, self._failures = envelope.number, 0
@@ -173,14 +184,14 @@ class Delivery:
 
     def _record(self, connection: Connection, number: int, result: DeliveryResult | None, goes_on: bool) -> bool:
         """UPDATE webhooks SET number = …, … WHERE id = … AND fence = …; return whether the fence is still its own."""
-        values: dict[str, Any] = {"number": number, "leased_until": epoch() + (LEASE if goes_on else 0)}
+        values: dict[str, Any] = {"number": number, "leased_until": epoch() + LEASE if goes_on else 0}
         if result is not None:
             values |= {"last_status": result.status, "last_error": result.error}
         if result is not None and result.error is not None:
             values |= _failed(self._failures, result.parks)
             log.info("an event was not delivered", webhook=self._uuid, reason=result.error)
         elif result is not None or not goes_on:
-            values |= {"failures": 0, "failing_since": None}
+            values |= {"failures": 0, "failing_since": None, "retry_at": 0}
         own = update(_ROWS).where(self._is_own, _ROWS.c.fence == self._fence).values(values)
         return bool(rows_changed(connection.execute(own)))
 

@@ -2,7 +2,6 @@
 
 import http.client
 import ssl
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -57,10 +56,13 @@ class Sender:
         except OSError as error:
             raise InvalidValue(message=f"[events] cafile: {settings.events.cafile} cannot be used: {error}") from None
 
-    def send(self, url: str, envelope: Envelope, keys: Sequence[str], deadline: float) -> DeliveryResult:
-        """POST the event, signed with each of ``keys``. No part of the answer but its status is returned."""
+    def send(self, url: str, envelope: Envelope, keys: Sequence[str], deadline: float, at: float) -> DeliveryResult:
+        """POST the event, signed with each of ``keys``. No part of the answer but its status is returned.
+
+        ``deadline`` is by ``time.monotonic()``. ``at``: the time by the clock of the database, in seconds since 1970.
+        """
         headers = {
-            **headers_of(envelope.uuid, int(time.time()), envelope.body, keys),
+            **headers_of(envelope.uuid, int(at), envelope.body, keys),
             "Content-Type": "application/cloudevents+json; charset=UTF-8",
             "User-Agent": "baremetal-sched",
         }

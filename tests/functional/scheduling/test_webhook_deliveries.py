@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 from standardwebhooks.webhooks import WebhookVerificationError
 
 from baremetal_sched import bounded_http
 from baremetal_sched.conductor.daemon import ConductorDaemon
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.conductor.process import check_registration
+from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Webhook
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.scheduling.api import webhook_makers
@@ -120,31 +122,31 @@ def test_a_refusal_holds_what_follows(service: Service, receiver: Receiver) -> N
     hook = make(service, receiver.url)
     receiver.behave = answering(500, b"s3cret")
     uuids = happen(service, "n1", "n2")
-    pauses: list[float] = []
-    for _ in range(13):
+    for longest in LONGEST:
+        _, before = _retry_at(service)
         assert deliver(service) == 1
         assert deliver(service) == 0
-        pauses.append(_pause(service))
-        passing_time.go_by(service, pauses[-1])
-    assert [each.id for each in receiver.received] == uuids[:1] * 13
-    assert all(longest / 2 <= pause <= longest for longest, pause in zip(LONGEST, pauses, strict=True)), pauses
+        retry_at, after = _retry_at(service)
+        assert retry_at - after <= longest
+        assert retry_at - before >= longest / 2
+        passing_time.go_by(service, retry_at - after)
+    assert [each.id for each in receiver.received] == uuids[:1] * len(LONGEST)
     shown = show(service, hook)
     assert (shown["last_status"], shown["last_error"], shown["state"]) == (500, "It answered 500.", "active")
     assert (shown["failing_since"] is not None, shown["behind"]) == (True, 2)
     receiver.behave = answering(200)
     deliver(service)
-    assert [each.id for each in receiver.received[13:]] == uuids
+    assert [each.id for each in receiver.received[len(LONGEST) :]] == uuids
     assert (show(service, hook)["failing_since"], show(service, hook)["behind"]) == (None, 0)
 
 
 LONGEST = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600, 600]
 
 
-def _pause(service: Service) -> float:
-    """Seconds from the end of the attempt to the next one."""
-    rows = service.database.read(lambda session: session.query(Webhook.retry_at, Webhook.leased_until).all())
-    retry_at, ended_at = rows[0]
-    return float(retry_at - ended_at) + 0.001
+def _retry_at(service: Service) -> tuple[float, float]:
+    """When the next attempt is due, and the time now."""
+    retry_at, now = service.database.read(lambda session: session.execute(select(Webhook.retry_at, epoch())).one())
+    return retry_at, now
 
 
 def test_what_receivers_do(service: Service, subtests: pytest.Subtests, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,52 @@
+"""The clock of the database, as statements see it: it can be set."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from baremetal_sched.db import prepared
+from baremetal_sched.db.transaction import Database
+
+#: How the dialects ask for the time.
+_NOW = re.compile(r"julianday\('now'\)|(?:clock|statement)_timestamp\(\)|UNIX_TIMESTAMP\((?:NOW|SYSDATE)\(6\)\)")
+
+
+class DatabaseClock:
+    """``ahead``: by how many seconds it is ahead of the real one."""
+
+    ahead = 0.0
+
+    def step(self, seconds: float) -> None:
+        """Set the clock forward, or back."""
+        self.ahead += seconds
+
+    def rewrite(
+        self, connection: Any, cursor: Any, text: str, parameters: Any, context: Any, is_many: bool
+    ) -> tuple[str, Any]:
+        return _NOW.sub(self._shifted, text) if self.ahead else text, parameters
+
+    def _shifted(self, found: re.Match[str]) -> str:
+        now = found[0]
+        if now.startswith("julianday"):
+            return f"({now} + {self.ahead} / 86400.0)"
+        return f"({now} + {self.ahead})" if now.startswith("UNIX") else f"({now} + interval '{self.ahead} seconds')"
+
+
+@contextmanager
+def settable(database: Database) -> Iterator[DatabaseClock]:
+    """Let statements that go through SQLAlchemy's engines see a clock that the test sets."""
+    clock, engines = DatabaseClock(), {database.engine, database.reading_engine}
+    with pytest.MonkeyPatch.context() as patch:
+        # A prepared statement has the clock in it that it was prepared with.
+        patch.setattr(prepared._Statements, "call", lambda _, cursor, statement: statement)
+        for engine in engines:
+            event.listen(engine, "before_cursor_execute", clock.rewrite, retval=True)
+        try:
+            yield clock
+        finally:
+            for engine in engines:
+                event.remove(engine, "before_cursor_execute", clock.rewrite)
