@@ -15,7 +15,7 @@ from baremetal_sched.db.transaction import Database
 _NOW = re.compile(r"julianday\('now'\)|(?:clock|statement)_timestamp\(\)|UNIX_TIMESTAMP\((?:NOW|SYSDATE)\(6\)\)")
 
 
-class DatabaseClock:
+class SettableClock:
     """``ahead``: by how many seconds it is ahead of the real one."""
 
     ahead = 0.0
@@ -37,9 +37,9 @@ class DatabaseClock:
 
 
 @contextmanager
-def settable(database: Database) -> Iterator[DatabaseClock]:
+def settable(database: Database) -> Iterator[SettableClock]:
     """Let statements that go through SQLAlchemy's engines see a clock that the test sets."""
-    clock, engines = DatabaseClock(), {database.engine, database.reading_engine}
+    clock, engines = SettableClock(), {database.engine, database.reading_engine}
     with pytest.MonkeyPatch.context() as patch:
         # A prepared statement has the clock in it that it was prepared with.
         patch.setattr(prepared._Statements, "call", lambda _, cursor, statement: statement)

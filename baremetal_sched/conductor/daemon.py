@@ -13,10 +13,10 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched import commands
-from baremetal_sched.baremetal.conductors import conductors
-from baremetal_sched.conductor import answering, host, job, orphaned_reservations
+from baremetal_sched.conductor import answering, job, orphaned_reservations
 from baremetal_sched.conductor.answering import Answering
 from baremetal_sched.conductor.call_watch import CallWatch
+from baremetal_sched.conductor.entry import ConductorEntry
 from baremetal_sched.conductor.host import ConductorHeartbeat, ConductorHost
 from baremetal_sched.conductor.orphaned_reservations import hand_over
 from baremetal_sched.conductor.outage import SHOWS_OUTAGE, Outage
@@ -89,11 +89,8 @@ class ConductorDaemon:
         self._hostname: str = settings.host
         deliveries = None if rights is None else Deliveries(database, settings, rights)
         self._host = ConductorHost(settings.host, database, settings, deliveries=deliveries)
-        self._online = True
+        self._entry = ConductorEntry(self._host, lambda: self._served)
         self._is_registered = False
-        #: Held while the conductor's entry is changed: the time of its last heartbeat shows whose it is.
-        self._entry = threading.RLock()
-        self._last_heartbeat: float | None = None
         #: Set when another process has taken the host name.
         self._replaced = threading.Event()
         #: Identifies this process: no other process with the same host name takes its claims for its own.
@@ -130,8 +127,7 @@ class ConductorDaemon:
 
         Raises HostNameTaken if another conductor of this name is running, and what ``register`` raises.
         """
-        self._last_heartbeat = host.take_host_name(self._host, stop or threading.Event())
-        if self._last_heartbeat is None:
+        if not self._entry.take(stop or threading.Event()):
             return
         orphaned_reservations.release_before_start(self._host)
         answering.give_up_before_start(self._host)
@@ -142,36 +138,15 @@ class ConductorDaemon:
     def register(self) -> None:
         """Register. Raises InvalidValue for an invalid group, or invalid hardware types and interfaces, and
         HostNameTaken if another process has taken the host name meanwhile."""
-        options, served = self._settings, self._served
-
-        def enter(session: Session) -> None:
-            group, pinned = options.conductor.conductor_group, options.pin_release_version
-            self._last_heartbeat = conductors.register(
-                session, self._hostname, group, served, pinned, self._last_heartbeat
-            )
-
-        self._database.write(enter)
+        self._entry.register()
         self._is_registered = True
-        log.info("conductor registered", conductor=self._hostname, group=options.conductor.conductor_group.lower())
 
     def beat(self) -> None:
         """Send one heartbeat; register again if the registration is gone.
 
         Raises HostNameTaken if another process has taken the host name.
         """
-        # Within this time-out, an unresponsive database leaves time for a second connection before the conductor counts
-        # as dead.
-        deadline = time.monotonic() + self._settings.conductor.heartbeat_timeout / 3
-        with self._entry:
-            if not self._database.write(self._send_heartbeat, deadline=deadline) and self._online:
-                self.register()
-
-    def _send_heartbeat(self, session: Session) -> bool:
-        sent = conductors.heartbeat(session, self._hostname, online=self._online, last=self._last_heartbeat)
-        if sent is not None:
-            # Kept even if the commit fails or remains unknown: a later heartbeat is certainly not this process's.
-            self._last_heartbeat = sent
-        return sent is not None
+        self._entry.beat()
 
     def work_once(self) -> list[Future[None]]:
         """Begin pending work while workers are free; return the futures of the work in progress."""
@@ -184,8 +159,9 @@ class ConductorDaemon:
         return self._workers.futures()
 
     def run_periodic_task(self, task: PeriodicTask) -> None:
-        """Run a periodic task, unless heartbeats were interrupted and it depends on them."""
-        if not task.trusts_heartbeats or self._heartbeat.is_uninterrupted():
+        """Run a periodic task, unless heartbeats were interrupted, or the clock of the database was set, and it depends
+        on them."""
+        if not task.trusts_heartbeats or (self._heartbeat.is_uninterrupted() and self._host.clock.is_steady()):
             task.run(self._host)
 
     def sign_off(self) -> None:
@@ -193,9 +169,7 @@ class ConductorDaemon:
 
         Raises HostNameTaken if another process has taken the host name.
         """
-        self._online = False
-        with self._entry:
-            self._database.write(lambda session: conductors.sign_off(session, self._hostname, self._last_heartbeat))
+        self._entry.sign_off()
 
     def finish(self) -> None:
         """Hand over work that was not begun, and finish the rest within ``graceful_shutdown_timeout``.

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 
 import structlog
 from sqlalchemy import ColumnElement, select
@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.baremetal.conductors.conductors import LastHeartbeat
 from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
+from baremetal_sched.conductor.database_clock import DatabaseClock, HeartbeatsAhead
 from baremetal_sched.conductor.outage import BackOff, pause_after
 from baremetal_sched.conductor.questions import Questions
 from baremetal_sched.conductor.webhooks import Deliveries
@@ -41,12 +42,25 @@ class ConductorHost:
     back_off: BackOff = field(default_factory=BackOff, compare=False)
     deliveries: Deliveries | None = field(default=None, compare=False)
 
+    @cached_property
+    def clock(self) -> DatabaseClock:
+        """The clock of the database, as this conductor sees it."""
+        return DatabaseClock(self.settings)
+
+    @cached_property
+    def ahead(self) -> HeartbeatsAhead:
+        """The heartbeats that lie ahead, as this conductor sees them."""
+        return HeartbeatsAhead(self.settings.conductor.heartbeat_timeout)
+
     def membership(self) -> Membership:
         """Return the conductors that are alive now."""
         return self.database.read(lambda session: live_members(session, self.settings))
 
     def own(self, condition: ColumnElement[bool]) -> list[int]:
-        """Return the ids of the nodes that the ring assigns to this conductor and that meet ``condition``, in order."""
+        """Return the ids of the nodes that the ring assigns to this conductor and that meet ``condition``, in order.
+
+        None while the clock of the database is not steady: others may only seem dead, and their nodes this one's.
+        """
         return self.database.read(lambda session: self.select_own(session, condition))
 
     def select_own(self, session: Session, condition: ColumnElement[bool]) -> list[int]:
@@ -58,7 +72,9 @@ class ConductorHost:
             .where(condition, membership.served_by(self.name))
             .order_by(Node.id)
         )
-        return [node_id for node_id, uuid, group, driver in rows if membership.owner(uuid, group, driver) == self.name]
+        own = [node_id for node_id, uuid, group, driver in rows if membership.owner(uuid, group, driver) == self.name]
+        # Asked afterwards: if this conductor lives by a new time, it has noted that time.
+        return own if self.clock.is_steady() else []
 
 
 def take_host_name(host: ConductorHost, stop: threading.Event) -> float | None:

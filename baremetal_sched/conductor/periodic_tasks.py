@@ -19,7 +19,7 @@ from baremetal_sched.conductor import answering, orphaned_reservations, power_sy
 from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import epoch
-from baremetal_sched.db.models import DriverCall, Hold, Node, NodeHistory, PageSession, WaitingRequest
+from baremetal_sched.db.models import Conductor, DriverCall, Hold, Node, NodeHistory, PageSession, WaitingRequest
 from baremetal_sched.db.models.page_sessions import IS_OVER
 from baremetal_sched.db.sealing import readable
 from baremetal_sched.db.sql_functions import constant
@@ -95,6 +95,15 @@ def ask_silent_agents(host: ConductorHost) -> None:
         is_asked = host.database.read(partial(executes, node_id=node_id))
         if is_asked and host.database.write(partial(resume, node_id=node_id)):
             log.info("an agent has sent no heartbeat: it is asked", conductor=host.name, node_id=node_id)
+
+
+def end_dead(host: ConductorHost) -> None:
+    """Let conductors be dead whose heartbeats lie ahead and do not change: they would live until the clock of the
+    database has caught up."""
+    timeout: float = host.settings.conductor.heartbeat_timeout
+    for hostname, at in host.ahead.dead(host.database.read(conductors.heartbeats_ahead)).items():
+        if host.database.write(partial(conductors.end, hostname=hostname, at=at, timeout=timeout)):
+            log.warning("a conductor is dead, though its last heartbeat lies ahead", conductor=hostname)
 
 
 def forget_conductors(host: ConductorHost) -> None:
@@ -241,12 +250,15 @@ _IN_QUEUE: Query = select(WaitingRequest.id).where(WaitingRequest.state.in_(map(
 _RESERVED: Query = select(Node.id).where(Node.reservation.is_not(None)).limit(1)
 _IN_WAIT: Query = select(Node.id).where(Node.provision_state.in_([constant(state) for state, *_ in _WAITS])).limit(1)
 
+_AHEAD: Query = select(Conductor.id).where(Conductor.heartbeat_at > epoch()).limit(1)
+
 _CHECK = "check_provision_state_interval"
 PERIODIC_TASKS = (
     PeriodicTask("orphans", _CHECK, orphaned_reservations.release, trusts_heartbeats=True, concerns=_RESERVED),
     PeriodicTask(
         "calls", _CHECK, answering.settle_abandoned, trusts_heartbeats=True, concerns=select(DriverCall.id).limit(1)
     ),
+    PeriodicTask("heartbeats ahead", "heartbeat_interval", end_dead, concerns=_AHEAD),
     PeriodicTask("waiting", _CHECK, fail_late, concerns=_IN_WAIT),
     PeriodicTask("agents", _CHECK, ask_silent_agents, concerns=_IN_WAIT),
     PeriodicTask("local state", "sync_local_state_interval", take_over),

@@ -104,12 +104,24 @@ def heartbeat(session: Session, hostname: str, *, online: bool = True, last: flo
     """Note that the conductor is alive; return the time of this heartbeat, by the clock of the database.
 
     None if the conductor has no entry any more and must register again. A conductor that is not ``online`` gets no
-    new work, and finishes what it has. ``last`` is the time of this process's last heartbeat: raises HostNameTaken if
-    the entry has a later one, as another process has taken the name then.
+    new work, and finishes what it has. ``last`` is the latest time of this process's heartbeats that the entry may
+    have: raises HostNameTaken if it has a later one, as another process has taken the name then.
     """
     if not _update(session, hostname, last, heartbeat_at=epoch(), online=online):
         return None
     return session.scalar(select(Conductor.heartbeat_at).where(Conductor.hostname == hostname))
+
+
+def heartbeats_ahead(session: Session) -> dict[str, float]:
+    """Return the heartbeats that lie ahead, by host name: the clock of the database was put back after them."""
+    rows = session.execute(select(Conductor.hostname, Conductor.heartbeat_at).where(Conductor.heartbeat_at > epoch()))
+    return {hostname: at for hostname, at in rows}
+
+
+def end(session: Session, hostname: str, at: float, timeout: float) -> bool:
+    """Let the conductor be dead unless it has sent a heartbeat after the one of ``at``; return whether it is."""
+    silent = update(Conductor).where(Conductor.hostname == hostname, Conductor.heartbeat_at == at)
+    return bool(rows_changed(session.execute(silent.values(heartbeat_at=epoch() - timeout))))
 
 
 class LastHeartbeat(NamedTuple):
