@@ -1,7 +1,7 @@
 """Errors of the scheduling API: claims that wait, and claims of several machines."""
 
 from baremetal_sched import commands
-from baremetal_sched.errors import ConflictError, InvalidError, NotFoundError, UnavailableError
+from baremetal_sched.errors import ConflictError, InvalidError, InvalidValue, NotFoundError, UnavailableError
 
 
 class ClaimNotFound(NotFoundError):
@@ -53,6 +53,13 @@ class FitUnknown(UnavailableError):
 
 class CannotWait(InvalidError):
     """The request does not name the machines that it waits for."""
+
+
+class MachinesShare(InvalidValue):
+    template = (
+        "Several machines are claimed at once only if each has all that the request needs, and nothing that providers "
+        "share."
+    )
 
 
 class CannotBegin(ConflictError):

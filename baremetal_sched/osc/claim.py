@@ -2,45 +2,46 @@
 
 import argparse
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
-from urllib.parse import urlencode
 
 from keystoneauth1.exceptions import ClientException as NoAnswer
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
-from baremetal_sched import commands
 from baremetal_sched.osc.claiming import ClaimChoice, Consumers, NothingFits, claim
 from baremetal_sched.osc.client import Client, FitsOrNot, RequestFailed, UsageError, client_of
 from baremetal_sched.osc.find import positive
-from baremetal_sched.osc.query import (
-    about_unknown,
-    add_machine_options,
-    add_query_options,
-    candidate_query,
-    placement_class,
-    trait_entries,
-)
+from baremetal_sched.osc.query import about_class, add_machine_options, add_query_options, only_query
 from baremetal_sched.osc.tables import CountsColumn, TextColumn, is_table
-from baremetal_sched.osc.waiting import ProgressLine, claim_together, claim_when_free, duration
+from baremetal_sched.osc.waiting import ProgressLine, duration, make_claim
 
 #: What placement itself notes where it does not know the project and the user of a consumer.
 _UNKNOWN = "00000000-0000-0000-0000-000000000000"
 _TITLES = ("Consumer", "Node", "Name", "Resources")
 _TABLE = ("Consumer", "Node", "Resources")
-_MOST = 1000
+#: How many machines the scheduling API claims at once, and the placement API for this command.
+_AT_ONCE, _MOST = 100, 1000
+#: Codes of requests that only the placement API claims.
+_NOT_TAKEN = ("scheduling.cannot_wait", "scheduling.machines_share")
+_NO_RIGHTS = (
+    "This request is claimed through the placement API, which is not for you: {error} You may claim --count at most "
+    f"{_AT_ONCE} machines of one class at once, with --consumer given once."
+)
+
+#: Consumers (UUIDs) with what each has.
+Claimed = Sequence[tuple[str, ClaimChoice]]
 
 
 class Claim(FitsOrNot, command.Lister):
     """Choose machines and claim them, now or with --wait when they are free
 
     The request is a query of allocation candidates (--resource, --required, ... or --query), or a class and traits
-    of machines (--class, --trait, ...). If another client was faster, other machines are tried. With --count
-    all machines are claimed or none. The exit status is 0 if they are, and 3 if not as many fit.
+    of machines (--class, --trait, ...), of the machines that the project may use. All machines are claimed, or none.
+    The exit status is 0 if they are, and 3 if not as many fit.
 
-    'openstack resource provider allocation delete <consumer>' releases a machine; one for which --wait was given, also
-    'openstack scheduling claim cancel <consumer>'.
+    'openstack scheduling claim cancel <claim>' gives the machines back. Without it the claim stays in the list of
+    claims, also when they were released otherwise.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -59,21 +60,23 @@ class Claim(FitsOrNot, command.Lister):
             action="append",
             default=[],
             metavar="<uuid>",
-            help="UUID of the consumer; a new one by default. Repeatable.",
+            help="UUID of the claim, which is that of the consumer of one machine; a new one by default. Or repeat it "
+            "with the UUID of each machine's consumer.",
         )
         parser.add_argument(
             "--consumer-type", default="INSTANCE", metavar="<type>", help="Type of the consumer. Default: INSTANCE."
         )
         parser.add_argument(
-            "--project-id", metavar="<project>", help="Project of the consumer; by default that of the login."
+            "--project-id", metavar="<project>", help="Project of the consumer; by default the caller's."
         )
-        parser.add_argument("--user-id", metavar="<user>", help="User of the consumer; by default that of the login.")
+        parser.add_argument("--user-id", metavar="<user>", help="User of the consumer; by default the caller.")
         parser.add_argument(
             "--attempts",
             type=positive,
             default=10,
             metavar="<number>",
-            help="Try at most this many times. Default: 10.",
+            help="Try at most this many times. Default: 10. It counts only for requests to the placement API: for more "
+            "than 100 machines, with several --consumer, and for what is no class of machines.",
         )
         parser.add_argument(
             "--wait", type=duration, default=0, metavar="<time>", help="Wait until machines are free: 90, 30m, 1h, 2d."
@@ -86,29 +89,72 @@ class Claim(FitsOrNot, command.Lister):
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
         """Return titles and rows."""
         client = client_of(self.app)
-        query = _query(parsed_args)
-        together = _together(parsed_args)
-        consumers = _consumers(client, parsed_args, 1 if together else parsed_args.count)
+        query = only_query(parsed_args)
         try:
-            if together:
-                rows = _claimed_together(client, query, consumers, parsed_args, together)
-                self.log.warning("The claim is %s.", consumers.uuids[0])
-                return _TITLES, rows
-            claimed = _claimed(client, query, consumers, parsed_args)
-        except RequestFailed as error:
-            unknown = about_unknown(client, parsed_args.resource_class) if error.status == 400 else ""
-            raise UsageError(unknown) if unknown else _in_options(error) from None
+            claimed = self._claimed(client, query, parsed_args)
         except NothingFits as error:
+            if unknown := about_class(client, parsed_args.resource_class):
+                raise UsageError(unknown) from None
             self.fits = False
-            if together:
-                self.log.warning("%s", error)
-            else:
-                self.log.warning("%s With the same options this says why: %s", error, commands.EXPLAIN)
+            self.log.warning("%s", _in_options(str(error)))
             return _TITLES, []
-        rows = [_row(client, *pair) for pair in zip(consumers.uuids, claimed, strict=True)]
+        rows = [_row(client, *each) for each in claimed]
         if not is_table(parsed_args):
             return _TITLES, rows
         return _TABLE, [(consumer, name if name._value else node, amounts) for consumer, node, name, amounts in rows]
+
+    def _claimed(self, client: Client, query: str, parsed_args: argparse.Namespace) -> Claimed:
+        """Claim the machines by one request to the scheduling API, or to the placement API if that does not take it."""
+        uuids, rules = _uuids(parsed_args), _rules(parsed_args)
+        if len(uuids) > 1 or parsed_args.count > _AT_ONCE:
+            if parsed_args.wait or rules:
+                raise UsageError(
+                    f"With --wait, --spread, --pack and --machine-group at most {_AT_ONCE} machines are claimed, and "
+                    "--consumer, the UUID of the claim, is given once at most."
+                )
+        else:
+            try:
+                return self._by_claim(client, _body(query, uuids, rules, parsed_args), is_new=not uuids)
+            except RequestFailed as error:
+                if parsed_args.wait or rules or error.code not in _NOT_TAKEN:
+                    raise RequestFailed(_in_options(str(error)), error.status, error.code) from None
+        return _by_placement(client, query, _consumers(client, parsed_args, uuids), parsed_args.attempts)
+
+    def _by_claim(self, client: Client, body: dict[str, Any], *, is_new: bool) -> Claimed:
+        progress = ProgressLine()
+        try:
+            claim = make_claim(client, body, progress.say, is_new=is_new)
+        finally:
+            progress.end()
+        if "count" in body:
+            self.log.warning("The claim is %s.", claim["uuid"])
+        held, machines = claim["allocations"], claim["machines"]
+        if len(machines) == 1:
+            # All that it has, also of providers that share.
+            (only,) = machines
+            return [(only["consumer"], ClaimChoice(only["node"] or next(iter(held)), held))]
+        return [(each["consumer"], ClaimChoice(each["node"], {each["node"]: held[each["node"]]})) for each in machines]
+
+
+def _body(query: str, uuids: Sequence[str], rules: dict[str, Any], parsed_args: argparse.Namespace) -> dict[str, Any]:
+    owner = {"project_id": parsed_args.project_id, "user_id": parsed_args.user_id, "type": parsed_args.consumer_type}
+    return {
+        "query": query,
+        "wait": parsed_args.wait,
+        "even_if_impossible": parsed_args.even_if_impossible,
+        "consumer": {"uuid": (uuids or [str(uuid.uuid4())])[0], **{name: each for name, each in owner.items() if each}},
+        **({"count": parsed_args.count, **rules} if parsed_args.count > 1 or rules else {}),
+    }
+
+
+def _by_placement(client: Client, query: str, consumers: Consumers, attempts: int) -> Claimed:
+    try:
+        claimed = claim(client, query, consumers, attempts)
+    except RequestFailed as error:
+        if error.status != 403:
+            raise
+        raise RequestFailed(_NO_RIGHTS.format(error=" ".join(str(error).split())), error.status, error.code) from None
+    return list(zip(consumers.uuids, claimed, strict=True))
 
 
 def _spread(text: str) -> dict[str, Any]:
@@ -116,89 +162,42 @@ def _spread(text: str) -> dict[str, Any]:
     return {"by": level, "at_most": positive(number or "1")}
 
 
-def _together(parsed_args: argparse.Namespace) -> dict[str, Any]:
-    """Return the members of the body that ask for several machines in one request; empty if there are none."""
+def _rules(parsed_args: argparse.Namespace) -> dict[str, Any]:
+    """Return the members of the body that say how machines are spread, and for which group."""
     pack = {"by": parsed_args.pack} if parsed_args.pack else None
     members = {"spread": parsed_args.spread, "pack": pack, "group": parsed_args.machine_group}
-    given = {name: value for name, value in members.items() if value}
-    return given | {"count": parsed_args.count} if given else {}
+    return {name: value for name, value in members.items() if value}
 
 
-def _claimed_together(
-    client: Client, query: str, consumers: Consumers, parsed_args: argparse.Namespace, together: dict[str, Any]
-) -> list[tuple[Any, ...]]:
-    facts = {"project_id": consumers.project, "user_id": consumers.user, "type": consumers.type}
-    body = {
-        "query": query,
-        "wait": parsed_args.wait,
-        "even_if_impossible": parsed_args.even_if_impossible,
-        "consumer": {"uuid": consumers.uuids[0], **facts},
-        **together,
-    }
-    progress = ProgressLine()
-    try:
-        claim = claim_together(client, body, parsed_args.wait, progress.say)
-    finally:
-        progress.end()
-    held, machines = claim["allocations"], [(each["consumer"], each["node"]) for each in claim["machines"]]
-    return [_row(client, consumer, ClaimChoice(node, {node: held[node]})) for consumer, node in machines]
+def _in_options(message: str) -> str:
+    """Return the message with the option of this command instead of the field of the API."""
+    return message.replace("even_if_impossible", "--even-if-impossible")
 
 
-def _claimed(client: Client, query: str, consumers: Consumers, parsed_args: argparse.Namespace) -> list[ClaimChoice]:
-    if not parsed_args.wait:
-        return claim(client, query, consumers, parsed_args.attempts)
-    progress = ProgressLine()
-    try:
-        return claim_when_free(
-            client,
-            query,
-            consumers,
-            parsed_args.wait,
-            progress.say,
-            even_if_impossible=parsed_args.even_if_impossible,
-        )
-    finally:
-        progress.end()
-
-
-def _in_options(error: RequestFailed) -> RequestFailed:
-    """Return an error whose message names the option of this command, not the field of the API."""
-    return RequestFailed(str(error).replace("even_if_impossible", "--even-if-impossible"), error.status, error.code)
-
-
-def _query(parsed_args: argparse.Namespace) -> str:
-    query = candidate_query(parsed_args)
-    traits = trait_entries(parsed_args)
-    if (query is None) == (parsed_args.resource_class is None):
-        raise UsageError("Specify the request in one way: --resource CLASS=AMOUNT, --query, or --class.")
-    if query is not None:
-        if traits:
-            raise UsageError("--trait, --without-trait and --any-trait go with --class. With others: --required.")
-        return query
-    together = ",".join(trait for trait in traits if not trait.startswith("in:"))
-    pairs = [("resources", f"{placement_class(parsed_args.resource_class)}:1")]
-    pairs += [("required", together)] if together else []
-    pairs += [("required", trait) for trait in traits if trait.startswith("in:")]
-    return urlencode(pairs)
-
-
-def _consumers(client: Client, parsed_args: argparse.Namespace, count: int) -> Consumers:
-    """Return the consumers of the claim. Raises UsageError for too many, and for invalid UUIDs."""
-    uuids_given = []
+def _uuids(parsed_args: argparse.Namespace) -> list[str]:
+    """Return the UUIDs that are given: that of the claim, or one for each machine. Raises UsageError."""
+    uuids = []
     for text in parsed_args.consumer:
         try:
-            uuids_given.append(str(uuid.UUID(text)))
+            uuids.append(str(uuid.UUID(text)))
         except ValueError:
             raise UsageError(f"--consumer {text}: it must be a UUID.") from None
-    count = max(count, len(uuids_given)) if parsed_args.count == 1 else count
-    if count > _MOST:
+    if len(uuids) > 1 and (len(set(uuids)) != len(uuids) or parsed_args.count not in (1, len(uuids))):
+        raise UsageError("--consumer is given once for the claim, or once for each machine, with different UUIDs.")
+    if max(parsed_args.count, len(uuids)) > _MOST:
         raise UsageError(f"At most {_MOST} machines can be claimed at once.")
-    if uuids_given and (len(set(uuids_given)) != len(uuids_given) or len(uuids_given) != count):
-        raise UsageError(f"--consumer must be there once for each of {count} machines, with different UUIDs.")
-    uuids = uuids_given or [str(uuid.uuid4()) for _ in range(count)]
+    return uuids
+
+
+def _consumers(client: Client, parsed_args: argparse.Namespace, uuids: Sequence[str]) -> Consumers:
+    """Return the consumers of a claim through the placement API. Raises UsageError unless each has a UUID, or none."""
+    count = max(parsed_args.count, len(uuids))
+    if uuids and len(uuids) != count:
+        raise UsageError(f"--consumer must be there once for each of {count} machines: the placement API claims them.")
+    made = uuids or [str(uuid.uuid4()) for _ in range(count)]
     project = parsed_args.project_id or client.session.get_project_id() or _UNKNOWN
     user = parsed_args.user_id or client.session.get_user_id() or _UNKNOWN
-    return Consumers(uuids, not uuids_given, project, user, parsed_args.consumer_type)
+    return Consumers(made, not uuids, project, user, parsed_args.consumer_type)
 
 
 def _row(client: Client, consumer: str, choice: ClaimChoice) -> tuple[Any, ...]:

@@ -1,4 +1,5 @@
-"""Machines are chosen and claimed in placement: all or none, and again if another client was faster."""
+"""Claims through the placement API, of what the scheduling API does not claim: all or none, and again if another client
+was faster."""
 
 import random
 import time
@@ -20,7 +21,7 @@ _LONGEST_PAUSE = 5.0
 _SPARE = 4
 
 #: Answers to a claim that say nothing of whether it was made, or that it may work in a moment.
-_PASSING = (502, 503, 504)
+PASSING = (502, 503, 504)
 
 #: A claim: resources by provider, as placement writes it.
 Allocations = Mapping[str, Mapping[str, Any]]
@@ -90,7 +91,7 @@ def claim(
                 return list(claimed)
             cause = "others were faster. Try again."
         except RequestFailed as error:
-            if error.status not in _PASSING:
+            if error.status not in PASSING:
                 raise
             cause = f"the service could not do it. Its last answer: {error}"
     raise CommandError(f"Nothing is claimed in {attempts} attempts: {cause}")
@@ -133,14 +134,14 @@ def _claimed(
     try:
         client.request("placement", "POST", "/allocations", bodies)
     except RequestFailed as error:
-        if error.status in _PASSING:
+        if error.status in PASSING:
             unanswered.append(chosen)
         elif error.status != 409:
             raise
         elif consumers.are_new and not unanswered:
             return None
         held = _held(client, consumers, unanswered)
-        if held is None and error.status in _PASSING:
+        if held is None and error.status in PASSING:
             raise
         return held
     except NoAnswer as error:
@@ -148,7 +149,7 @@ def _claimed(
         try:
             held = _held(client, consumers, unanswered)
             if held is None:
-                raise RequestFailed(str(error), _PASSING[0])
+                raise RequestFailed(str(error), PASSING[0])
             return held
         except NoAnswer:
             names = ", ".join(consumers.uuids[:3]) + (", ..." if len(consumers.uuids) > 3 else "")

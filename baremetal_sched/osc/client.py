@@ -92,7 +92,7 @@ Pairs = Sequence[tuple[str, Any]]
 
 
 class RequestFailed(CommandError):
-    """A request was answered with an error: ``status``, and ``code`` if the API has one (placement)."""
+    """A request was answered with an error: ``status``, and ``code`` if it has one (placement, scheduling)."""
 
     def __init__(self, message: str, status: int, code: str | None = None) -> None:
         super().__init__(message)
@@ -191,7 +191,9 @@ def _said(document: Any) -> tuple[str | None, str | None]:
             return ironic, None
     if isinstance(ironic, Mapping):
         return str(ironic.get("faultstring") or ironic.get("description") or ironic.get("title") or ""), None
-    return _own_error(document) or _of_others(document), None
+    return (
+        (_own_error(document), document["error"].get("code")) if _own_error(document) else (_of_others(document), None)
+    )
 
 
 def _own_error(document: Any) -> str | None:

@@ -10,7 +10,13 @@ from osc_lib.command import command
 
 from baremetal_sched.osc.client import Client, FitsOrNot, UsageError, client_of, server
 from baremetal_sched.osc.find import positive
-from baremetal_sched.osc.query import add_machine_options, add_query_options, candidate_query, trait_entries
+from baremetal_sched.osc.query import (
+    add_machine_options,
+    add_query_options,
+    candidate_query,
+    machine_query,
+    trait_entries,
+)
 from baremetal_sched.osc.tables import CountsColumn, HeldColumn, SentenceColumn, is_table, lines, plain, wrapped
 
 #: In this order, and what there may be besides behind it.
@@ -35,9 +41,10 @@ _DEFAULTS = {"exact": True, "sampled": False, "wanted": 1}
 class Explain(FitsOrNot, command.ShowOne):
     """Explain why a request finds what it finds
 
-    The request is a query of allocation candidates (--resource, --required, ... or --query), a server (--flavor,
-    --image), or an allocation of the bare metal API (--class, --trait, ...). Nothing is claimed. The exit status
-    is 0 if as many machines as were wanted fit, and 3 if not.
+    The request is a query of allocation candidates (--resource, --required, ... or --query), a class and traits of
+    machines (--class, --trait, ...), a server (--flavor, --image), or an allocation of the bare metal API (--class
+    with --candidate-node or --owner). Nothing is claimed. The exit status is 0 if as many machines as were wanted
+    fit, and 3 if not.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -65,8 +72,9 @@ def add_request_options(parser: argparse.ArgumentParser) -> None:
     server.add_argument("--flavor", metavar="<flavor>", help="Id or name of the flavor.")
     server.add_argument("--image", metavar="<image>", help="Id or name of the image.")
     server.add_argument("--boot-from-volume", action="store_true", help="The root disk is a volume.")
-    allocation = parser.add_argument_group("an allocation of the bare metal API")
-    add_machine_options(allocation)  # type: ignore[arg-type] # it adds arguments as a parser does
+    machine = parser.add_argument_group("a class and traits of machines")
+    add_machine_options(machine)  # type: ignore[arg-type] # it adds arguments as a parser does
+    allocation = parser.add_argument_group("an allocation of the bare metal API, with --class")
     allocation.add_argument(
         "--candidate-node",
         dest="candidate_nodes",
@@ -109,6 +117,8 @@ def request_body(client: Client, parsed_args: argparse.Namespace) -> dict[str, A
         return {"query": query}
     if parsed_args.flavor is not None:
         return server(client, parsed_args.flavor, parsed_args.image, parsed_args.boot_from_volume)
+    if not (parsed_args.candidate_nodes or parsed_args.owner):
+        return {"query": machine_query(parsed_args)}
     machine_options = {"traits": trait_entries(parsed_args), "candidate_nodes": parsed_args.candidate_nodes}
     optional = {**machine_options, "owner": parsed_args.owner}
     return {"resource_class": parsed_args.resource_class, **{name: each for name, each in optional.items() if each}}

@@ -171,10 +171,34 @@ def trait_entries(parsed_args: argparse.Namespace) -> list[str]:
     return entries + [f"in:{','.join(split([traits]))}" for traits in parsed_args.any_traits]
 
 
+def machine_query(parsed_args: argparse.Namespace) -> str:
+    """Return the query string of the machine options: one machine of --class, with the traits."""
+    traits = trait_entries(parsed_args)
+    together = ",".join(trait for trait in traits if not trait.startswith("in:"))
+    pairs = [("resources", f"{placement_class(parsed_args.resource_class)}:1")]
+    pairs += [("required", together)] if together else []
+    pairs += [("required", trait) for trait in traits if trait.startswith("in:")]
+    return urlencode(pairs, safe=":,!")
+
+
+def only_query(parsed_args: argparse.Namespace) -> str:
+    """Return the query string of a request by query options or by machine options. Raises UsageError for none, and for
+    both."""
+    query = candidate_query(parsed_args)
+    if (query is None) == (parsed_args.resource_class is None):
+        raise UsageError("Specify the request in one way: --resource CLASS=AMOUNT, --query, or --class.")
+    if query is None:
+        return machine_query(parsed_args)
+    if trait_entries(parsed_args):
+        raise UsageError("--trait, --without-trait and --any-trait go with --class. With others: --required.")
+    return query
+
+
 _TEXTS = {
     "resource_class": "No machine has the resource class {!r}.",
     "conductor_group": "No machine is in the conductor group {!r}.",
 }
+_DID_YOU_MEAN = "Did you mean"
 
 
 def about_unknown(client: Client, resource_class: str | None = None, conductor_group: str | None = None) -> str:
@@ -182,6 +206,25 @@ def about_unknown(client: Client, resource_class: str | None = None, conductor_g
     or the service has no scheduling API."""
     names = {"resource_class": resource_class, "conductor_group": conductor_group}
     return " ".join(filter(None, (_about(client, key, name) for key, name in names.items() if name)))
+
+
+def about_class(client: Client, resource_class: str | None) -> str:
+    """Return a sentence about a class if none of the machines that the caller may claim has it, with similar names; ""
+    if there is nothing to say."""
+    if resource_class is None:
+        return ""
+    name = placement_class(resource_class)
+    try:
+        explained = client.request("scheduling", "POST", "/explanations", {"query": f"resources={name}:1"})
+    except (CommandError, NoAnswer):
+        return ""
+    similar = [each["did_you_mean"] for each in explained["unknown"] if each["name"] == name]
+    text = about_unknown(client, resource_class) if similar else ""
+    if not text or _DID_YOU_MEAN in text or not similar[0]:
+        return text
+    # Of a project's own machines none is similar.
+    others = ", ".join(other for other, _ in similar[0])
+    return f"{_TEXTS['resource_class'].format(resource_class)} Placement has similar classes: {others}."
 
 
 def _about(client: Client, key: str, name: str) -> str:
@@ -195,6 +238,8 @@ def _about(client: Client, key: str, name: str) -> str:
     text = _TEXTS[key].format(name)
     for other in known if key == "resource_class" else ():
         if placement_class(other) == name.upper():
-            return f"{text} {name} is what placement calls the class {other!r}. Did you mean {other!r}?"
+            return f"{text} {name} is what placement calls the class {other!r}. {_DID_YOU_MEAN} {other!r}?"
     close = get_close_matches(name.lower(), known, n=1)
-    return f"{text} Did you mean {close[0]!r}?" if close else f"{text} There are: {', '.join(sorted(known)[:10])}."
+    if close:
+        return f"{text} {_DID_YOU_MEAN} {close[0]!r}?"
+    return f"{text} There are: {', '.join(sorted(known)[:10])}." if known else text

@@ -1,10 +1,10 @@
-"""Claims that wait until machines are free, through the scheduling API."""
+"""Claims through the scheduling API: one request for all machines, which may wait until they are free."""
 
 import argparse
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -12,7 +12,7 @@ from keystoneauth1.exceptions import ClientException as NoAnswer
 from osc_lib.exceptions import CommandError
 
 from baremetal_sched import commands
-from baremetal_sched.osc.claiming import ClaimChoice, Consumers, NothingFits
+from baremetal_sched.osc.claiming import PASSING, NothingFits
 from baremetal_sched.osc.client import Client, RequestFailed
 from baremetal_sched.osc.tables import plain
 
@@ -23,11 +23,15 @@ _PAUSE = 2.0
 _GRACE = 60.0
 #: How often a request is made that is not answered. Claims and their ends may be repeated.
 _ATTEMPTS = 3
-#: Answers that say nothing of whether the request was done, or that it may work in a moment.
-_PASSING = (502, 503, 504)
+#: Codes of refusals because nothing is free.
+_NOTHING_FITS = ("scheduling.nothing_free", "scheduling.never_fits")
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 WAITING, CLAIMED = "waiting", "claimed"
+
+#: Shows what the command waits for, for how long it has waited, and for how long it may.
+Say = Callable[[str, float, float], None]
+Pause = Callable[[float], None]
 
 
 def duration(text: str) -> int:
@@ -65,51 +69,47 @@ def clock(seconds: float) -> str:
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
 
 
-def claim_when_free(
-    client: Client,
-    query: str,
-    consumers: Consumers,
-    seconds: int,
-    say: Callable[[str, float, float], None],
-    *,
-    even_if_impossible: bool = False,
-    pause: Callable[[float], None] = time.sleep,
-) -> list[ClaimChoice]:
-    """Claim a machine for each consumer, and wait for at most ``seconds`` until all have one. All or none: if an error
-    is raised, or the command is interrupted, all claims are given back.
+def make_claim(
+    client: Client, body: dict[str, Any], say: Say, *, is_new: bool, pause: Pause = time.sleep
+) -> dict[str, Any]:
+    """Make the claim of ``body``, which names its consumer, wait as long as it says, and return the claim.
 
-    Raises NothingFits if one waits in vain, CommandError if the service cannot wait, and the errors of a refused
-    request.
+    ``is_new``: the consumer's UUID was made for this claim. If an error is raised, or the command is interrupted, the
+    claim is given back, except one of a UUID that is not new and may be that of an earlier claim.
+
+    Raises NothingFits if no machine fits, also at the end of the wait, CommandError if the service knows no claims,
+    and the errors of a refused request.
     """
-    began, entered, answers = time.monotonic(), [], []
+    began, uuid = time.monotonic(), body["consumer"]["uuid"]
     try:
-        for uuid in consumers.uuids:
-            entered.append(uuid)
-            body = _body(query, consumers, uuid, seconds) | {"even_if_impossible": even_if_impossible}
-            answers.append(_answered(client, "POST", "/claims", body, pause))
-        return [
-            _awaited(client, uuid, claim, f"{number} of {len(entered)}", began, seconds, say, pause)
-            for number, (uuid, claim) in enumerate(zip(entered, answers, strict=True), 1)
-        ]
+        claim = _answered(client, "POST", "/claims", body, pause)
+    except BaseException as error:
+        if not _is_refusal(error):
+            _give_back(client, uuid, pause, may_delete=is_new)
+        if isinstance(error, RequestFailed) and error.code in _NOTHING_FITS:
+            raise NothingFits(str(error)) from None
+        raise
+    try:
+        return _decided(client, claim, began, body["wait"], say, pause)
     except BaseException:
-        _give_back(client, entered, pause)
+        _give_back(client, uuid, pause)
         raise
 
 
-def _body(query: str, consumers: Consumers, uuid: str, seconds: int) -> dict[str, Any]:
-    facts = {"project_id": consumers.project, "user_id": consumers.user, "type": consumers.type}
-    return {"query": query, "wait": seconds, "consumer": {"uuid": uuid, **facts}}
+def _is_refusal(error: BaseException) -> bool:
+    """Return whether nothing can have been claimed."""
+    return isinstance(error, CommandError) and not (isinstance(error, RequestFailed) and error.status in PASSING)
 
 
-def _answered(client: Client, method: str, path: str, body: Any, pause: Callable[[float], None]) -> Any:
+def _answered(client: Client, method: str, path: str, body: Any, pause: Pause) -> Any:
     """Make a request that may be repeated until it is answered, a few times. Raises like ``Client.request``."""
     for _ in range(_ATTEMPTS - 1):
         try:
             return client.request("scheduling", method, path, body)
         except RequestFailed as error:
             if error.status == 404 and method == "POST":
-                raise CommandError("The service is too old to let claims wait. Leave --wait out.") from None
-            if error.status not in _PASSING:
+                raise CommandError("The service is too old: it has no claims.") from None
+            if error.status not in PASSING:
                 raise
         except NoAnswer:
             pass
@@ -117,38 +117,15 @@ def _answered(client: Client, method: str, path: str, body: Any, pause: Callable
     return client.request("scheduling", method, path, body)
 
 
-def _awaited(
-    client: Client,
-    uuid: str,
-    claim: dict[str, Any],
-    number: str,
-    began: float,
-    seconds: float,
-    say: Callable[[str, float, float], None],
-    pause: Callable[[float], None],
-) -> ClaimChoice:
-    """Wait until the claim, first seen as ``claim``, is decided, and return what it has. Raises NothingFits."""
-    return _choice(_decided(client, uuid, claim, f"machine {number}", began, seconds, say, pause))
-
-
 def _decided(
-    client: Client,
-    uuid: str,
-    claim: dict[str, Any],
-    subject: str,
-    began: float,
-    seconds: float,
-    say: Callable[[str, float, float], None],
-    pause: Callable[[float], None],
+    client: Client, claim: dict[str, Any], began: float, seconds: float, say: Say, pause: Pause
 ) -> dict[str, Any]:
+    """Wait until the claim is decided, and return it. Raises NothingFits."""
+    subject = f"{claim['count']} machine{'s' if claim['count'] > 1 else ''}"
     while claim["state"] == WAITING and (waited := time.monotonic() - began) <= seconds + _GRACE:
-        say(
-            f"{subject}, position {claim['position']} in the queue. {plain(claim['reason'])}",
-            waited,
-            seconds,
-        )
+        say(f"{subject}, position {claim['position']} in the queue. {plain(claim['reason'])}", waited, seconds)
         asked_at = time.monotonic()
-        claim = _answered(client, "GET", f"/claims/{uuid}?wait={_POLL}", None, pause)
+        claim = _answered(client, "GET", f"/claims/{claim['uuid']}?wait={_POLL}", None, pause)
         if claim["state"] == WAITING and time.monotonic() - asked_at < _PAUSE:
             pause(_PAUSE)
     if claim["state"] != CLAIMED:
@@ -156,42 +133,10 @@ def _decided(
     return claim
 
 
-def claim_together(
-    client: Client,
-    body: dict[str, Any],
-    seconds: int,
-    say: Callable[[str, float, float], None],
-    *,
-    pause: Callable[[float], None] = time.sleep,
-) -> dict[str, Any]:
-    """Claim several machines with one request, whose ``body`` names the consumer, and wait for at most ``seconds``
-    until all are there; return the claim. Raises NothingFits, and the errors of a refused request."""
-    began, uuid = time.monotonic(), body["consumer"]["uuid"]
-    try:
-        claim = _answered(client, "POST", "/claims", body, pause)
-        return _decided(client, uuid, claim, f"{claim['count']} machines", began, seconds, say, pause)
-    except RequestFailed as error:
-        raise NothingFits(str(error)) if error.status == 409 else error from None
-    except BaseException:
-        _give_back(client, [uuid], pause)
-        raise
-
-
-def _choice(claim: dict[str, Any]) -> ClaimChoice:
-    """Return the machine of a claim: the node is the provider that has its class."""
-    held = claim["allocations"]
-    nodes = [uuid for uuid, each in held.items() if claim["resource_class"] in each["resources"]]
-    return ClaimChoice((nodes or [*held])[0], held)
-
-
-def _give_back(client: Client, uuids: Sequence[str], pause: Callable[[float], None]) -> None:
-    kept = []
-    for uuid in uuids:
-        try:
+def _give_back(client: Client, uuid: str, pause: Pause, *, may_delete: bool = True) -> None:
+    if may_delete:
+        with suppress(CommandError, NoAnswer):
             _answered(client, "DELETE", f"/claims/{uuid}", None, pause)
-        except (CommandError, NoAnswer):
-            kept.append(uuid)
-    if kept:
-        with suppress(OSError):
-            lines = "\n".join(commands.CANCEL_CLAIM.of(uuid=uuid) for uuid in kept)
-            sys.stderr.write(f"Not given back:\n{lines}\n")
+            return
+    with suppress(OSError):
+        sys.stderr.write(f"The claim may exist. This gives it back:\n{commands.CANCEL_CLAIM.of(uuid=uuid)}\n")

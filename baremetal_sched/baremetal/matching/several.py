@@ -34,8 +34,8 @@ from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.models import Domain, DomainMember, Node, ResourceClass, table_of
 from baremetal_sched.db.transaction import selecting
 from baremetal_sched.db.types import Query
-from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
+from baremetal_sched.errors.scheduling import MachinesShare
 from baremetal_sched.placement import names
 from baremetal_sched.placement.candidates.request.resolve import names_places, recall, resolve
 from baremetal_sched.placement.candidates.sql import conditions, single_provider
@@ -70,7 +70,7 @@ def choose_several(context: MachineContext, request: MachineRequest, group: Grou
     """Return as many machines as are requested, their rows and the inventories of their own class locked, in the order
     of their ids; None if no choice of the free ones satisfies the request.
 
-    Raises InvalidValue for a request that other providers than machines have to serve, StaleDataError if other
+    Raises MachinesShare for a request that other providers than machines have to serve, StaleDataError if other
     transactions are taking the machines, and like ``choose``.
     """
     several = group.several
@@ -165,7 +165,7 @@ def _could_be_had(context: MachineContext, request: MachineRequest, group: Group
 
 
 def free_machines(context: MachineContext, request: MachineRequest, *, remembers: bool = False) -> FreeMachines | None:
-    """Return the free machines that fit; None if a name in the request does not exist. Raises InvalidValue for a
+    """Return the free machines that fit; None if a name in the request does not exist. Raises MachinesShare for a
     request that other providers than machines have to serve, CannotWait if it names no class of nodes.
 
     ``remembers``: names may be those of a moment ago.
@@ -211,14 +211,11 @@ def _of_one_provider(
 
 
 def _of_trees(context: MachineContext, request: TreeRequest) -> FreeMachines:
-    """Return the machines that the search finds. Raises InvalidValue if others share what the request needs."""
+    """Return the machines that the search finds. Raises MachinesShare if others share what the request needs."""
     found = {root: each for trees in request.trees(context, tree_request.MOST) for root, each in trees.items()}
     alone = {root: each for root, each in found.items() if each.roots == {root}}
     if found and not alone:
-        raise InvalidValue(
-            message="Several machines are claimed at once only if each has all that the request needs, and nothing "
-            "that providers share."
-        )
+        raise MachinesShare
     roots = tree_request.capable(context.session, alone, request.extra_specs)
     query = free_machine.free_nodes(one_of(PROVIDERS.c.id, roots), *request.clauses(context))
     return FreeMachines(query, lambda node, root: tree_request.claim_of(context.session, node, root, alone[root]))

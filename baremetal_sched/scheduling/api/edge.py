@@ -5,6 +5,7 @@ from functools import cached_property
 from flask import Request, Response
 
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.errors.scheduling import CannotWait, MachinesShare, NeverFits, NothingFree
 from baremetal_sched.scheduling.api import policies
 from baremetal_sched.scheduling.api.request_bodies import SchedulingCall
 from baremetal_sched.scheduling.api.routes import ROUTES
@@ -14,6 +15,14 @@ from baremetal_sched.web.api import Api
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.http_errors import message_of
 from baremetal_sched.web.responses import json_response
+
+#: Codes of the errors that programs can act on.
+CODES: dict[type[Exception], str] = {
+    CannotWait: "scheduling.cannot_wait",
+    MachinesShare: "scheduling.machines_share",
+    NeverFits: "scheduling.never_fits",
+    NothingFree: "scheduling.nothing_free",
+}
 
 
 class SchedulingApi(Api):
@@ -37,4 +46,5 @@ class SchedulingApi(Api):
         return Makers(self.settings, self.policy, self.strategy)
 
     def error_body(self, call: Call, error: Exception, status: int) -> Response:
-        return json_response({"error": {"status": status, "message": message_of(error)}}, status)
+        code = {"code": CODES[type(error)]} if type(error) in CODES else {}
+        return json_response({"error": {"status": status, "message": message_of(error), **code}}, status)

@@ -42,7 +42,18 @@ def component(name: str) -> dict[str, Any]:
 
 
 #: The body of an error.
-ERROR = fields({"error": fields({"status": said("The HTTP status.", {"type": "integer"}), "message": TEXT})})
+ERROR = fields(
+    {
+        "error": fields(
+            {
+                "status": said("The HTTP status.", {"type": "integer"}),
+                "message": TEXT,
+                "code": said("The kind of the error, for programs. Only errors that they can act on have one.", TEXT),
+            },
+            {"code"},
+        )
+    }
+)
 
 
 #: The pattern of keys that group machines by whether they have a trait.

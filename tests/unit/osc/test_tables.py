@@ -4,8 +4,6 @@ from argparse import Namespace
 from typing import Any
 
 from baremetal_sched.osc import claims, explain, holds
-from baremetal_sched.osc.claim import _in_options
-from baremetal_sched.osc.client import RequestFailed
 from baremetal_sched.osc.tables import ResultColumn, TimeColumn, chosen
 
 UUID = "aaaaaaaa-0000-4000-8000-000000000001"
@@ -81,8 +79,3 @@ def test_an_explanation_has_no_rows_that_say_nothing() -> None:
     }
     assert explain._without_defaults(document) == {"verdict": "fits", "fitting": 0}
     assert explain._without_defaults({"wanted": 2, "exact": False}) == {"wanted": 2, "exact": False}
-
-
-def test_a_refusal_names_the_option_of_the_command() -> None:
-    error = _in_options(RequestFailed("Waiting is refused; even_if_impossible allows it.", 409))
-    assert (str(error), error.status) == ("Waiting is refused; --even-if-impossible allows it.", 409)

@@ -1,4 +1,4 @@
-"""Claims that wait: all or none, and nothing is left behind."""
+"""Claims through the scheduling API: one request, and nothing is left behind."""
 
 import argparse
 from collections.abc import Callable, Iterator
@@ -8,95 +8,107 @@ import pytest
 from keystoneauth1.exceptions import ConnectFailure
 from osc_lib.exceptions import CommandError
 
-from baremetal_sched.osc.claiming import Consumers, NothingFits
+from baremetal_sched.osc.claiming import NothingFits
 from baremetal_sched.osc.client import RequestFailed
-from baremetal_sched.osc.waiting import ProgressLine, claim_when_free, clock, duration
+from baremetal_sched.osc.waiting import ProgressLine, clock, duration, make_claim
 
 BUSY = RequestFailed("Busy", 503)
 UNANSWERED = ConnectFailure("no route")
+DIFFERS = RequestFailed("Claim a exists, and was made with another body.", 409)
 
 
 class Scheduling:
-    """A scheduling API whose claims have these states, one after the other; ``faults`` are raised first."""
+    """A scheduling API whose claim has these states, one after the other; ``faults`` are raised first."""
 
-    def __init__(self, states: dict[str, list[str]], faults: tuple[BaseException, ...] = ()) -> None:
-        self.states = {uuid: iter(each) for uuid, each in states.items()}
-        self.faults: Iterator[BaseException] = iter(faults)
-        self.made: list[str] = []
+    def __init__(self, *states: str, faults: tuple[BaseException, ...] = ()) -> None:
+        self._states = iter(states)
+        self._faults: Iterator[BaseException] = iter(faults)
+        self.made: list[Any] = []
         self.deleted: list[str] = []
-        self.bodies: list[Any] = []
 
     def request(self, service: str, method: str, path: str, body: Any = None) -> Any:
-        """The requests: claims, reads and deletions."""
-        fault = next(self.faults, None)
+        """The requests: a claim, reads and deletions."""
+        fault = next(self._faults, None)
         if fault is not None:
             raise fault
-        if method == "POST":
-            self.bodies.append(body)
-            self.made.append(body["consumer"]["uuid"])
-        uuid = body["consumer"]["uuid"] if body else path.removeprefix("/claims/").partition("?")[0]
         if method == "DELETE":
-            self.deleted.append(uuid)
+            self.deleted.append(path)
             return None
-        state = next(self.states[uuid])
-        held = {"disk": {"resources": {"DISK_GB": 1}}, f"node-{uuid}": {"resources": {"CUSTOM_GOLD": 1}}}
-        return {
-            "state": state,
-            "resource_class": "CUSTOM_GOLD",
-            "allocations": held if state == "claimed" else {},
-            "position": 2,
-            "reason": "None is free.",
-        }
+        if method == "POST":
+            self.made.append(body)
+        state = next(self._states)
+        return {"uuid": "a", "state": state, "count": 2, "position": 2, "reason": "None is free."}
 
 
-def wait_for(scheduling: Scheduling, said: list[str] | None = None) -> list[str]:
-    consumers = Consumers([*scheduling.states], True, "p", "u", "INSTANCE")
+def claim_in(scheduling: Scheduling, said: list[str] | None = None, *, is_new: bool = True) -> Any:
     say: Callable[..., None] = lambda what, waited, seconds: None if said is None else said.append(what)  # noqa: E731
-    found = claim_when_free(scheduling, "resources=CUSTOM_GOLD:1", consumers, 60, say, pause=lambda seconds: None)  # type: ignore[arg-type]
-    return [each.node for each in found]
+    body = {"consumer": {"uuid": "a"}, "wait": 60}
+    return make_claim(scheduling, body, say, is_new=is_new, pause=lambda seconds: None)  # type: ignore[arg-type]
 
 
-def test_all_are_waited_for() -> None:
-    scheduling, said = Scheduling({"a": ["claimed"], "b": ["waiting", "waiting", "claimed"]}), []
-    assert wait_for(scheduling, said) == ["node-a", "node-b"]
-    assert (scheduling.made, scheduling.deleted) == (["a", "b"], [])
-    assert said == ["machine 2 of 2, position 2 in the queue. None is free."] * 2
-    assert scheduling.bodies[0]["wait"] == 60
+def test_a_claim_is_one_request() -> None:
+    scheduling, said = Scheduling("waiting", "waiting", "claimed"), list[str]()
+    assert claim_in(scheduling, said)["state"] == "claimed"
+    assert (len(scheduling.made), scheduling.deleted) == (1, [])
+    assert said == ["2 machines, position 2 in the queue. None is free."] * 2
 
 
 def test_one_that_waits_in_vain() -> None:
-    scheduling = Scheduling({"a": ["claimed"], "b": ["timed_out"]})
+    scheduling = Scheduling("waiting", "timed_out")
     with pytest.raises(NothingFits, match="None is free"):
-        wait_for(scheduling)
-    assert scheduling.deleted == ["a", "b"]
+        claim_in(scheduling)
+    assert scheduling.deleted == ["/claims/a"]
 
 
 def test_an_interrupted_command_gives_all_back() -> None:
-    scheduling = Scheduling({"a": ["claimed"]}, (KeyboardInterrupt(),))
-    with pytest.raises(KeyboardInterrupt):
-        wait_for(scheduling)
-    assert scheduling.deleted == ["a"]
+    for faults in ((KeyboardInterrupt(),), (BUSY, KeyboardInterrupt())):
+        scheduling = Scheduling("claimed", faults=faults)
+        with pytest.raises(KeyboardInterrupt):
+            claim_in(scheduling)
+        assert scheduling.deleted == ["/claims/a"]
 
 
 def test_what_is_not_answered_is_asked_again(subtests: pytest.Subtests) -> None:
     for fault in [BUSY, UNANSWERED]:
         with subtests.test(fault=fault):
-            assert wait_for(Scheduling({"a": ["claimed"]}, (fault, fault))) == ["node-a"]
-            scheduling = Scheduling({"a": ["claimed"]}, (fault, fault, fault))
+            assert claim_in(Scheduling("claimed", faults=(fault, fault)))
+            scheduling = Scheduling(faults=(fault, fault, fault))
             with pytest.raises(type(fault)):
-                wait_for(scheduling)
-            assert scheduling.deleted == ["a"]
+                claim_in(scheduling)
+            assert scheduling.deleted == ["/claims/a"]
+
+
+def test_a_refused_claim_leaves_an_earlier_one_alone() -> None:
+    for is_new in (True, False):
+        scheduling = Scheduling(faults=(DIFFERS,))
+        with pytest.raises(RequestFailed, match="with another body"):
+            claim_in(scheduling, is_new=is_new)
+        assert scheduling.deleted == []
+
+
+def test_an_earlier_claim_of_the_same_uuid_is_named_not_deleted(capsys: pytest.CaptureFixture[str]) -> None:
+    scheduling = Scheduling(faults=(UNANSWERED,) * 3)
+    with pytest.raises(ConnectFailure):
+        claim_in(scheduling, is_new=False)
+    assert scheduling.deleted == []
+    assert "openstack scheduling claim cancel a" in capsys.readouterr().err
 
 
 def test_what_cannot_be_given_back_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(RequestFailed, match="wrong"):
-        wait_for(Scheduling({"a": []}, (RequestFailed("wrong", 409), *[BUSY] * 3)))
+    with pytest.raises(ConnectFailure):
+        claim_in(Scheduling(faults=(UNANSWERED,) * 6))
     assert "openstack scheduling claim cancel a" in capsys.readouterr().err
+
+
+def test_only_what_is_not_free_fits_nothing() -> None:
+    for code in ("scheduling.nothing_free", "scheduling.never_fits"):
+        with pytest.raises(NothingFits, match="None is free"):
+            claim_in(Scheduling(faults=(RequestFailed("None is free.", 409, code),)))
 
 
 def test_a_service_that_is_too_old() -> None:
     with pytest.raises(CommandError, match="too old"):
-        wait_for(Scheduling({"a": []}, (RequestFailed("The resource could not be found.", 404),)))
+        claim_in(Scheduling(faults=(RequestFailed("The resource could not be found.", 404),)))
 
 
 def test_times() -> None:

@@ -1,0 +1,128 @@
+"""Claims of each kind of caller, with users of the file: in every form of the command."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients.in_process import People, people
+from tests.service import Service
+
+pytestmark = [pytest.mark.sqlite_only, pytest.mark.filterwarnings("ignore")]
+
+ROLES = {
+    "member": "{roles: [member], project_id: blue}",
+    "reader": "{roles: [reader], project_id: blue}",
+    "manager": "{roles: [admin], project_id: blue}",
+    "system": "{roles: [admin], system_scope: all}",
+}
+#: Owners of machines of class gold; those of green are not for blue.
+OWNERS = {"n1": None, "n2": None, "n3": "blue", "n4": "green", "n5": "green"}
+A, B = "aaaaaaaa-0000-4000-8000-000000000001", "aaaaaaaa-0000-4000-8000-000000000002"
+
+#: Commands that a member may give, with the number of machines.
+FORMS = {
+    "--class gold": 1,
+    "--class gold --trait CUSTOM_NVME": 1,
+    "--resource CUSTOM_GOLD=1 --required CUSTOM_NVME": 1,
+    "--query resources=CUSTOM_GOLD:1": 1,
+    "--class gold --wait 1m": 1,
+    "--class gold --count 3": 3,
+    "--class gold --count 3 --wait 1m": 3,
+    "--class gold --count 2 --machine-group db": 2,
+    "--class gold --project-id blue": 1,
+    f"--class gold --consumer {A}": 1,
+    f"--class gold --count 2 --consumer {A}": 2,
+}
+
+
+@pytest.fixture
+def both(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Service, People]]:
+    with people(database_url, ROLES, tmp_path, monkeypatch) as (service, openstack):
+        service.add_conductor("c1")
+        for name, owner in OWNERS.items():
+            service.add_node(name, traits=("CUSTOM_NVME",), owner=owner)
+        yield service, openstack
+
+
+def claims(openstack: People, user: str = "system") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(openstack.run(user, "scheduling claim list --long -f json").stdout)
+    return found
+
+
+def test_a_member_claims_in_every_form(both: tuple[Service, People], subtests: pytest.Subtests) -> None:
+    _, openstack = both
+    for options, number in FORMS.items():
+        with subtests.test(options=options):
+            done = openstack.run("member", f"scheduling claim {options} -f json")
+            assert (done.returncode, len(json.loads(done.stdout or "[]"))) == (0, number), done.stderr
+            (claim,) = claims(openstack)
+            assert (claim["State"], claim["Project"]) == ("claimed", "blue")
+            assert openstack.run("member", f"scheduling claim cancel {claim['Claim']}").returncode == 0
+
+
+def test_an_explanation_and_a_claim_agree(both: tuple[Service, People], subtests: pytest.Subtests) -> None:
+    """About the number of machines that the project may use: its own, and those of nobody."""
+    _, openstack = both
+    for options in ("--class gold", "--class gold --trait CUSTOM_NVME", "--resource CUSTOM_GOLD=1"):
+        for user, number in {"member": 3, "system": 5}.items():
+            with subtests.test(options=options, user=user):
+                explained = openstack.run(user, f"scheduling explain {options} --wanted {number} -f json")
+                assert (explained.returncode, json.loads(explained.stdout)["fitting"]) == (0, number)
+                assert openstack.run(user, f"scheduling claim {options} --count {number + 1}").returncode == 3
+                assert openstack.run(user, f"scheduling claim {options} --count {number}").returncode == 0
+                (claim,) = claims(openstack)
+                assert openstack.run(user, f"scheduling claim cancel {claim['Claim']}").returncode == 0
+    own = openstack.run("member", "scheduling explain --class gold --owner blue -f json")
+    assert json.loads(own.stdout)["fitting"] == 1
+
+
+#: By user and options: exit status and a part of the message.
+REFUSED = [
+    ("member", "--class gold --project-id green", 1, "scheduling:claims:create"),
+    ("member", "--class gold --count 101", 1, "--count at most 100"),
+    ("member", f"--class gold --consumer {A} --consumer {B}", 1, "--count at most 100"),
+    ("member", "--resource VCPU=1", 1, "--count at most 100"),
+    ("member", "--resource VCPU=1 --wait 1m", 2, "one unit of a node's custom class"),
+    ("member", "--class golden", 2, "Did you mean 'gold'?"),
+    ("member", "--class golden --wait 1m", 2, "No machine has the resource class 'golden'."),
+    ("member", "--class gold --trait CUSTOM_OLD", 3, "CUSTOM_OLD"),
+    ("reader", "--class gold", 1, "scheduling:claims:create"),
+    ("manager", "--class gold --count 101", 3, "101 are wanted, and there are 5"),
+    ("manager", "--class gold --project-id green", 1, "scheduling:claims:create"),
+    ("system", "--class golden", 2, "Did you mean 'gold'?"),
+    ("system", "--class gold --count 6", 3, "Only 5"),
+]  # fmt: skip
+
+
+def test_refusals(both: tuple[Service, People], subtests: pytest.Subtests) -> None:
+    _, openstack = both
+    for user, options, status, words in REFUSED:
+        with subtests.test(user=user, options=options):
+            done = openstack.run(user, f"scheduling claim {options}")
+            assert (done.returncode, words in done.stderr) == (status, True), done.stderr
+    assert claims(openstack) == []
+
+
+def test_only_placement_claims_for_named_consumers(both: tuple[Service, People]) -> None:
+    _, openstack = both
+    done = openstack.run("manager", f"scheduling claim --class gold --consumer {A} --consumer {B} -f json")
+    assert sorted(each["Consumer"] for each in json.loads(done.stdout)) == [A, B]
+    assert claims(openstack) == []
+    again = openstack.run("manager", f"scheduling claim --class gold --consumer {A}")
+    assert (again.returncode, "has allocations already" in again.stderr) == (1, True)
+
+
+def test_a_class_whose_machines_are_all_in_use_is_known(both: tuple[Service, People]) -> None:
+    """Although the project owns none of them."""
+    service, openstack = both
+    (own,) = json.loads(openstack.run("member", "baremetal node find -f json").stdout)
+    service.set_columns(own["UUID"], owner=None)
+    assert openstack.run("member", "scheduling claim --class gold --count 3").returncode == 0
+    done = openstack.run("member", "scheduling claim --class gold")
+    assert (done.returncode, "No node that matches is free" in done.stderr) == (3, True)
+    assert json.loads(openstack.run("member", "scheduling explain --class gold -f json").stdout)["unknown"] == []
+    done = openstack.run("member", "scheduling claim --class golden")
+    assert (done.returncode, "Placement has similar classes: CUSTOM_GOLD" in done.stderr) == (2, True)
