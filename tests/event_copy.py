@@ -5,6 +5,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import aliased
 
+from baremetal_sched.db.event_notes import NODE_COLUMNS
 from baremetal_sched.db.models import Allocation, Consumer, Hold, Node, NodeAllocation, ResourceProvider, WaitingRequest
 from baremetal_sched.db.transaction import Database
 
@@ -45,14 +46,16 @@ class Copy:
         if kind == "baremetal.node.create.end":
             self.nodes[subject] = dict.fromkeys(FIELDS) | dict.fromkeys(("retired", "protected"), False)
         if kind == "baremetal.node.delete.end":
+            self._require_state(event)
             self._forget(subject)
+            return
         for name, change in data.get("changed", {}).items():
             if name in FIELDS:
                 known = self.nodes[subject]
                 assert (known[name] or None) == (change["before"] or None), (event, known)
                 known[name] = change["after"]
-        if "changed" in data and kind != "baremetal.node.update.end":
-            assert data["provision_state"] == self.nodes[subject]["provision_state"], event
+        if "provision_state" in data:
+            self._require_state(event)
         if kind.startswith("scheduling.machine."):
             pair = (subject, data["consumer"]["uuid"])
             assert (pair in self.holders) == kind.endswith("released"), event
@@ -69,6 +72,14 @@ class Copy:
             self.allocations[subject] = data["allocation"]["state"]
             if kind.endswith("delete.end"):
                 del self.allocations[subject]
+
+    def _require_state(self, event: dict[str, Any]) -> None:
+        """Fail unless the event has the state of its node after the change; who loses it sees itself in it."""
+        data, known = event["data"], self.nodes[event["subject"]]
+        for name in NODE_COLUMNS:
+            change = data.get("changed", {}).get(name) or {"before": None, "after": known[name]}
+            lost = change["before"] if change["after"] is None else None
+            assert (data[name] or None) in (known[name] or None, lost), (name, event, known)
 
     def _forget(self, node: str) -> None:
         gone = self.nodes.pop(node)

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import Connection, Engine, Integer, String, bindparam, event, insert, select
+from sqlalchemy import Connection, Engine, Integer, String, bindparam, case, event, insert, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import EventNote, Node, ResourceProvider
-from baremetal_sched.db.models.base import table_of
+from baremetal_sched.db.models.base import SchemaState, table_of
 from baremetal_sched.db.types import dump_json
 
 #: The option of an engine whose transactions write events.
@@ -24,6 +24,7 @@ WRITES_EVENTS = "writes_events"
 _NOTES = "event_notes"
 
 _ROWS, _NODES, _PROVIDERS = table_of(EventNote), table_of(Node), table_of(ResourceProvider)
+_SCHEMA = table_of(SchemaState)
 
 #: The prefix of the parameters of an event within another statement.
 _PREFIX = "event_"
@@ -36,32 +37,47 @@ NODE_COLUMNS = (
     *("name", "provision_state", "power_state", "maintenance"),
     *("owner", "lessee", "resource_class", "conductor_group"),
 )
+#: Those of them in events that are written without the lock of the node's row. The rest is the node's state: without
+#: the lock an older state could get the higher number.
+UNLOCKED_COLUMNS = ("name", "owner", "lessee")
+
+#: The revision whose release reads events without the state of their node. Earlier ones take it for empty.
+_STATELESS_REVISION = "0032"
 
 _GIVEN = ("uuid", "type", "subject", "node", *NODE_COLUMNS, "project_id", "data")
 #: INSERT INTO event_notes (…) VALUES (…, <now>)
 _INSERT = insert(_ROWS).values({**{name: bindparam(name) for name in _GIVEN}, "at": epoch()}).inline()
 
 
-def _of_node(*conditions: Any, prefix: str = "") -> Any:
+def _of_node(*conditions: Any, prefix: str = "", is_locked: bool = False) -> Any:
     """INSERT INTO event_notes (…) SELECT :uuid, :type, n.uuid, n.uuid, n.name, …, :project_id, :data, <now>
-    FROM nodes n WHERE …: nothing, if there is no such node."""
+    FROM nodes n WHERE …: nothing, if there is no such node.
+
+    Unless the row of the node is locked, its state is only there until ``db upgrade --finish``:
+    CASE WHEN s.served_since < '0032' THEN n.provision_state END, … FROM nodes n LEFT JOIN schema_state s ON s.id = 1
+    """
     given = {
         name: bindparam(f"{prefix}{name}", type_=_ROWS.c[name].type) for name in ("uuid", "type", "project_id", "data")
     }
-    own = {name: _NODES.c[name] for name in NODE_COLUMNS}
+    kept = NODE_COLUMNS if is_locked else UNLOCKED_COLUMNS
+    is_expected = _SCHEMA.c.served_since < _STATELESS_REVISION
+    own = {name: _NODES.c[name] if name in kept else case((is_expected, _NODES.c[name])) for name in NODE_COLUMNS}
     columns = {**given, "subject": _NODES.c.uuid, "node": _NODES.c.uuid, **own, "at": epoch()}
-    return insert(_ROWS).from_select([*columns], select(*columns.values()).where(*conditions))
+    source = _NODES.outerjoin(_SCHEMA, _SCHEMA.c.id == 1)
+    return insert(_ROWS).from_select([*columns], select(*columns.values()).select_from(source).where(*conditions))
 
 
-_INSERT_OF_NODE = _of_node(_NODES.c.uuid == bindparam("key", type_=String()))
+_HAS_KEY = _NODES.c.uuid == bindparam("key", type_=String())
 _OF_PROVIDER = select(_PROVIDERS.c.uuid).where(_PROVIDERS.c.id == bindparam("key", type_=Integer())).scalar_subquery()
-_INSERT_OF_PROVIDER = _of_node(_NODES.c.uuid == _OF_PROVIDER)
+_INSERT_OF_LOCKED = _of_node(_HAS_KEY, is_locked=True)
+_INSERT_OF_NODE, _INSERT_OF_PROVIDER = _of_node(_HAS_KEY), _of_node(_NODES.c.uuid == _OF_PROVIDER)
 
 
-def insert_within(provider: Any, *conditions: Any) -> Any:
+def insert_within(provider: Any, *conditions: Any, is_locked: bool = False) -> Any:
     """Return the INSERT of an event of a machine, known by the UUID of its provider (an expression), under conditions:
-    as a part of the statement that makes the change, on PostgreSQL. Its parameters are those of ``values_within``."""
-    return _of_node(_NODES.c.uuid == provider, *conditions, prefix=_PREFIX)
+    as a part of the statement that makes the change, on PostgreSQL. Its parameters are those of ``values_within``.
+    ``is_locked``: the statement locks the row of the node, whose state the event has."""
+    return _of_node(_NODES.c.uuid == provider, *conditions, prefix=_PREFIX, is_locked=is_locked)
 
 
 @dataclass
@@ -81,19 +97,24 @@ class EventNotes:
         node: Mapping[str, Any] | None = None,
         project: str | None = None,
     ) -> None:
-        """Note an event of this type. ``node``: its UUID and NODE_COLUMNS, if it is about one; ``project``: the
-        consumer's or the requester's."""
-        of_node: dict[str, Any] = dict.fromkeys(NODE_COLUMNS) if node is None else {**node}
+        """Note an event of this type. ``node``: its UUID and NODE_COLUMNS, if it is about one (without its lock: its
+        UUID and UNLOCKED_COLUMNS); ``project``: the consumer's or the requester's."""
+        of_node: dict[str, Any] = {**dict.fromkeys(NODE_COLUMNS), **(node or {})}
         of_node["node"] = of_node.pop("uuid", None)
         self._append(_INSERT, kind, data, project, subject=subject, **of_node)
 
     def add_of_machine(
         self, kind: str, machine: str | int, data: Mapping[str, Any], *, project: str | None = None
     ) -> None:
-        """Note an event of a node, known by its UUID or by the id of its provider. NODE_COLUMNS are read when the notes
-        are written; if the provider is no node, there is no event."""
+        """Note an event of a node, known by its UUID or by the id of its provider. UNLOCKED_COLUMNS are read when the
+        notes are written; if the provider is no node, there is no event."""
         statement = _INSERT_OF_NODE if isinstance(machine, str) else _INSERT_OF_PROVIDER
         self._append(statement, kind, data, project, key=machine)
+
+    def add_of_locked(self, kind: str, node: str, data: Mapping[str, object]) -> None:
+        """Note an event of a node, known by its UUID, whose row the transaction has locked. NODE_COLUMNS are read when
+        the notes are written."""
+        self._append(_INSERT_OF_LOCKED, kind, data, None, key=node)
 
     def _append(self, statement: Any, kind: str, data: Mapping[str, Any], project: str | None, **values: Any) -> None:
         self.rows.append((statement, {**values_of(kind, data, project), **values}))

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import in_words
-from baremetal_sched.db.event_notes import events_in, events_of, values_within
+from baremetal_sched.db.event_notes import UNLOCKED_COLUMNS, events_in, events_of, values_within
 from baremetal_sched.placement.consumers import ConsumerWrite
 from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, PENDING_CLAIMS, PROVIDERS
 
@@ -84,9 +84,9 @@ def note_moved(session: Session, old_root: int, new_root: int, moved: Collection
 def note_lost(session: Session, machine: Mapping[str, str]) -> None:
     """Note that the consumers of a machine, whose provider is locked, lose it, as it is deleted. ``machine``: its UUID
     and NODE_COLUMNS."""
-    uuid = machine["uuid"]
+    uuid, told = machine["uuid"], {name: machine[name] for name in ("uuid", *UNLOCKED_COLUMNS)}
     for consumer in sorted(_holders(session, PROVIDERS.c.uuid == uuid, locks=True)):
-        events_in(session).add(MACHINE_RELEASED, uuid, _data(*consumer), node=machine, project=consumer[1])
+        events_in(session).add(MACHINE_RELEASED, uuid, _data(*consumer), node=told, project=consumer[1])
 
 
 def _note(connection: Connection, kind: str, root: str | int, consumer: str, project: str, user: str) -> None:

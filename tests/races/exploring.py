@@ -110,11 +110,22 @@ class Explorer:
         self._enter(state)
         return self._pausing.follow(self._act(state, name))
 
-    def meet(self, state: str, names: Sequence[str], place: int) -> tuple[Run, End]:
-        """Let the operations meet, with the first paused at this point."""
+    def meet(
+        self,
+        state: str,
+        names: Sequence[str],
+        place: int,
+        *,
+        begin: Callable[[], object] = lambda: None,
+        beside: Callable[[], int] | None = None,
+    ) -> tuple[Run, End]:
+        """Let the operations meet, with the first paused at this point. ``begin`` is called before, and ``beside``
+        when all others have ended or wait."""
         self._enter(state)
+        begin()
         self.runs += 1
-        run = self._pausing.run([self._act(state, name) for name in names], place)
+        acts = [self._act(state, name) for name in names]
+        run = self._pausing.run(acts if beside is None else [*acts, beside], place)
         return run, self._end(state, run.statuses)
 
     def serial(self, state: str, names: Sequence[str]) -> End:

@@ -53,9 +53,8 @@ _TOUCH = (
 )
 _TOUCHED = _TOUCH.returning(_NODES.c.id).cte("touched")
 #: The same with the event, on PostgreSQL: WITH touched AS (UPDATE nodes … RETURNING id) INSERT INTO event_notes …
-_TOUCH_AND_NOTE = insert_within(bindparam("node_uuid", type_=String()), select(_TOUCHED.c.id).exists()).add_cte(
-    _TOUCHED
-)
+_IS_TOUCHED = select(_TOUCHED.c.id).exists()
+_TOUCH_AND_NOTE = insert_within(bindparam("node_uuid", type_=String()), _IS_TOUCHED, is_locked=True).add_cte(_TOUCHED)
 
 
 def list_traits(session: Session, node_id: int) -> list[str]:
@@ -121,7 +120,7 @@ def _write(
         compiled.change_all(connection, statement, [{"node_id": node.id, "trait": each} for each in sorted(changed)])
     projection.change_traits(connection, node, added, removed)
     if notes and before != after:
-        events_of(connection).add_of_machine(NODE_UPDATED, node.uuid, _told(before, after))
+        events_of(connection).add_of_locked(NODE_UPDATED, node.uuid, _told(before, after))
 
 
 @lru_cache

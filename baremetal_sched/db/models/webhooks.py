@@ -17,7 +17,8 @@ class Webhook(HasUuid, Created, Base):
     that there cannot be too many. ``maker``: the maker's credentials, without secrets. ``previous_secret`` signs, too,
     until ``previous_until``.
 
-    ``number`` is the cursor: the last event of the ``stream`` that was delivered, or left out by the filter. Only the
+    ``number`` is the cursor: the last event of the ``stream`` that was delivered, or left out by the filter; ``mark``
+    tells it from another event that has the number after a failover (see ``Cursor``; None: it has none). Only the
     conductor that knows the newest ``fence`` moves it; no other begins before ``leased_until``. ``failures``: attempts
     since the last success; ``failing_since``: the first of these; ``retry_at``: no attempt before. ``parked``: nothing
     is delivered until the webhook is resumed, for the reason in ``last_error``. All times, except the creation, are
@@ -43,6 +44,7 @@ class Webhook(HasUuid, Created, Base):
     parked: Mapped[bool]
     stream: Mapped[str] = mapped_column(String(36))
     number: Mapped[int] = mapped_column(BigInteger)
+    mark: Mapped[str | None] = mapped_column(String(8))
     fence: Mapped[int]
     leased_until: Mapped[float] = mapped_column(Double)
     retry_at: Mapped[float] = mapped_column(Double)

@@ -33,8 +33,9 @@ class Event:
     """Something that has happened, unmasked (see ``masks``).
 
     ``node``: the UUID of its node, None if it has none. ``at``: seconds since 1970. ``data``: what it says by the API's
-    names: ``uuid`` and NODE_COLUMNS of the node after the change (if there is one), ``changed`` (``{field: {"before",
-    "after"}}``), and what its type adds. ``owner``, ``lessee``, ``project``: whose it was when it happened.
+    names: the ``uuid`` of the node, if there is one, and NODE_COLUMNS after the change, or only the ``name`` if the
+    node was not locked; ``changed`` (``{field: {"before", "after"}}``), and what its type adds. ``owner``, ``lessee``,
+    ``project``: whose it was when it happened.
     """
 
     number: int
@@ -173,7 +174,8 @@ def latest_of(reader: Reader, node: str, types: Collection[str], limit: int) -> 
 
 
 def _event(row: Any) -> Event:
-    of_node = {} if row.node is None else {"uuid": row.node, **{name: getattr(row, name) for name in NODE_COLUMNS}}
+    told = NODE_COLUMNS if row.provision_state is not None else ("name",)
+    of_node = {} if row.node is None else {"uuid": row.node, **{name: getattr(row, name) for name in told}}
     return Event(
         number=row.number,
         uuid=row.uuid,

@@ -8,7 +8,10 @@ _ANY: dict[str, Any] = {}
 _OF_NODES = {
     "uuid": said("UUID of the node, if the event is about one.", UUID),
     "name": TEXT_OR_NULL,
-    "provision_state": said("Like the others, as it is after the change.", TEXT_OR_NULL),
+    "provision_state": said(
+        "Like the others, as it is after the change. Events of claims and releases have only uuid and name.",
+        TEXT_OR_NULL,
+    ),
     "power_state": TEXT_OR_NULL,
     "maintenance": FLAG,
     "owner": TEXT_OR_NULL,
