@@ -208,6 +208,17 @@ class _Reader(io.RawIOBase):
         super().close()
 
 
+class _Response(http.client.HTTPResponse):
+    def _read_status(self) -> tuple[str, int, str]:
+        """Called by http.client, for tunnels, too. It skips interim answers with the status 100 only, and none of these
+        before a tunnel: 102 and 103 would be taken for the last answer."""
+        while True:
+            version, status, reason = super()._read_status()  # type: ignore[misc] # unknown to typeshed
+            if not 100 <= status < 200 or status == http.client.SWITCHING_PROTOCOLS:
+                return version, status, reason
+            http.client.parse_headers(self.fp)
+
+
 class _Connection(HTTPConnection):
     def prepare(self, addresses: _Addresses, deadline: float, most: int) -> None:
         """Set where to connect to, and the limits of what comes next. Raises TimeoutError if it is too late."""
@@ -215,7 +226,7 @@ class _Connection(HTTPConnection):
 
     def response_class(self, sock: socket.socket, *args: Any, **named: Any) -> http.client.HTTPResponse:  # type: ignore[override]
         """Called by http.client for each answer, that of a proxy, too."""
-        response = http.client.HTTPResponse(sock, *args, **named)
+        response = _Response(sock, *args, **named)
         reader = _Reader(response.fp.detach(), sock, self._deadline, self._most + _HEADERS)
         response.fp = io.BufferedReader(reader)
         return response

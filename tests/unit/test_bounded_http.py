@@ -217,6 +217,39 @@ def test_what_is_no_answer(subtests: pytest.Subtests, listen: Callable[[Serve], 
                 get(f"http://127.0.0.1:{port}/")
 
 
+def test_interim_answers_are_not_the_last_one(subtests: pytest.Subtests, listen: Callable[[Serve], int]) -> None:
+    """RFC 9110 15.2; the answer of a proxy that makes a tunnel has them, too. 101 is the last one."""
+    final = "HTTP/1.1 204 No Content\r\n\r\n"
+    rows = ["100 Continue\r\n", "102 Processing\r\n", "103 Early Hints\r\nLink: </x>\r\n", "199 \r\n"]
+    for texts in (*([each] for each in rows), rows):
+        with subtests.test(texts=texts):
+            port = listen(answer("".join(f"HTTP/1.1 {each}\r\n" for each in texts) + final))
+            answered = exchange(f"http://127.0.0.1:{port}/")
+            assert (answered.status, answered.reason, dict(answered.headers)) == (204, "No Content", {})
+    with subtests.test("switching protocols"):
+        port = listen(answer("HTTP/1.1 101 Switching Protocols\r\n\r\n" + final))
+        assert exchange(f"http://127.0.0.1:{port}/").status == 101
+    with subtests.test("a proxy"):
+        asked: list[bytes] = []
+
+        def tunnel(connection: socket.socket, request: bytes) -> None:
+            connection.sendall(b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\n\r\n")
+            asked.append(connection.recv(65536))
+
+        with pytest.raises(CallFailed):
+            exchange("https://192.0.2.7/", proxy=f"http://127.0.0.1:{listen(tunnel)}")
+        assert asked[0].startswith(b"\x16\x03")  # the beginning of TLS
+
+
+def test_interim_answers_have_a_limit(listen: Callable[[Serve], int]) -> None:
+    def serve(connection: socket.socket, request: bytes) -> None:
+        while True:
+            connection.sendall(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" * 1000)
+
+    with pytest.raises(CallFailed, match="larger than"):
+        exchange(f"http://127.0.0.1:{listen(serve)}/")
+
+
 def test_a_url_is_not_logged(listen: Callable[[Serve], int], caplog: pytest.LogCaptureFixture) -> None:
     """It may have a token in it; urllib3 would repeat it if headers are malformed."""
     port = listen(answer("HTTP/1.1 200 OK\r\nmalformed\r\nX: y\r\n\r\n"))
