@@ -63,7 +63,7 @@ class Sender:
         """
         headers = {
             **headers_of(envelope.uuid, int(at), envelope.body, keys),
-            "Content-Type": "application/cloudevents+json; charset=UTF-8",
+            "Content-Type": "application/cloudevents+json",
             "User-Agent": "baremetal-sched",
         }
         try:
