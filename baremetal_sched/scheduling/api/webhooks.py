@@ -82,9 +82,9 @@ def update_webhook(call: SchedulingCall, session: Session, webhook: str) -> Resp
     hook = _find(call, session, webhook, lock=True)
     values = _values(call)
     has_new_secret = values.pop("new_secret", False)
-    webhooks.change(session, hook, values)
     if not call.allows(MANAGE_ALL_WEBHOOKS):
-        hook.maker = document_of(call.caller, call.settings)
+        values["maker"] = document_of(call.caller, call.settings)
+    webhooks.change(session, hook, values)
     if not has_new_secret:
         return _shown(call, session, hook)
     webhooks.renew_secret(session, hook)

@@ -99,18 +99,33 @@ class Delivery:
         """Send what is due, unless another conductor does, for some seconds at most, or until something is refused."""
         ends = time.monotonic() + _TURN_SECONDS
         goes_on = self._hold(self._take)
-        while goes_on and (batch := self._database.read(self._read)) is not None:
-            number, result, is_over = self._send(batch)
-            goes_on = not is_over and time.monotonic() < ends
-            note = partial(self._record, number=number, result=result, goes_on=goes_on)
-            goes_on = self._hold(note) and goes_on
+        while goes_on:
+            batch = self._database.read(self._read)
+            if batch is not None:
+                number, result, is_over = self._send(batch)
+                goes_on = not is_over and time.monotonic() < ends
+                note = partial(self._record, number=number, result=result, goes_on=goes_on)
+            if batch is None or not self._hold(note):
+                self._database.change(self._give_back)
+                return
 
     def _hold(self, work: Callable[[Connection], bool]) -> bool:
         """Run a change that begins or renews the lease; return whether it did."""
         begins = time.monotonic()
         is_held = self._database.change(work)
-        self._leased_until = begins + LEASE
+        self._leased_until = begins + LEASE if is_held else self._leased_until
         return is_held
+
+    def _give_back(self, connection: Connection) -> None:
+        """Let another turn begin at once, as the webhook was changed or resumed. While its row is locked, nobody else
+        takes it.
+
+        SELECT id FROM webhooks WHERE id = … FOR UPDATE
+        UPDATE webhooks SET leased_until = 0 WHERE id = …
+        """
+        connection.execute(select(_ROWS.c.id).where(self._is_own).with_for_update())
+        if time.monotonic() < self._leased_until:
+            connection.execute(update(_ROWS).where(self._is_own).values(leased_until=0))
 
     def _take(self, connection: Connection) -> bool:
         """UPDATE webhooks SET fence = fence + 1, leased_until = … WHERE id = … AND (it is due)"""

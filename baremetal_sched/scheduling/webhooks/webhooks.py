@@ -81,16 +81,23 @@ def find(session: Session, webhook: str, visible: Collection[ColumnElement[bool]
 
 
 def change(session: Session, hook: Webhook, values: Document) -> None:
-    """Set ``url``, ``name``, ``types`` and ``nodes`` if they are among the values. What is held back by a refusal is
-    tried at once. Raises WebhookExists."""
+    """Set ``url``, ``name``, ``types``, ``nodes`` and ``maker`` if they are among the values (``hook``: its row locked).
+    What is held back by a refusal is tried at once; another URL has its own failures. Raises WebhookExists.
+
+    A conductor that sends by the values before neither moves the cursor nor notes a failure.
+    """
     name = values.get("name")
     if name is not None and name != hook.name:
         twin = select(Webhook.id).where(Webhook.project == hook.project, Webhook.name == name)
         if session.scalar(twin) is not None:
             raise WebhookExists(name=name)
+    changed = {field for field, value in values.items() if getattr(hook, field) != value}
     for field, value in values.items():
         setattr(hook, field, value)
     hook.retry_at = 0
+    hook.fence += bool(changed - {"name"})
+    if "url" in changed:
+        hook.failures, hook.failing_since = 0, None
 
 
 def renew_secret(session: Session, hook: Webhook) -> None:

@@ -3,6 +3,7 @@
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,12 @@ def resume(service: Service, hook: dict[str, Any]) -> dict[str, Any]:
     path = f"/scheduling/v1/webhooks/{hook['uuid']}/resume"
     resumed: dict[str, Any] = service.http.post(path, headers=OPERATOR).json
     return resumed
+
+
+def change(service: Service, hook: dict[str, Any], **values: Any) -> dict[str, Any]:
+    path = f"/scheduling/v1/webhooks/{hook['uuid']}"
+    changed: dict[str, Any] = service.http.patch_json(path, values, headers=OPERATOR).json
+    return changed
 
 
 def deliver(service: Service, rights: Rights | None = None) -> int:
@@ -336,28 +343,70 @@ def test_one_conductor_delivers_at_a_time(
     assert show(service, hook)["cursor"] == last(service)
 
 
-def test_a_conductor_that_hangs_while_a_webhook_is_resumed(service: Service, receiver: Receiver) -> None:
-    """It does not move the cursor back."""
+@contextmanager
+def under_way(service: Service, receiver: Receiver, status: int) -> Iterator[None]:
+    """While a conductor sends an event, which the receiver answers afterwards."""
     arrived, goes_on = threading.Event(), threading.Event()
 
     def hang(handler: BaseHTTPRequestHandler) -> None:
         arrived.set()
         goes_on.wait(PATIENCE)
-        answering(500)(handler)
+        answering(status)(handler)
 
     receiver.behave = hang
+    turn = threading.Thread(target=deliver, args=(service,))
+    turn.start()
+    arrived.wait(PATIENCE)
+    try:
+        yield
+    finally:
+        goes_on.set()
+        turn.join()
+        receiver.behave = answering(204)
+
+
+def test_a_conductor_that_hangs_while_a_webhook_is_resumed(service: Service, receiver: Receiver) -> None:
+    """It does not move the cursor back, and another turn begins as soon as it knows."""
     hook = make(service, receiver.url)
     happen(service, "n1", "n2", "n3")
-    first = threading.Thread(target=deliver, args=(service,))
-    first.start()
-    arrived.wait(PATIENCE)
-    forget(service, 2)
-    resumed = resume(service, hook)
-    assert resumed["lost"] == 2
-    goes_on.set()
-    first.join()
+    with under_way(service, receiver, 500):
+        forget(service, 2)
+        resumed = resume(service, hook)
+        assert resumed["lost"] == 2
+        assert deliver(service) == 0
     shown = show(service, hook)
     assert (shown["cursor"], shown["last_error"]) == (resumed["cursor"], None)
+    assert deliver(service) == 1
+    assert receiver.subjects == ["n1", "n3"]
+
+
+def test_what_an_old_address_answers_does_not_count(service: Service, subtests: pytest.Subtests) -> None:
+    """The conductor that waits for its answer neither delays nor parks the webhook, nor moves its cursor."""
+    for status in (500, 410, 204):
+        with subtests.test(str(status)), Receiver() as old, Receiver() as new:
+            hook = make(service, old.url)
+            happen(service, "n1", "n2")
+            with under_way(service, old, status):
+                change(service, hook, url=new.url)
+            assert [show(service, hook)[name] for name in ("state", "last_error", "behind")] == ["active", None, 2]
+            assert deliver(service) == 1
+            assert new.subjects == ["n1", "n2"]
+            service.http.delete(f"/scheduling/v1/webhooks/{hook['uuid']}", headers=OPERATOR)
+
+
+def test_a_change_of_the_filter_counts_from_the_cursor_on(service: Service, receiver: Receiver) -> None:
+    """A conductor that has chosen events by the old one does not move the cursor."""
+    hook = make(service, receiver.url, types=["t1"])
+    happen(service, "n1", type="t1")
+    happen(service, "n2", type="t2")
+    with under_way(service, receiver, 204):
+        change(service, hook, types=["t2"])
+    assert deliver(service) == 1
+    assert receiver.subjects == ["n1", "n2"]
+    happen(service, "n3", type="t2")
+    with under_way(service, receiver, 204):
+        change(service, hook, name="same filter")
+    assert show(service, hook)["behind"] == 0
 
 
 def test_nothing_is_sent_near_the_end_of_the_lease(
