@@ -43,9 +43,10 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "webhook_threads",
             default=32,
             min=2,
-            help="The greatest number of webhooks to which a conductor sends events at the same time, at most half "
-            "of them of one project. A receiver that is slow occupies one of these for ten seconds; then others take "
-            "turns.",
+            help="The greatest number of webhooks to which a conductor sends events at the same time. At most half of "
+            "them are of one project, or of no project, and a project that has one leaves a quarter to projects that "
+            "have none. Receivers whose last answer took more than a second have a quarter, at least one, and take "
+            "turns after each event; others after ten seconds.",
         ),
     ],
 }

@@ -21,8 +21,9 @@ class Webhook(HasUuid, Created, Base):
     tells it from another event that has the number after a failover (see ``Cursor``; None: it has none). Only the
     conductor that knows the newest ``fence`` moves it; no other begins before ``leased_until``. ``failures``: attempts
     since the last success; ``failing_since``: the first of these; ``retry_at``: no attempt before. ``parked``: nothing
-    is delivered until the webhook is resumed, for the reason in ``last_error``. All times, except the creation, are
-    seconds since 1970 by the clock of the database.
+    is delivered until the webhook is resumed, for the reason in ``last_error``. ``last_seconds``: how long the last
+    attempt took (None: unknown). ``attempts``: the last ones to this URL, the newest first. All times, except the
+    creation, are seconds since 1970 by the clock of the database.
     """
 
     __tablename__ = "webhooks"
@@ -52,3 +53,5 @@ class Webhook(HasUuid, Created, Base):
     failing_since: Mapped[float | None] = mapped_column(Double)
     last_status: Mapped[int | None]
     last_error: Mapped[str | None] = mapped_column(String(255))
+    last_seconds: Mapped[float | None] = mapped_column(Double)
+    attempts: Mapped[list[dict[str, object]] | None] = mapped_column(Json)

@@ -47,8 +47,9 @@ PARK_AFTER = 86_400.0
 _LONGEST_PAUSE = 600.0
 #: Events that are read at a time, and seconds after which the rest is read again, by the rights of that time.
 _BATCH, _BATCH_SECONDS = 20, 1.0
-#: Seconds after which other webhooks have their turn.
-_TURN_SECONDS = 10.0
+#: Seconds after which other webhooks have their turn. After an attempt that took longer than ``_SLOW``, they have it at
+#: once.
+_TURN_SECONDS, _SLOW = 10.0, 1.0
 
 #: What a maker may read today; None: nothing. Raises MakerGone, AuthenticationUnavailable.
 Rights = Callable[[Document], Mask | None]
@@ -64,8 +65,9 @@ _IS_DUE: ColumnElement[bool] = and_(
     is_over(_ROWS.c.retry_at, _LONGEST_PAUSE),
     _HAS_MORE,
 )
-#: The webhooks for which there are events that nobody sends, with their projects; that which waits for longest first.
-DUE: Query = select(_ROWS.c.id, _ROWS.c.project).where(_IS_DUE).order_by(_ROWS.c.leased_until, _ROWS.c.id)
+_IS_SLOW = case((_ROWS.c.last_seconds > _SLOW, true()), else_=false()).label("is_slow")
+#: The webhooks for which there are events that nobody sends, with their projects, and whether they were slow.
+DUE: Query = select(_ROWS.c.id, _ROWS.c.project, _IS_SLOW).where(_IS_DUE).order_by(_ROWS.c.leased_until, _ROWS.c.id)
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,8 @@ class Delivery:
         #: By how much the clock of the database is ahead of the monotonic one.
         self._ahead = 0.0
         self._keys: list[str] = []
+        #: How long the last attempt took.
+        self._seconds: float | None = None
 
     def run(self) -> None:
         """Send what is due, unless another conductor does, for some seconds at most, or until something is refused."""
@@ -192,16 +196,18 @@ class Delivery:
             if now >= min(ends, self._leased_until - SECONDS):
                 return number, result, False
             result = self._sender.send(self._url, envelope, self._keys, now + SECONDS, now + self._ahead)
-            if result.error is not None:
+            self._seconds = time.monotonic() - now
+            if result.error is None:
+                number, self._failures = envelope.number, 0
+            if result.error is not None or self._seconds > _SLOW:
                 return number, result, True
-            number, self._failures = envelope.number, 0
         return (number, result, True) if batch.refusal else (batch.end, result, batch.is_last)
 
     def _record(self, connection: Connection, number: int, result: DeliveryResult | None, goes_on: bool) -> bool:
         """UPDATE webhooks SET number = …, … WHERE id = … AND fence = …; return whether the fence is still its own."""
         values: dict[str, Any] = {"number": number, "leased_until": epoch() + LEASE if goes_on else 0}
         if result is not None:
-            values |= {"last_status": result.status, "last_error": result.error}
+            values |= {"last_status": result.status, "last_error": result.error, "last_seconds": self._seconds}
         if result is not None and result.error is not None:
             values |= _failed(self._failures, result.parks)
             log.info("an event was not delivered", webhook=self._uuid, reason=result.error)

@@ -81,7 +81,7 @@ def find(session: Session, webhook: str, visible: Collection[ColumnElement[bool]
 
 
 def change(session: Session, hook: Webhook, values: Document) -> None:
-    """Set ``url``, ``name``, ``types``, ``nodes`` and ``maker`` if they are among the values (``hook``: its row locked).
+    """Set ``url``, ``name``, ``types``, ``nodes`` and ``maker`` if they are among the values (the row is locked).
     What is held back by a refusal is tried at once; another URL has its own failures. Raises WebhookExists.
 
     A conductor that sends by the values before neither moves the cursor nor notes a failure.

@@ -3,13 +3,13 @@
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 from standardwebhooks.webhooks import WebhookVerificationError
 
 from baremetal_sched import bounded_http
@@ -88,8 +88,8 @@ def deliver(service: Service, rights: Rights | None = None) -> int:
     settings = service.app.settings
     sender, rights = Sender(settings), rights or webhook_makers.rights(settings)
     due = service.database.select(lambda connection: connection.execute(DUE).all())
-    for webhook_id, _ in due:
-        Delivery(service.database, sender, rights, webhook_id).run()
+    for webhook in due:
+        Delivery(service.database, sender, rights, webhook.id).run()
     return len(due)
 
 
@@ -488,19 +488,105 @@ def _running(conductor: ConductorDaemon) -> dict[int, str]:
     return conductor._host.deliveries._running
 
 
-def test_a_project_has_half_of_the_threads(database_url: str, rules: Path, receiver: Receiver) -> None:
+def test_a_turn_ends_after_a_slow_attempt(
+    service: Service, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = StoppedClock()
+    monkeypatch.setattr(delivering, "time", clock)
+    monkeypatch.setattr(bounded_http, "time", clock)
+    make(service, receiver.url)
+    happen(service, "n1", "n2", "n3", "n4")
+    seconds, slow = iter((0.5, 1.5, 1.5, 0.5)), list[bool]()
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        clock.go_on(next(seconds))
+        answering(204)(handler)
+
+    receiver.behave = answer
+    for subjects in (["n1", "n2"], ["n1", "n2", "n3"], ["n1", "n2", "n3", "n4"]):
+        slow.append(service.database.select(lambda connection: connection.execute(DUE).one().is_slow))
+        assert deliver(service) == 1
+        assert receiver.subjects == subjects
+    happen(service, "n5")
+    slow.append(service.database.select(lambda connection: connection.execute(DUE).one().is_slow))
+    assert slow == [False, True, True, False]
+
+
+@contextmanager
+def crowded(database_url: str, rules: Path) -> Iterator[tuple[Service, ConductorDaemon, Receiver]]:
+    """A service whose conductor delivers to four webhooks at a time, and a receiver that never answers in time."""
     options = {"api": {"auth_strategy": "noauth2"}, "events": {"allowed_hosts": "127.0.0.1", "webhook_threads": 4}}
-    goes_on = threading.Event()
     options["oslo_policy"] = {"policy_file": str(rules)}
+    goes_on = threading.Event()
     with Service(database_url, **options) as service, Receiver(lambda handler: goes_on.wait(PATIENCE)) as slow:
-        conductor = service.add_conductor("c1")
+        try:
+            yield service, service.add_conductor("c1"), slow
+        finally:
+            goes_on.set()
+
+
+def manager(name: str) -> dict[str, str]:
+    """The manager of a project of that name."""
+    return {**ANNA, "X-Auth-Token": f"anna:{name}"}
+
+
+@pytest.mark.parametrize("project", ["a", None])
+def test_a_project_has_half_of_the_threads(
+    project: str | None, database_url: str, rules: Path, receiver: Receiver
+) -> None:
+    """Those without a project together, too."""
+    by = ANNA if project else {**OPERATOR, "X-Auth-Token": "olga"}
+    with crowded(database_url, rules) as (service, conductor, slow):
         for _ in range(4):
-            make(service, slow.url, by=ANNA)
-        make(service, receiver.url, by={**ANNA, "X-Auth-Token": "bert:b"})
+            assert make(service, slow.url, by=by)["project_id"] == project
+        make(service, receiver.url, by=manager("b"))
         happen(service, "n1", projects=("a", "b"))
         conductor.run_periodic_task(TASK)
         wait_until(lambda: receiver.received and len(slow.received) == 2, "the deliveries")
-        goes_on.set()
+
+
+def test_two_projects_leave_a_thread_to_a_third(database_url: str, rules: Path, receiver: Receiver) -> None:
+    with crowded(database_url, rules) as (service, conductor, slow):
+        for name in ("a", "a", "a", "b", "b", "b"):
+            make(service, slow.url, by=manager(name))
+        make(service, receiver.url, by=manager("c"))
+        happen(service, "n1", projects=("a", "b", "c"))
+        conductor.run_periodic_task(TASK)
+        wait_until(lambda: receiver.received and len(slow.received) == 3, "the deliveries")
+
+
+def test_slow_receivers_have_a_quarter_of_the_threads(database_url: str, rules: Path, receiver: Receiver) -> None:
+    """They take turns."""
+    with crowded(database_url, rules) as (service, conductor, slow):
+        for name in ("a", "b", "c", "d"):
+            make(service, slow.url, by=manager(name))
+        service.database.change(lambda connection: connection.execute(update(Webhook).values(last_seconds=1.5)))
+        make(service, receiver.url, by=manager("e"))
+        happen(service, "n1", projects=("a", "b", "c", "d", "e"))
+        conductor.run_periodic_task(TASK)
+        wait_until(lambda: receiver.received and len(_running(conductor)) == len(slow.received) == 1, "the deliveries")
+        happen(service, "n2", projects=("a", "b", "c", "d", "e"))
+        conductor.run_periodic_task(TASK)
+        wait_until(lambda: receiver.subjects == ["n1", "n2"], "the second delivery")
+        assert len(slow.received) == 1
+
+
+def test_webhooks_take_turns(database_url: str) -> None:
+    """Even if no time of the database says whose turn it is."""
+    events = {"allowed_hosts": "127.0.0.1", "webhook_threads": 2}
+    with Service(database_url, api={"auth_strategy": "noauth2"}, events=events) as service, ExitStack() as stack:
+        conductor = service.add_conductor("c1")
+        receivers = [stack.enter_context(Receiver()) for _ in range(3)]
+        for each in receivers:
+            make(service, each.url)
+        for count in range(1, 4):
+            happen(service, f"n{count}")
+            service.database.change(lambda connection: connection.execute(update(Webhook).values(leased_until=0)))
+            conductor.run_periodic_task(TASK)
+            wait_until(
+                lambda count=count: sum(bool(each.received) for each in receivers) == count and not _running(conductor),
+                "the turn of another one",
+            )
 
 
 def test_a_secret_that_cannot_be_decrypted_signs_nothing(service: Service, receiver: Receiver) -> None:
