@@ -16,6 +16,8 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -60,6 +62,22 @@ class Answer:
     location: str | None
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def retry_after(self) -> float | None:
+        """Return for how many seconds the server wants no further request; None if it does not say, or makes no sense.
+
+        A date is compared with that of the answer, so that only the server's clock counts, or with this machine's.
+        """
+        text = self.headers.get("Retry-After", "")
+        if text.isascii() and text.isdigit():
+            return float(text)
+        try:
+            date = self.headers.get("Date")
+            now = datetime.now(UTC) if date is None else parsedate_to_datetime(date)
+            return max(0.0, (parsedate_to_datetime(text) - now).total_seconds())
+        except (ValueError, TypeError):
+            return None
 
 
 def get(

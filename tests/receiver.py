@@ -44,7 +44,7 @@ def answering(status: int, body: bytes = b"", **headers: str) -> Behaviour:
     """Answer every request with this."""
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
-        handler.send_response(status)
+        handler.send_response_only(status)
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
             handler.send_header(name, value)
         handler.end_headers()

@@ -43,8 +43,8 @@ log = structlog.get_logger(__name__)
 LEASE = 30.0
 #: Seconds without a success after which a webhook is parked.
 PARK_AFTER = 86_400.0
-#: The longest pause between two attempts, in seconds.
-_LONGEST_PAUSE = 600.0
+#: The longest pause between two attempts, in seconds: of its own accord, and if the receiver asks for it.
+_LONGEST_BACK_OFF, _LONGEST_PAUSE = 600.0, 3600.0
 #: Events that are read at a time, and seconds after which the rest is read again, by the rights of that time.
 _BATCH, _BATCH_SECONDS = 20, 1.0
 #: Seconds after which other webhooks have their turn. After an attempt that took longer than ``_SLOW``, they have it at
@@ -209,7 +209,7 @@ class Delivery:
         if result is not None:
             values |= {"last_status": result.status, "last_error": result.error, "last_seconds": self._seconds}
         if result is not None and result.error is not None:
-            values |= _failed(self._failures, result.parks)
+            values |= _failed(self._failures, result)
             log.info("an event was not delivered", webhook=self._uuid, reason=result.error)
         elif result is not None or not goes_on:
             values |= {"failures": 0, "failing_since": None, "retry_at": 0}
@@ -217,16 +217,18 @@ class Delivery:
         return bool(rows_changed(connection.execute(own)))
 
 
-def _failed(before: int, parks: bool | None) -> dict[str, Any]:
-    """Return what a failure sets, ``before`` which there were so many. The pause doubles each time, with jitter.
+def _failed(before: int, result: DeliveryResult) -> dict[str, Any]:
+    """Return what a failure sets, ``before`` which there were so many. The pause doubles each time, with jitter, and is
+    not shorter than the receiver wants it.
 
     What is not the receiver's fault (``parks`` is None) does not count for the day after which a webhook is parked.
     """
-    pause = min(_LONGEST_PAUSE, 2.0 ** min(before, 10)) * random.uniform(0.5, 1)  # noqa: S311 - not a secret
+    pause = min(_LONGEST_BACK_OFF, 2.0 ** min(before, 10)) * random.uniform(0.5, 1)  # noqa: S311 - not a secret
     is_over = case((_ROWS.c.failing_since <= epoch() - PARK_AFTER, true()), else_=false())
+    counts = bool(before) and result.parks is not None
     return {
         "failures": before + 1,
-        "failing_since": _ROWS.c.failing_since if before and parks is not None else epoch(),
-        "retry_at": epoch() + pause,
-        "parked": true() if parks else is_over if before and parks is not None else false(),
+        "failing_since": _ROWS.c.failing_since if counts else epoch(),
+        "retry_at": epoch() + max(pause, min(result.pause, _LONGEST_PAUSE)),
+        "parked": true() if result.parks else is_over if counts else false(),
     }

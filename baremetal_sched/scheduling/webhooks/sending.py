@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from baremetal_sched import bounded_http
 from baremetal_sched.allowed_hosts import AddressRefused
-from baremetal_sched.bounded_http import CallFailed
+from baremetal_sched.bounded_http import Answer, CallFailed
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.scheduling.events.cloud_events import source_of
 from baremetal_sched.scheduling.webhooks.signing import headers_of
@@ -19,6 +19,8 @@ SECONDS = 10.0
 #: Bytes of the answer that are read; nobody sees them.
 _LARGEST_ANSWER = 64 * 2**10
 _GONE = 410
+#: Answers with ``Retry-After``.
+_LATER = (429, 503)
 #: Characters of an error that are kept.
 _MOST_WORDS = 255
 
@@ -35,11 +37,13 @@ class Envelope:
 @dataclass(frozen=True)
 class DeliveryResult:
     """How a delivery ended. ``error``: None if it succeeded. ``status``: of the answer, if there was one. ``parks``:
-    there is no use in trying again; None: it is tried again for ever."""
+    there is no use in trying again; None: it is tried again for ever. ``pause``: for how many seconds the receiver
+    wants no other attempt."""
 
     error: str | None = None
     status: int | None = None
     parks: bool | None = False
+    pause: float = 0.0
 
 
 class Sender:
@@ -73,17 +77,19 @@ class Sender:
             )  # fmt: skip
         except (CallFailed, AddressRefused) as error:
             return DeliveryResult(_words(error)[:_MOST_WORDS])
-        return _result_of(answer.status)
+        return _result_of(answer)
 
 
-def _result_of(status: int) -> DeliveryResult:
+def _result_of(answer: Answer) -> DeliveryResult:
+    status = answer.status
     if 200 <= status < 300:
         return DeliveryResult(status=status)
     if status == _GONE:
         return DeliveryResult("It answered 410: it wants no more events.", status, parks=True)
     if 300 <= status < 400:
         return DeliveryResult(f"It answered {status}: redirects are not followed.", status)
-    return DeliveryResult(f"It answered {status}.", status)
+    pause = answer.retry_after if status in _LATER else None
+    return DeliveryResult(f"It answered {status}.", status, pause=pause or 0.0)
 
 
 def _words(error: CallFailed | AddressRefused) -> str:

@@ -147,6 +147,33 @@ def test_a_refusal_holds_what_follows(service: Service, receiver: Receiver) -> N
     assert (show(service, hook)["failing_since"], show(service, hook)["behind"]) == (None, 0)
 
 
+def test_a_receiver_may_say_when_to_try_again(service: Service, receiver: Receiver, subtests: pytest.Subtests) -> None:
+    """With 429 and 503, for an hour at most; never sooner than without."""
+    date = {"Date": "Sun, 01 Nov 2026 10:00:00 GMT"}
+    rows: list[tuple[int, dict[str, str], float]] = [
+        (503, {"Retry-After": "8"}, 8),
+        (429, {"Retry-After": "9" * 5000}, 3600),
+        (503, {**date, "Retry-After": "Sun, 01 Nov 2026 10:01:30 GMT"}, 90),
+        (503, {**date, "Retry-After": "Sun, 01 Nov 2026 09:00:00 GMT"}, 0),
+        (429, {"Retry-After": "0"}, 0),
+        *((429, {"Retry-After": text}, 0) for text in ("soon", "-5", "1.5", "8, 9")),
+        (500, {"Retry-After": "8"}, 0),
+    ]
+    make(service, receiver.url)
+    happen(service, "n1")
+    for status, headers, seconds in rows:
+        with subtests.test(f"{status} {str(headers)[:50]}"):
+            service.database.change(lambda connection: connection.execute(update(Webhook).values(failures=0)))
+            receiver.behave = answering(status, **headers)
+            _, before = _retry_at(service)
+            deliver(service)
+            retry_at, after = _retry_at(service)
+            assert retry_at - before >= (seconds or 0.5)
+            assert retry_at - after <= (seconds or 1)
+            passing_time.go_by(service, retry_at - after)
+    assert len(receiver.received) == len(rows)
+
+
 LONGEST = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600, 600]
 
 
