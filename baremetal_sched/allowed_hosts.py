@@ -20,16 +20,23 @@ class AddressRefused(InvalidValue):
 class AllowedHosts:
     """The hosts that may be contacted.
 
-    ``entries`` are host names, names that begin with ``*.``, addresses and networks; without any, every host is
-    allowed. Loopback, link-local and multicast addresses and the like are refused unless an entry is the address itself
-    or a network that contains it. ``loopback``: loopback is allowed in any case. ``option``: the name of the list, for
+    ``entries`` are host names, names that begin with ``*.``, addresses and networks. ``public`` says which hosts may be
+    contacted besides: those with public addresses, or none; by default all if there are no entries, or else none.
+    Loopback, link-local and multicast addresses and the like are refused unless an entry is the address itself or a
+    network that contains it. ``loopback``: loopback is allowed in any case. ``option``: the name of the list, for
     messages.
     """
 
     def __init__(
-        self, entries: Iterable[str], *, loopback: bool, option: str = "[inspection_rules] allowed_hosts"
+        self,
+        entries: Iterable[str],
+        *,
+        loopback: bool,
+        option: str = "[inspection_rules] allowed_hosts",
+        public: bool | None = None,
     ) -> None:
         self._option = option
+        self._public = public
         self._names: set[str] = set()
         self._suffixes: list[str] = []
         self._networks: list[IPv4Network | IPv6Network] = []
@@ -57,18 +64,21 @@ class AllowedHosts:
         if self._lists(found):
             return
         self._require_usual(host, found)
-        if self.lists_some and not self._is_listed(host):
-            raise AddressRefused(message=f"{host} ({found}) is not in {self._option}")
+        if not self._is_listed(host):
+            self._require_besides(host, found)
 
     def require_literal(self, host: str) -> None:
-        """Raise AddressRefused if ``host`` is a loopback or link-local address, or not that of a single machine."""
+        """Raise AddressRefused if ``host`` is a loopback or link-local address, or not that of a single machine; with
+        ``public``, if it is an address that ``require`` refuses."""
         try:
             found = _plain(host)
         except ValueError:
             if host.rstrip(".").lower() == "localhost" and not self._loopback:
                 raise self._refused(f"{host} is this machine itself") from None
             return
-        if not self._lists(found):
+        if self._public is not None:
+            self.require(host, host)
+        elif not self._lists(found):
             self._require_usual(host, found)
 
     def _lists(self, address: Address) -> bool:
@@ -87,6 +97,17 @@ class AllowedHosts:
         elif address.is_unspecified or address.is_multicast or address.is_reserved:
             raise AddressRefused(message=f"{host} ({address}) is not the address of a machine")
 
+    def _require_besides(self, host: str, address: Address) -> None:
+        if self._public is None:
+            if self.lists_some:
+                raise AddressRefused(message=f"{host} ({address}) is not in {self._option}")
+        elif not self._public:
+            raise AddressRefused(message=f"{host} is not in {self._option}")
+        elif not _is_public(address):
+            # Clients need not know where a name leads in the operator's network.
+            verb = "is not" if _is_address(host) else "does not lead to"
+            raise self._refused(f"{host} {verb} a public address")
+
     def _refused(self, reason: str) -> AddressRefused:
         return AddressRefused(message=f"{reason}; to allow it, list it in {self._option}")
 
@@ -100,6 +121,24 @@ def _plain(text: str) -> Address:
             inner = IPv4Address(int(address) & 0xFFFFFFFF)
         return inner or address
     return address
+
+
+def _is_address(host: str) -> bool:
+    try:
+        return bool(_plain(host))
+    except ValueError:
+        return False
+
+
+def is_public(text: str) -> bool:
+    """Return whether the address can be reached from everywhere: it is that of a machine, and neither private nor
+    shared nor of a site. Raises ValueError."""
+    return _is_public(_plain(text))
+
+
+def _is_public(address: Address) -> bool:
+    is_of_site = isinstance(address, IPv6Address) and address.is_site_local
+    return address.is_global and not (is_of_site or address.is_multicast or address.is_reserved)
 
 
 def allowed_hosts(settings: Settings) -> AllowedHosts:

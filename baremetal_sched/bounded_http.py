@@ -44,9 +44,10 @@ _Addresses = Sequence[tuple[int, int, int, str, tuple[Any, ...]]]
 
 class CallFailed(Exception):
     """There was no answer, or no valid one. ``sent``: the request, or a part of it, may have reached the server.
-    ``late``: the deadline has passed."""
+    ``late``: the deadline has passed. ``addresses``: those of the host that may be called, if they were found."""
 
     sent = late = False
+    addresses: Sequence[str] = ()
 
 
 class TooLarge(ValueError):
@@ -139,6 +140,7 @@ def exchange(
     through = _split(proxy if "//" in proxy else f"http://{proxy}") if proxy else parts
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     sent = False
+    addresses: _Addresses = ()
     try:
         addresses = _resolve(parts, hosts, deadline)
         if proxy:
@@ -164,8 +166,16 @@ def exchange(
     except (OSError, ValueError, http.client.HTTPException, HTTPError) as error:
         late = isinstance(error, TimeoutError) or time.monotonic() >= deadline
         failure = CallFailed("timed out" if late else str(error) or repr(error))
-        failure.sent, failure.late = sent, late
+        failure.sent, failure.late, failure.addresses = sent, late, [str(each[4][0]) for each in addresses]
         raise failure from error
+
+
+def require_allowed(url: str, hosts: AllowedHosts, deadline: float) -> None:
+    """Raise AddressRefused unless the host of the URL may be called; CallFailed if it has no address in time."""
+    try:
+        _resolve(_split(url), hosts, deadline)
+    except OSError as error:
+        raise CallFailed(str(error)) from error
 
 
 def trusting(verify: bool | str) -> ssl.SSLContext:

@@ -144,15 +144,17 @@ def revision(settings: "Settings") -> None:
 @configured
 def check(settings: "Settings") -> None:
     """Verify derived data, compare nodes with their resource providers and holds, and look for claims that wait in
-    vain. Exits 1 if anything is inconsistent."""
+    vain and webhooks that may send nothing. Exits 1 if anything is inconsistent."""
     from baremetal_sched.baremetal.holds.hold_audit import audit as audit_holds
     from baremetal_sched.baremetal.provider.audit import audit
     from baremetal_sched.scheduling.audit import audit as audit_claims
+    from baremetal_sched.scheduling.webhooks.audit import audit as audit_webhooks
 
     with opened(settings) as database:
         findings = database.snapshot(
             lambda session: [*audit(session), *audit_holds(session), *audit_claims(session, settings)]
         )
+        findings += audit_webhooks(database, settings)
     for finding in findings:
         click.echo(finding)
     if findings:

@@ -20,11 +20,12 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "allowed_hosts",
             default=[],
             help="To which hosts webhooks may send events: names (``hooks.example.com``, ``*.example.com``), "
-            "addresses and networks. If the list is empty, every host may be called, by HTTPS only; if not, no other "
-            "host may be. Link-local addresses, loopback addresses, and addresses that are not those of a single "
-            "machine are refused unless an address or a network in the list contains them, even if a name resolves "
-            "to them. A name is resolved once for each delivery, and the connection is made to the address that was "
-            "checked.",
+            "addresses and networks, and the word ``public``, which stands for all public addresses by HTTPS. If the "
+            "list is empty, these may be called; if not, only hosts in the list, by HTTP as well. A name in the list "
+            "may resolve to private addresses. Link-local addresses, loopback addresses, and addresses that are not "
+            "those of a single machine are refused unless an address or a network in the list contains them, even if "
+            "a name resolves to them. A name is resolved once for each delivery, and the connection is made to the "
+            "address that was checked.",
         ),
         cfg.StrOpt(
             "cafile",

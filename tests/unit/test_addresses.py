@@ -2,7 +2,7 @@
 
 import pytest
 
-from baremetal_sched.allowed_hosts import AddressRefused, AllowedHosts
+from baremetal_sched.allowed_hosts import AddressRefused, AllowedHosts, is_public
 from baremetal_sched.errors import InvalidValue
 
 USUAL = ["192.0.2.1", "10.0.0.1", "2001:db8::1", "fd00::1", "172.16.0.1"]
@@ -10,7 +10,7 @@ USUAL = ["192.0.2.1", "10.0.0.1", "2001:db8::1", "fd00::1", "172.16.0.1"]
 LOOPBACK = ["127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::"]
 LINK_LOCAL = ["169.254.169.254", "fe80::1", "fe80::1%eth0", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe"]
 OF_NO_MACHINE = ["0.0.0.0", "::", "224.0.0.1", "ff02::1", "255.255.255.255", "240.0.0.1"]
-OF_NO_MACHINE += ["::ffff:0.0.0.0", "::127.0.0.1"]
+OF_NO_MACHINE += ["::ffff:0.0.0.0", "::127.0.0.1", "64:ff9b:1::a00:1"]
 
 
 def is_allowed(hosts: AllowedHosts, host: str, address: str) -> bool:
@@ -71,3 +71,58 @@ def test_addresses_of_agents() -> None:
         with pytest.raises(AddressRefused):
             hosts.require_literal(host)
     AllowedHosts([], loopback=True).require_literal("localhost")
+
+
+# -- receivers of webhooks: public addresses, and what is listed -------------------------------------------------------
+
+PUBLIC = ["1.1.1.1", "2606:4700::1111", "64:ff9b::101:101", "::ffff:1.1.1.1", "2002:101:101::"]
+PRIVATE = ["10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1", "fd00::1", "fec0::1", "198.18.0.1", "192.0.2.1"]
+PRIVATE += ["::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:a00:1::", "2001:db8::1", "2001:0:101:101::1"]
+
+
+def of_webhooks(*entries: str, public: bool) -> AllowedHosts:
+    return AllowedHosts(entries, loopback=False, option="[events] allowed_hosts", public=public)
+
+
+def test_what_is_public() -> None:
+    assert all(is_public(each) for each in PUBLIC)
+    assert not any(is_public(each) for each in PRIVATE + LOOPBACK + LINK_LOCAL + OF_NO_MACHINE)
+
+
+def test_public_addresses_only() -> None:
+    hosts = of_webhooks(public=True)
+    assert all(is_allowed(hosts, "h", each) and is_allowed(hosts, each, each) for each in PUBLIC)
+    assert not any(is_allowed(hosts, "h", each) for each in PRIVATE + LOOPBACK + LINK_LOCAL + OF_NO_MACHINE)
+    for host in (*PUBLIC, "hooks.example.com"):
+        hosts.require_literal(host)
+    for host in (*PRIVATE, *LOOPBACK, *LINK_LOCAL, "localhost"):
+        with pytest.raises(AddressRefused, match=r"to allow it, list it in \[events\] allowed_hosts"):
+            hosts.require_literal(host)
+
+
+def test_a_list_adds_to_public_addresses() -> None:
+    """A name that is listed may lead anywhere, except to this machine and its link."""
+    hosts = of_webhooks("hooks.example.com", "10.1.0.0/16", public=True)
+    assert all(is_allowed(hosts, "h", each) for each in [*PUBLIC, "10.1.2.3"])
+    assert all(is_allowed(hosts, "hooks.example.com", each) for each in PUBLIC + PRIVATE)
+    assert not any(is_allowed(hosts, "hooks.example.com", each) for each in LOOPBACK + LINK_LOCAL + OF_NO_MACHINE)
+    assert not any(is_allowed(hosts, "h", each) for each in PRIVATE)
+    hosts.require_literal("10.1.2.3")
+    with pytest.raises(AddressRefused):
+        hosts.require_literal("10.2.2.3")
+
+
+def test_a_list_without_public_addresses() -> None:
+    hosts = of_webhooks("hooks.example.com", public=False)
+    assert all(is_allowed(hosts, "hooks.example.com", each) for each in PUBLIC + PRIVATE)
+    assert not any(is_allowed(hosts, "h", each) for each in PUBLIC + PRIVATE)
+    assert not any(is_allowed(of_webhooks(public=False), "h", each) for each in PUBLIC + PRIVATE)
+
+
+def test_a_refusal_says_what_to_list_and_not_where_a_name_leads() -> None:
+    hosts = of_webhooks(public=True)
+    with pytest.raises(AddressRefused) as caught:
+        hosts.require("hooks.example.com", "10.1.2.3")
+    assert str(caught.value) == (
+        "hooks.example.com does not lead to a public address; to allow it, list it in [events] allowed_hosts"
+    )

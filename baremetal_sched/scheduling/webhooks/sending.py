@@ -4,15 +4,20 @@ import http.client
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import structlog
 
 from baremetal_sched import bounded_http
-from baremetal_sched.allowed_hosts import AddressRefused
+from baremetal_sched.allowed_hosts import AddressRefused, is_public
 from baremetal_sched.bounded_http import Answer, CallFailed
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.scheduling.events.cloud_events import source_of
 from baremetal_sched.scheduling.webhooks.signing import headers_of
 from baremetal_sched.scheduling.webhooks.webhooks import hosts_of
 from baremetal_sched.settings import Settings
+
+log = structlog.get_logger(__name__)
 
 #: Seconds that a delivery may take, in all.
 SECONDS = 10.0
@@ -54,7 +59,7 @@ class Sender:
 
     def __init__(self, settings: Settings) -> None:
         self.source = source_of(settings)
-        self._hosts = hosts_of(settings)
+        self._hosts = {scheme: hosts_of(settings, scheme) for scheme in ("http", "https")}
         try:
             self._context = bounded_http.trusting(settings.events.cafile or True)
         except OSError as error:
@@ -70,13 +75,20 @@ class Sender:
             "Content-Type": "application/cloudevents+json",
             "User-Agent": "baremetal-sched",
         }
+        hosts = self._hosts[urlsplit(url).scheme]
         try:
             answer = bounded_http.exchange(
-                "POST", url, deadline=deadline, hosts=self._hosts, headers=headers, body=envelope.body,
+                "POST", url, deadline=deadline, hosts=hosts, headers=headers, body=envelope.body,
                 context=self._context, most=_LARGEST_ANSWER, truncates=True,
             )  # fmt: skip
-        except (CallFailed, AddressRefused) as error:
-            return DeliveryResult(_words(error)[:_MOST_WORDS])
+        except AddressRefused as error:
+            return DeliveryResult(f"It must not be called: {error}."[:_MOST_WORDS], parks=True)
+        except CallFailed as error:
+            if all(map(is_public, error.addresses)):
+                return DeliveryResult(_words(error)[:_MOST_WORDS])
+            # Its maker could find out what runs in the operator's network.
+            log.info("a receiver was not reached", message_id=envelope.uuid, reason=_words(error))
+            return DeliveryResult("It was not reached.")
         return _result_of(answer)
 
 
@@ -92,11 +104,9 @@ def _result_of(answer: Answer) -> DeliveryResult:
     return DeliveryResult(f"It answered {status}.", status, pause=pause or 0.0)
 
 
-def _words(error: CallFailed | AddressRefused) -> str:
+def _words(error: CallFailed) -> str:
     """Return why there is no answer, without any part of one, which may be that of another service."""
     cause = error.__cause__
-    if isinstance(error, AddressRefused):
-        return f"It must not be called: {error}."
     if error.late:
         return f"It did not answer within {SECONDS:g} seconds."
     if isinstance(cause, ssl.SSLCertVerificationError):

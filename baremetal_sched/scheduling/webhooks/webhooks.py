@@ -22,21 +22,27 @@ Document = Mapping[str, Any]
 OVERLAP = 86_400.0
 
 
-def hosts_of(settings: Settings) -> AllowedHosts:
-    """Return the hosts to which events may be sent. Raises InvalidValue for an entry that names no host."""
-    return AllowedHosts(settings.events.allowed_hosts, loopback=False, option="[events] allowed_hosts")
+#: The entry of ``[events] allowed_hosts`` that stands for all public addresses.
+_PUBLIC = "public"
+
+
+def hosts_of(settings: Settings, scheme: str) -> AllowedHosts:
+    """Return the hosts to which events may be sent by HTTP or HTTPS. By HTTP they are those that are listed, as any
+    client could be told where that leads. Raises InvalidValue for an entry that names no host."""
+    listed = [each.strip() for each in settings.events.allowed_hosts]
+    named = [each for each in listed if each.lower() != _PUBLIC]
+    public = scheme == "https" and (not listed or len(named) < len(listed))
+    return AllowedHosts(named, loopback=False, option="[events] allowed_hosts", public=public)
 
 
 def check_url(url: str, settings: Settings) -> None:
-    """Raise InvalidWebhookUrl unless events may be sent to the URL, as far as that is known without its address.
-
-    Without a list of hosts any client could be told where plain HTTP leads, so only HTTPS is accepted.
-    """
-    hosts = hosts_of(settings)
+    """Raise InvalidWebhookUrl unless events may be sent to the URL, as far as that is known without resolving it."""
     try:
         parts = urlsplit(url)
         has_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        hosts.require_literal(parts.hostname or "")
+        hosts = hosts_of(settings, parts.scheme)
+        if parts.scheme == "https" or hosts.lists_some:
+            hosts.require_literal(parts.hostname or "")
     except AddressRefused as error:
         raise InvalidWebhookUrl(reason=f"{error}.") from None
     except ValueError:
