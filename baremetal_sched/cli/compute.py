@@ -59,12 +59,12 @@ def compute() -> None:
 @click.argument("file", type=click.File("rb"))
 @configured
 def import_(file: IO[bytes], settings: "Settings") -> None:
-    """Import servers, flavors and key pairs of a Nova from FILE ("-": standard input).
+    """Import servers, flavors, key pairs and server groups of a Nova from FILE ("-": standard input).
 
-    FILE is a JSON object with "servers", "flavors" and "keypairs": the lists that Nova answers to GET
-    /servers/detail?all_tenants=1 (microversion 2.47 or later), /flavors/detail (2.61 or later) and /os-keypairs. The
-    machines must be enrolled here. Items that cannot be imported are skipped and listed. The command can be
-    repeated.
+    FILE is a JSON object with "servers", "flavors", "keypairs" and "server_groups": the lists that Nova answers to GET
+    /servers/detail?all_tenants=1 (microversion 2.47 or later), /flavors/detail (2.61 or later), /os-keypairs and
+    /os-server-groups?all_projects=1 (2.64 or later). The machines must be enrolled here. Items that cannot be imported
+    are skipped and listed. The command can be repeated.
     """
     from baremetal_sched.compute.migration import importing
 

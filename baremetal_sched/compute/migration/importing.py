@@ -1,4 +1,4 @@
-"""Taking over the servers, flavors and key pairs of a Nova, whose machines are enrolled here.
+"""Taking over the servers, flavors, key pairs and server groups of a Nova, whose machines are enrolled here.
 
 Each of them is entered in a transaction of its own, and existing rows stay as they are: so an import can be interrupted
 and repeated. A server is taken over by the node that Nova says it is on; it claims nothing, which is left to
@@ -17,11 +17,10 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.compute.flavors import extra_specs
 from baremetal_sched.compute.hosts.node_changes import moving
-from baremetal_sched.compute.migration import nova_documents
-from baremetal_sched.compute.migration.nova_documents import Document, parse
+from baremetal_sched.compute.migration import group_import, nova_documents
+from baremetal_sched.compute.migration.nova_documents import Document, Skip, normal, parse
 from baremetal_sched.db.models import Flavor, Keypair, Node, Server, ServerTag
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import SchedulerError, UnavailableError
 from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.machines import states
@@ -36,10 +35,6 @@ _NODE = "OS-EXT-SRV-ATTR:hypervisor_hostname"
 _MAY_HAVE_INSTANCE = frozenset(
     {states.ENROLL, states.MANAGEABLE, states.AVAILABLE, states.ACTIVE, states.RESCUE, states.ADOPTFAIL}
 )
-
-
-class _Skip(Exception):
-    """A document is not imported, for the reason in the message."""
 
 
 @dataclass
@@ -72,6 +67,7 @@ def import_document(database: Database, settings: Settings, document: Mapping[st
     for server in document["servers"]:
         add = partial(_add_server, document=server, keypairs=document["keypairs"], shared=shared)
         _enter(database, report, "servers", f"{server['id']} ({server.get('name', '')})", add)
+    group_import.import_groups(partial(_enter, database, report), report.remarks, document)
     return report
 
 
@@ -82,8 +78,8 @@ def _enter(database: Database, report: Report, kind: str, name: str, add: Callab
         is_new = database.write(add)
     except UnavailableError:
         raise
-    except (_Skip, SchedulerError) as error:
-        report.skipped.append(f"{kind.removesuffix('s')} {name}: {error}")
+    except (Skip, SchedulerError) as error:
+        report.skipped.append(f"{kind.removesuffix('s').replace('_', ' ')} {name}: {error}")
         report.skipped_of[kind] += 1
     else:
         (report.imported if is_new else report.present)[kind] += 1
@@ -94,13 +90,13 @@ def _enter(database: Database, report: Report, kind: str, name: str, add: Callab
 
 def _add_flavor(session: Session, document: Document) -> bool:
     if "extra_specs" not in document:
-        raise _Skip("its extra specs are not in the file. Ask for the flavors at microversion 2.61, as administrator.")
+        raise Skip("its extra specs are not in the file. Ask for the flavors at microversion 2.61, as administrator.")
     values = nova_documents.flavor_values(document)
     same = or_(Flavor.flavorid == values["flavorid"], Flavor.name == values["name"])
     for found in session.scalars(select(Flavor).where(same)):
         if found.flavorid == values["flavorid"]:
             return False
-        raise _Skip(f"another flavor here has its name (id {found.flavorid}).")
+        raise Skip(f"another flavor here has its name (id {found.flavorid}).")
     extra_specs.check(values["extra_specs"])
     session.add(Flavor(**values))
     return True
@@ -123,7 +119,7 @@ def _add_keypair(session: Session, values: Mapping[str, Any]) -> bool:
         session.add(Keypair(**values))
         return True
     if found.public_key.strip() != values["public_key"].strip():
-        raise _Skip("the user has another key of this name here.")
+        raise Skip("the user has another key of this name here.")
     return False
 
 
@@ -140,32 +136,27 @@ class _SharedNodes:
     def of(cls, servers: Sequence[Document]) -> "_SharedNodes":
         by_node: dict[str, list[str]] = {}
         for server in servers:
-            found = by_node.setdefault(_normal(server.get(_NODE) or ""), [])
-            if server["id"] not in found:
-                found.append(server["id"])
+            found = by_node.setdefault(normal(server.get(_NODE) or ""), [])
+            if (uuid := normal(server["id"])) not in found:
+                found.append(uuid)
         return cls({node: found for node, found in by_node.items() if node and len(found) > 1})
 
     def require_alone(self, server: Document) -> None:
-        found = self.servers.get(_normal(server.get(_NODE) or ""))
+        found = self.servers.get(normal(server.get(_NODE) or ""))
         if found:
-            raise _Skip(f"there are several servers on node {server[_NODE]}: {', '.join(found)}.")
-
-
-def _normal(text: str) -> str:
-    """A UUID as it is stored; a name as it is."""
-    return canonical_uuid(text) or text
+            raise Skip(f"there are several servers on node {server[_NODE]}: {', '.join(found)}.")
 
 
 def _add_server(session: Session, document: Document, keypairs: Sequence[Document], shared: _SharedNodes) -> bool:
     if document.get("status") == "UNKNOWN":
-        raise _Skip("its cell was down when Nova was asked.")
+        raise Skip("its cell was down when Nova was asked.")
     shared.require_alone(document)
-    uuid = _normal(document["id"])
+    uuid = normal(document["id"])
     # The node's row first, then the server's, as everywhere.
     node = _find_node(session, document)
     if session.scalar(select(Server.id).where(Server.uuid == uuid)) is not None:
         if node.instance_uuid != uuid:
-            raise _Skip(f"it is here already, and not on node {node.uuid}.")
+            raise Skip(f"it is here already, and not on node {node.uuid}.")
         return False
     _require_fit(session, node, uuid)
     pair = nova_documents.keypair_of(document, keypairs)
@@ -187,26 +178,26 @@ def _add_server(session: Session, document: Document, keypairs: Sequence[Documen
 def _find_node(session: Session, document: Document) -> Node:
     name = document.get(_NODE)
     if not name:
-        raise _Skip("it is not on a node, or the list was not made by an administrator.")
+        raise Skip("it is not on a node, or the list was not made by an administrator.")
     try:
         return nodes.find_for_change(session, name)
     except NodeNotFound:
-        raise _Skip(f"its node {name} is not enrolled here.") from None
+        raise Skip(f"its node {name} is not enrolled here.") from None
 
 
 def _require_fit(session: Session, node: Node, uuid: str) -> None:
-    """Raise _Skip unless the server can be on the node."""
+    """Raise Skip unless the server can be on the node."""
     if node.instance_uuid == uuid:
         return
     if node.instance_uuid is not None:
-        raise _Skip(f"its node {node.uuid} has another instance, {node.instance_uuid}.")
+        raise Skip(f"its node {node.uuid} has another instance, {node.instance_uuid}.")
     other = session.scalar(select(Node.uuid).where(Node.instance_uuid == uuid))
     if other is not None:
-        raise _Skip(f"here it is on node {other}, not on node {node.uuid}.")
+        raise Skip(f"here it is on node {other}, not on node {node.uuid}.")
     if node.reservation is not None:
-        raise _Skip(f"conductor {node.reservation} is at work on its node {node.uuid}. Repeat it later.")
+        raise Skip(f"conductor {node.reservation} is at work on its node {node.uuid}. Repeat it later.")
     if node.provision_state not in _MAY_HAVE_INSTANCE:
-        raise _Skip(f"its node {node.uuid} is in provision state '{node.provision_state}'.")
+        raise Skip(f"its node {node.uuid} is in provision state '{node.provision_state}'.")
     others = [consumer for consumer in projected.consumers_of(session, node.uuid) if consumer != uuid]
     if others:
-        raise _Skip(f"its node {node.uuid} is claimed by {', '.join(others)}.")
+        raise Skip(f"its node {node.uuid} is claimed by {', '.join(others)}.")

@@ -1,4 +1,4 @@
-"""Documents of a Nova about its servers, flavors and key pairs, as values of our models.
+"""Documents of a Nova about its servers, flavors, key pairs and server groups, as values of our models.
 
 The documents are the bodies of its lists. Other members are ignored.
 """
@@ -13,11 +13,17 @@ import orjson
 from jsonschema.exceptions import best_match
 
 from baremetal_sched.compute.hosts import instance_info
+from baremetal_sched.compute.server_groups import AFFINITY, ANTI_AFFINITY, SOFT_AFFINITY, SOFT_ANTI_AFFINITY
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 
 Document = Mapping[str, Any]
+
+
+class Skip(Exception):
+    """A document is not imported, for the reason in the message."""
+
 
 _MOST = 2**31 - 1
 _NAME = {"type": "string", "minLength": 1, "maxLength": 255}
@@ -62,6 +68,7 @@ _WHOLE_SERVER = {
         "tags": {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 60}},
         "security_groups": {"type": "array", "items": {"type": "object", "required": ["name"]}},
         "scheduler_hints": {"type": "object"},
+        "server_groups": {"type": "array", "items": {"type": "string", "format": "uuid"}},
         "locked": {"type": "boolean"},
         "config_drive": {"type": ["string", "boolean", "null"]},
     },
@@ -102,7 +109,19 @@ _KEYPAIR = {
         }
     },
 }
-_KINDS = {"servers": _SERVER, "flavors": _FLAVOR, "keypairs": _KEYPAIR}
+_POLICY = {"enum": [AFFINITY, ANTI_AFFINITY, SOFT_AFFINITY, SOFT_ANTI_AFFINITY]}
+_GROUP = {
+    "type": "object",
+    "required": ["id", "name", "policy", "members", "project_id", "user_id"],
+    "properties": {
+        "id": {"type": "string", "format": "uuid"},
+        **dict.fromkeys(("name", "project_id", "user_id"), _NAME),
+        "policy": _POLICY,
+        "rules": {"type": "object", "properties": {"max_server_per_host": {"type": "integer", "minimum": 1}}},
+        "members": {"type": "array", "items": {"type": "string", "format": "uuid"}},
+    },
+}
+_KINDS = {"servers": _SERVER, "flavors": _FLAVOR, "keypairs": _KEYPAIR, "server_groups": _GROUP}
 _SCHEMA = {
     "type": "object",
     "minProperties": 1,
@@ -126,7 +145,8 @@ def _is_time(value: object) -> bool:
 
 
 def parse(raw: bytes) -> dict[str, list[Document]]:
-    """Return the lists in a JSON document, by ``servers``, ``flavors`` and ``keypairs``. Raises InvalidValue."""
+    """Return the lists in a JSON document, by ``servers``, ``flavors``, ``keypairs`` and ``server_groups``. Raises
+    InvalidValue."""
     try:
         document = orjson.loads(raw)
     except ValueError as error:
@@ -149,6 +169,8 @@ def parse(raw: bytes) -> dict[str, list[Document]]:
 
 
 def _hint(error: jsonschema.ValidationError) -> str:
+    if list(error.absolute_path)[:1] == ["server_groups"] and error.validator == "required":
+        return " Ask for the server groups at microversion 2.64 or later, as an administrator."
     is_of_server = list(error.absolute_path)[:1] == ["servers"]
     if is_of_server and "flavor" in error.absolute_path and error.validator == "required":
         return " Ask for the servers at microversion 2.47 or later, which has the server's own flavor."
@@ -223,6 +245,30 @@ def keypair_values(document: Document, user_id: str) -> dict[str, Any]:
     }
 
 
+def group_values(document: Document) -> dict[str, Any]:
+    """Return columns of a server group."""
+    most = document.get("rules", {}).get("max_server_per_host")
+    return {
+        "uuid": normal(document["id"]),
+        **{name: document[name] for name in ("name", "policy", "project_id", "user_id")},
+        "max_server_per_host": None if most is None else min(most, _MOST),
+        "created_at": utcnow(),
+    }
+
+
+def groups_of(server: Document, *, hints: bool) -> list[str]:
+    """Return the UUIDs of the groups that a server names. ``hints``: also that for which it was booted, which may be
+    deleted."""
+    hint = server.get("scheduler_hints", {}).get("group") if hints else None
+    named = server.get("server_groups") or (hint if isinstance(hint, list) else [hint])
+    return [normal(each) for each in named if isinstance(each, str)]
+
+
+def normal(text: str) -> str:
+    """Return a UUID as it is stored; a name as it is."""
+    return canonical_uuid(text) or text
+
+
 def _own_flavor(document: Document, flavor_ids: Mapping[str, str]) -> dict[str, Any]:
     name = document["original_name"]
     amounts = {key: document.get(key, 0) for key in ("vcpus", "ram", "disk", "ephemeral", "swap")}
@@ -234,7 +280,8 @@ def _own_image(document: Document | str | None) -> dict[str, Any] | None:
     if not isinstance(document, Mapping):
         return None
     properties = {name: str(value) for name, value in document.get("properties", {}).items()}
-    return {"id": document["id"], "name": document["id"], "min_ram": 0, "min_disk": 0, "properties": properties}
+    ident = normal(document["id"])
+    return {"id": ident, "name": ident, "min_ram": 0, "min_disk": 0, "properties": properties}
 
 
 def _own_keypair(name: str | None, document: Document | None) -> dict[str, Any] | None:

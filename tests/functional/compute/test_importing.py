@@ -220,7 +220,7 @@ def test_a_file_that_is_not_understood(
         (b"{", "The file is not JSON"),
         (b"[]", "The file is not what Nova answers, at $: [] is not of type 'object'."),
         (b"{}", "at $: {} should be non-empty"),
-        (orjson.dumps({"hosts": []}), "'hosts' is not one of servers, flavors, keypairs."),
+        (orjson.dumps({"hosts": []}), "'hosts' is not one of servers, flavors, keypairs, server_groups."),
         (orjson.dumps({"flavors": [flavor_of(vcpus=-1)]}), "at $.flavors[0].vcpus: -1 is less than the minimum of 0."),
         (orjson.dumps({"flavors": [], "flavors_links": [{}]}), "'flavors_links': the list has more pages."),
         (orjson.dumps({"flavors": [flavor_of(name="a\x00")]}), "the character NUL"),
