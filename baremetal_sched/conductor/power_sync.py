@@ -20,7 +20,7 @@ from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.conductor.outage import addresses_of
 from baremetal_sched.conductor.questions import MachineQuestion
 from baremetal_sched.db.models import Node
-from baremetal_sched.drivers import registry
+from baremetal_sched.drivers import progress, registry
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors import SchedulerError, SecretsUnreadable
 from baremetal_sched.errors.baremetal import MachineUnreachable
@@ -139,7 +139,8 @@ class _Inquiry:
 def _power_state(machine: Machine) -> tuple[str | None, str]:
     """Return the state; None and the reason if the driver cannot tell. Raises OSError, MachineUnreachable."""
     try:
-        return Driver(machine).power.get_power_state(machine), ""
+        with progress.in_passing():
+            return Driver(machine).power.get_power_state(machine), ""
     except (OSError, MachineUnreachable):
         raise
     except SchedulerError as error:

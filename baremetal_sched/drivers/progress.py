@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+_is_in_passing = ContextVar("progress_is_in_passing", default=False)
 _listener: ContextVar[Callable[[], None] | None] = ContextVar("progress_listener", default=None)
 
 
@@ -25,6 +26,21 @@ def is_noted() -> bool:
     """Return whether the call is part of work on a node. Otherwise a request may be waiting for it, with a short
     deadline."""
     return _listener.get() is not None
+
+
+def is_in_passing() -> bool:
+    """Return whether the call is one of many regular looks at machines, which need not wait for one that is busy."""
+    return _is_in_passing.get()
+
+
+@contextmanager
+def in_passing() -> Iterator[None]:
+    """Let the calls of this thread be regular looks."""
+    token = _is_in_passing.set(True)
+    try:
+        yield
+    finally:
+        _is_in_passing.reset(token)
 
 
 @contextmanager

@@ -58,6 +58,8 @@ def _fail(fault: Fault, ended: threading.Event) -> Response | tuple[Any, int] | 
 def _after(response: Response, fault: Fault | None, ended: threading.Event) -> Response:
     if fault is not None and fault.late:
         ended.wait(fault.late)
+    if fault is not None and fault.retry_after is not None:
+        response.headers["Retry-After"] = fault.retry_after
     return _drop() if fault is not None and fault.loses else response
 
 

@@ -11,7 +11,7 @@ class Fault:
     ``loses`` does what is asked, and closes the connection without an answer; ``late`` answers that many seconds later.
 
     ``drops`` closes the connection without an answer. ``times`` says for how many requests, None for all. ``seconds``
-    is how long an answer takes that is right otherwise.
+    is how long an answer takes that is right otherwise. ``retry_after`` is the header of the answer.
     """
 
     path: str = ""
@@ -24,6 +24,7 @@ class Fault:
     late: float = 0.0
     seconds: float = 0.0
     times: int | None = None
+    retry_after: str | None = None
 
     def takes(self, method: str, path: str) -> bool:
         """Is this request answered so? If it is, that counts."""

@@ -69,6 +69,8 @@ def translated(error: BaseException, target: RedfishTarget) -> SchedulerError:
         said = "no user is given" if target.username is None else "user or password is wrong, or the user has no right"
         what_to_do = f"Look at driver_info/{USERNAME} and {PASSWORD}."
         return unreachable(target, f"it refused the credentials (HTTP {error.status_code}): {said}. {what_to_do}")
+    if isinstance(error, exceptions.ServerSideError) and error.status_code == HTTPStatus.SERVICE_UNAVAILABLE:
+        return unreachable(target, f"It is busy (HTTP 503){_said(error, target)}")
     if isinstance(error, exceptions.ServerSideError):
         return unreachable(target, f"it failed (HTTP {error.status_code}){_said(error, target)}")
     if isinstance(error, exceptions.ResourceNotFoundError):

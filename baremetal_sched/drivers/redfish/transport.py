@@ -28,6 +28,12 @@ LARGEST = 8 * 2**20
 MOST_REQUESTS = 2048
 MOST_BYTES = 32 * 2**20
 _MOST_REDIRECTS = 3
+#: How often a read is repeated while the controller is busy, and after how many seconds: as long as it wants, up to the
+#: longest pause.
+_MOST_REPEATS = 10
+_PAUSE, _LONGEST_PAUSE = 3.0, 10.0
+#: Seconds after its start until which a call for which a request waits, waits for a busy controller.
+_AWAITED_SECONDS = 15.0
 
 
 class Nonsense(Exception):
@@ -36,8 +42,10 @@ class Nonsense(Exception):
 
 @dataclass
 class _Limits:
-    """The remaining limits of requests: when the last may begin (monotonic), their number, and their bytes."""
+    """The remaining limits of requests: when the last may begin (monotonic), their number, and their bytes. ``begun``:
+    when the first might."""
 
+    begun: float
     until: float
     requests: int
     size: int
@@ -67,10 +75,11 @@ def limited(seconds: float) -> Iterator[None]:
 
     A controller may have a million links to follow. Within another limit only the time can be shortened.
     """
-    until = time.monotonic() + seconds
+    now = time.monotonic()
+    until = now + seconds
     outer = _limits.get()
     if outer is None:
-        limits = _Limits(until, MOST_REQUESTS, MOST_BYTES)
+        limits = _Limits(now, until, MOST_REQUESTS, MOST_BYTES)
     else:
         limits, before, outer.until = outer, outer.until, min(until, outer.until)
     token = _limits.set(limits)
@@ -87,7 +96,8 @@ class Transport(requests.Session):
 
     An answer, from its first byte to the last, has the read time-out, and an end to its size. Before a machine is
     changed it is made sure that this is still wanted (``drivers.progress``). ``login`` says what to send along; it logs
-    in again once if the controller does not accept that any more.
+    in again once if the controller does not accept that any more. Reads are repeated while the controller is busy
+    (503), and once after another failure of it; nothing else is ever sent twice.
     """
 
     def __init__(self, address: str, login: "Credentials") -> None:
@@ -104,6 +114,19 @@ class Transport(requests.Session):
     def request(self, method: str | bytes, url: str | bytes, *args: Any, **named: Any) -> requests.Response:
         """See requests. Raises Nonsense for another host, CallGivenUp, and what requests raises."""
         self._require_ours(str(url))
+        response = self._ask(method, url, *args, **named)
+        repeats = 0
+        while method == "GET" and response.status_code >= http.client.INTERNAL_SERVER_ERROR:
+            pause = _pause(response, repeats, sum(named["timeout"]))
+            if pause is None:
+                break
+            time.sleep(pause)
+            progress.note()
+            repeats += 1
+            response = self._ask(method, url, *args, **named)
+        return response
+
+    def _ask(self, method: str | bytes, url: str | bytes, *args: Any, **named: Any) -> requests.Response:
         limits = _limits.get()
         if limits is not None:
             limits.begin()
@@ -132,6 +155,23 @@ class Transport(requests.Session):
             is_ours = False
         if not is_ours:
             raise Nonsense("refers to another address, which is not followed. Look at driver_info/redfish_address.")
+
+
+def _pause(response: requests.Response, repeats: int, seconds: float) -> float | None:
+    """Return for how long to wait before a read that failed is repeated, after so many repeats; None: it is not.
+    ``seconds``: what a request may take."""
+    if response.status_code != http.client.SERVICE_UNAVAILABLE:
+        return None if repeats else 0.0
+    if repeats >= (1 if progress.is_in_passing() else _MOST_REPEATS):
+        return None
+    wanted = bounded_http.Answer(response.status_code, response.reason, None, b"", response.headers).retry_after
+    pause = _PAUSE if wanted is None else min(wanted, _LONGEST_PAUSE)
+    limits = _limits.get()
+    if limits is None:
+        return pause
+    ends = time.monotonic() + pause
+    is_late = ends + seconds > limits.until or (not progress.is_noted() and ends > limits.begun + _AWAITED_SECONDS)
+    return None if is_late else pause
 
 
 class Credentials(Protocol):

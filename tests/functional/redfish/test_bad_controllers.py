@@ -38,7 +38,10 @@ UNREACHABLE = {
     "hangs up": (saying(b""), "it broke the connection off"),
     "no HTTP": (saying(b"SSH-2.0-OpenSSH_9.2\r\n"), "SSH-2.0"),
     "redirects for ever": (saying(document(b"", "Location: /redfish/v1/", status="302 Found")), "Exceeded 3 redirects"),
-    "fails": (saying(document(b"<h1>x</h1>", status="503 Service Unavailable")), r"\(HTTP 503\): Service Unavailable"),
+    "is busy": (
+        saying(document(b"<h1>x</h1>", "Retry-After: 0", status="503 Service Unavailable")),
+        r"It is busy \(HTTP 503\): Service Unavailable",
+    ),
     "fails in its own way": (saying(document(b"", status="599 ?")), r"\(HTTP 599\): no reason"),
 }
 

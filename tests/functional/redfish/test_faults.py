@@ -99,7 +99,11 @@ FAULTS: dict[str, tuple[Callable[[RedfishService], None], Callable[[RedfishServi
     "gone": (RedfishService.stop, RedfishService.start, "the connection was refused"),
     "hangs": (fail(hangs=True), heal, "it did not answer in time"),
     "a storm of 500": (fail(status=500), heal, "it failed (HTTP 500): The controller is out of order"),
-    "503": (fail(status=503, body=b"<h1>busy</h1>"), heal, "it failed (HTTP 503): Service Unavailable"),
+    "503": (
+        fail(status=503, body=b"<h1>busy</h1>", retry_after="0"),
+        heal,
+        "It is busy (HTTP 503): Service Unavailable",
+    ),
     "nonsense": (fail(path="Systems/1$", body=b"[]"), heal, "answered nonsense"),
     "another machine": (fail(path="Systems/1$", status=404), heal, "does not know"),
     "no power state": (fail(path="Systems/1$", body=b'{"Id": "1"}'), heal, "cannot be read"),

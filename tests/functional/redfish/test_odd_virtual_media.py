@@ -99,7 +99,7 @@ def test_a_malformed_device(bmc: RedfishService, changed: dict[str, Any], text: 
         (Fault(path=f"{INSERT}$", status=500, body=b"[" * 10_000), "it failed (HTTP 500)"),
         (Fault(path=f"{INSERT}$", status=400, body=b'{"error": 7}'), "refused the request (HTTP 400)"),
         (Fault(path=f"{INSERT}$", status=400, body=b"{}"), "into 'cdrom': refused the request (HTTP 400)"),
-        (Fault(path=f"{INSERT}$", status=503, body=b"no"), "into 'cdrom': it failed (HTTP 503)"),
+        (Fault(path=f"{INSERT}$", status=503, body=b"no"), "into 'cdrom': It is busy (HTTP 503)"),
         (Fault(path=f"{INSERT}$", status=401, body=b"{}"), "refused the credentials"),
         (Fault(path=f"{INSERT}$", status=204, body=b""), "does not say that it is inserted, 0.2 seconds later"),
     ],
