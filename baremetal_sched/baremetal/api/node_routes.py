@@ -63,6 +63,8 @@ _BELOW_NODES = tuple(
                 "/states/target_raid_config",
                 states.refuse_target_raid_config,
                 policy="baremetal:node:get_states",
+                guard=access.refusal,
+                transaction=None,
             ),
             read("/states/console", states.show_console, "node:get_console"),
             write("PUT", "/states/console", states.set_console, "node:set_console_state"),

@@ -140,6 +140,10 @@ def test_access_comes_before_the_microversion(
 
 
 def test_the_wanted_disks_are_not_set_by_their_name(secured: Service) -> None:
+    """For each caller: for a node that the caller does not see, or that does not exist, as well."""
+    for path in ("owned", "foreign", "nosuch"):
+        address = f"/nodes/{path}/states/target_raid_config"
+        as_project(secured, "owners", "reader", "PUT", address, {}, status=405)
     for roles in ("reader", "admin,manager,member,reader"):
         headers = {"X-Roles": roles, "X-Auth-Token": "someone"}
         secured.baremetal("PUT", "/nodes/owned/states/target_raid_config", {}, headers=headers, status=405)

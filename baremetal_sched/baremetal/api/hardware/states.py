@@ -50,7 +50,7 @@ def set_raid(call: BaremetalCall, session: Session, ident: str) -> Response:
     return empty_response(204)
 
 
-def refuse_target_raid_config(call: BaremetalCall, session: Session, ident: str) -> Response:
+def refuse_target_raid_config(call: BaremetalCall, session: None, ident: str) -> Response:
     """PUT /v1/nodes/{node}/states/target_raid_config: it is set at ``states/raid``."""
     raise MethodNotAllowed(method="PUT", allowed=[])
 
