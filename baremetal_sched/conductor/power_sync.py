@@ -23,7 +23,7 @@ from baremetal_sched.db.models import Node
 from baremetal_sched.drivers import progress, registry
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors import SchedulerError, SecretsUnreadable
-from baremetal_sched.errors.baremetal import MachineUnreachable
+from baremetal_sched.errors.baremetal import MachineUnreachable, UnsupportedByDriver
 from baremetal_sched.machines import states
 from baremetal_sched.machines.machine import Machine
 from baremetal_sched.masking import mask_text
@@ -51,6 +51,7 @@ def synchronize(host: ConductorHost) -> None:
         host,
         compared,
         lambda session, node, found, why: power.compare(session, node, found, host.name, host.settings, why),
+        with_health=host.settings.conductor.enable_health_monitoring,
     )
 
 
@@ -60,7 +61,7 @@ def recover(host: ConductorHost) -> None:
     _ask_all(host, failed, lambda session, node, found, why: power.recover(session, node, found, host.name))
 
 
-def _ask_all(host: ConductorHost, condition: ColumnElement[bool], react: React) -> None:
+def _ask_all(host: ConductorHost, condition: ColumnElement[bool], react: React, *, with_health: bool = False) -> None:
     askable = sorted(name for name, each in registry.loaded("power").items() if not each.only_remembers)
     if not askable:
         return
@@ -68,7 +69,7 @@ def _ask_all(host: ConductorHost, condition: ColumnElement[bool], react: React) 
     options = host.settings.conductor
     host.questions.give_up(min(options.driver_call_timeout, options.sync_power_state_interval or math.inf))
     for node_id in host.own(condition):
-        inquiry = _Inquiry(host, node_id, condition, react)
+        inquiry = _Inquiry(host, node_id, condition, react, with_health=with_health)
         host.questions.ask(node_id, inquiry.ask, inquiry.give_up, most=options.sync_power_state_workers)
     host.questions.finish()
 
@@ -76,11 +77,16 @@ def _ask_all(host: ConductorHost, condition: ColumnElement[bool], react: React) 
 class _Inquiry:
     """Queries one machine without any lock, and reacts if its node is unchanged."""
 
-    def __init__(self, host: ConductorHost, node_id: int, condition: ColumnElement[bool], react: React) -> None:
+    def __init__(
+        self, host: ConductorHost, node_id: int, condition: ColumnElement[bool], react: React, *, with_health: bool
+    ) -> None:
         self._host = host
         self._node_id = node_id
         self._condition = condition
         self._react = react
+        self._with_health = with_health
+        #: The health of the machine, in a tuple; empty if it was not read.
+        self._health: tuple[str | None, ...] = ()
         self._machine: Machine | None = None
         self._revision = 0
 
@@ -99,6 +105,8 @@ class _Inquiry:
             self._note_silence(machine)
         else:
             self._host.back_off.note_answer(addresses_of(machine))
+            if self._with_health and found is not None:
+                self._health = _health(machine)
         if not question.is_given_up:
             self._write(found, why)
 
@@ -128,12 +136,26 @@ class _Inquiry:
             unchanged = select(Node).where(Node.id == self._node_id, Node.revision == self._revision, self._condition)
             node = session.scalars(unchanged.with_for_update()).first()
             if node is not None:
+                for health in self._health:
+                    power.note_health(session, node, health, self._host.name)
                 self._react(session, node, found, mask_text(why))
 
         try:
             self._host.database.write(write)
         except SecretsUnreadable as error:
             log.warning("cannot note a power state", node_id=self._node_id, reason=str(error))
+
+
+def _health(machine: Machine) -> tuple[str | None, ...]:
+    """Return what the driver reads; nothing if it cannot, which the power state says already."""
+    try:
+        with progress.in_passing():
+            return (Driver(machine).management.get_node_health(machine),)
+    except UnsupportedByDriver:
+        return ()
+    except Exception as error:  # a driver may raise anything
+        log.info("cannot read the health of a machine", node=machine.uuid, reason=str(error))
+        return ()
 
 
 def _power_state(machine: Machine) -> tuple[str | None, str]:

@@ -196,6 +196,12 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             help="How many times in a row switching back or reading a power state may fail before the node is put "
             "into maintenance.",
         ),
+        cfg.BoolOpt(
+            "enable_health_monitoring",
+            default=True,
+            help="Read the health of machines from management controllers that report it (Redfish), each time that "
+            "power states are compared, and store changes in the field ``health`` and in the history of the node.",
+        ),
         cfg.IntOpt(
             "sync_power_state_workers",
             default=8,

@@ -100,6 +100,15 @@ def finish(session: Session, work_id: int, conductor: str, outcome: Effect | str
     return True
 
 
+def note_health(session: Session, node: Node, health: str | None, conductor: str) -> None:
+    """Store the health of the machine of ``node`` (its row locked), and a change of it in the history, as in Ironic."""
+    if node.health == health:
+        return
+    event = f"Node health status changed: health='{health}' (previously '{node.health}')"
+    history.record(session, node, event, event_type="monitoring", conductor=conductor)
+    node.health = health
+
+
 #: The key in ``driver_internal_info`` of the number of consecutive failures.
 _FAILURES = "power_sync_failures"
 

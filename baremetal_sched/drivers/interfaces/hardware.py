@@ -94,6 +94,11 @@ class ManagementInterface(PolledInterface, Protocol):
         """Return the addresses of network interfaces in use, as the management controller reports them."""
         raise machine.unsupported("get_mac_addresses")
 
+    def get_node_health(self, machine: Machine) -> str | None:
+        """Return the health that the management controller reports, "OK", "Warning" or "Critical"; None: it reports
+        none."""
+        raise machine.unsupported("get_node_health")
+
     def inject_nmi(self, machine: Machine) -> None:
         """Send a non-maskable interrupt."""
         raise machine.unsupported("inject_nmi")

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from sushy import IndicatorLED, ResetType, State
+from sushy import Health, IndicatorLED, ResetType, State
 from sushy.exceptions import AccessError, MissingAttributeError, SushyError
 from sushy.exceptions import ConnectionError as NoConnection
 from sushy.resources.system.system import System
@@ -104,6 +104,11 @@ class RedfishManagement(RedfishInterface, ManagementInterface):
                 return []
             enabled = (each for each in found if each.status is None or each.status.state in (None, State.ENABLED))
             return [each.mac_address.lower() for each in enabled if isinstance(each.mac_address, str)]
+
+    def get_node_health(self, machine: Machine) -> str | None:
+        with connection.system(machine) as system:
+            health = system.status.health if system.status else None
+            return health.value if isinstance(health, Health) else None
 
     def inject_nmi(self, machine: Machine) -> None:
         with connection.system(machine) as system:

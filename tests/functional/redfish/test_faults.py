@@ -228,3 +228,41 @@ def test_a_conductor_that_stops_logs_out(service: Service, bmc: RedfishService) 
     assert len(bmc.controller.sessions.ids) == 1
     service.conductors["c1"].finish()
     assert bmc.controller.sessions.ids == []
+
+
+def test_the_health_that_a_controller_reports_is_stored(
+    service: Service, clock: Clock, bmc: RedfishService, subtests: pytest.Subtests
+) -> None:
+    """A change of it stands in the history, and nothing else is changed."""
+    enrol(service, bmc)
+    provision(service, "manage")
+    reported: list[tuple[dict[str, Any], str | None]] = [
+        ({"State": "Enabled", "Health": "OK"}, "OK"),
+        ({"State": "Enabled", "Health": "Critical"}, "Critical"),
+        ({"State": "Enabled"}, None),
+        ({"State": "Enabled", "Health": "Warning"}, "Warning"),
+        ({"State": "Enabled", "Health": "Splendid"}, None),
+    ]
+    for status, health in reported:
+        with subtests.test(str(status)):
+            bmc.controller.system = {"Status": status}
+            synchronize(service, clock, 1)
+            assert (service.node("n1")["health"], service.node("n1")["last_error"]) == (health, None)
+            synchronize(service, clock, 1)
+    said = [each["event"] for each in service.baremetal("GET", "/nodes/n1/history?detail=True").json["history"]]
+    changes = [each for each in said if each.startswith("Node health")]
+    assert changes[-2:] == [
+        "Node health status changed: health='Warning' (previously 'None')",
+        "Node health status changed: health='None' (previously 'Warning')",
+    ]
+    assert len(changes) == len(reported)
+
+
+def test_health_is_not_read_without_monitoring(database_url: str, clock: Clock, bmc: RedfishService) -> None:
+    settings = SETTINGS | {"conductor": {"enable_health_monitoring": False}}
+    with Service(database_url, **settings) as service:
+        service.add_conductor("c1")._host.back_off._clock = clock.monotonic
+        enrol(service, bmc)
+        provision(service, "manage")
+        synchronize(service, clock, 1)
+        assert service.node("n1")["health"] is None
