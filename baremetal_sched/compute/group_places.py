@@ -7,11 +7,12 @@ the order of preference, of which the last is empty.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import replace
 
-from sqlalchemy import ColumnElement, and_, func, select, true
+from sqlalchemy import ColumnElement, Connection, and_, func, select, true
+from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.matching import free_machine
@@ -27,27 +28,42 @@ from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 
 
 class GroupPlaces:
-    """The members of ``group`` by domain. Exact while the transaction has locked the row of the group."""
+    """The members of a server group by domain. Exact while the transaction has locked the row of the group.
 
-    def __init__(self, context: MachineContext, group: ServerGroup) -> None:
-        self.group = group
-        self._session = context.session
-        self._level: str = context.settings.compute.server_group_level
-        self._together = group.policy in (AFFINITY, SOFT_AFFINITY)
-        self._soft = group.policy in (SOFT_AFFINITY, SOFT_ANTI_AFFINITY)
+    ``most``: its ``max_server_per_host``; ``level``: that of the domains.
+    """
+
+    def __init__(self, level: str, uuid: str, policy: str, most: int | None) -> None:
+        self.uuid = uuid
+        self._level = level
+        self._policy = policy
+        self._most = most or 1
+        self._together = policy in (AFFINITY, SOFT_AFFINITY)
+        self._soft = policy in (SOFT_AFFINITY, SOFT_ANTI_AFFINITY)
         self._names: dict[int, str] = {}
         self._members: Counter[int] = Counter()
         #: Members on machines that are in no domain of the level.
         self._elsewhere = 0
         #: The condition on the first of several members.
         self._first: Condition | None = None
-        for domain, name, number in self._session.execute(_members_by_domain(group.id, self._level)):
-            self._count(domain, name, number)
 
     @property
     def refuses(self) -> bool:
         """Return whether the group can have no further member, whichever machines there are."""
-        return self.group.policy == AFFINITY and not self._level and self._elsewhere > 0
+        return self._policy == AFFINITY and not self._level and self._elsewhere > 0
+
+    def has_room(self, domain: int | None) -> bool:
+        """Return whether the next member may be on a machine in the domain of the level (an id; None: in none): False
+        if the machine certainly fails the conditions of ``choices``."""
+        if self._soft:
+            return True
+        if not self._level:
+            return not self.refuses
+        if domain is None:
+            return False
+        if self._together:
+            return self._members[domain] > 0 or not (self._members or self._elsewhere)
+        return self._members[domain] < self._most
 
     def choices(self, request: TreeRequest) -> list[TreeRequest]:
         """Return the request with the conditions of the policy, in the order of preference: at least one."""
@@ -67,7 +83,7 @@ class GroupPlaces:
             DomainMember.domain_id.in_([domain for domain, number in free.items() if number >= least]),
         )
 
-    def took(self, node: Node, request: TreeRequest) -> None:
+    def took(self, session: Session, node: Node, request: TreeRequest) -> None:
         """Count a new member on ``node`` (its row locked), which was chosen for ``request``, one of ``choices``.
 
         Raises StaleDataError if the node does not meet its conditions any more.
@@ -79,15 +95,16 @@ class GroupPlaces:
             .outerjoin(Domain, Domain.id == DomainMember.domain_id)
             .where(Node.id == node.id, *(each.holds for each in request.conditions))
         )
-        found = self._session.execute(query).first()
+        found = session.execute(query).first()
         if found is None:
             raise StaleDataError("the machine was moved to another domain")
-        self._count(*found, 1)
+        self.count(*found, 1)
 
-    def _count(self, domain: int | None, name: str | None, number: int) -> None:
+    def count(self, domain: int | None, name: str | None, number: int) -> None:
+        """Count ``number`` members in a domain; None: in none."""
         if domain is None:
             self._elsewhere += number
-        else:
+        elif number:
             self._members[domain] += number
             self._names[domain] = name or ""
 
@@ -123,7 +140,7 @@ class GroupPlaces:
     def _apart(self) -> Iterator[Condition]:
         """Yield the condition to have room for another member; for soft anti-affinity, first where fewest of them
         are."""
-        for most in sorted(set(self._members.values())) if self._soft else [self.group.max_server_per_host or 1]:
+        for most in sorted(set(self._members.values())) if self._soft else [self._most]:
             full = [domain for domain, number in self._members.items() if number >= most]
             servers = f"{most} {'server' if most == 1 else 'servers'} of the server group"
             yield self._room(
@@ -144,14 +161,34 @@ class GroupPlaces:
         return and_(DomainMember.node_id == Node.id, DomainMember.level == self._level)
 
 
+def of_group(context: MachineContext, group: ServerGroup) -> GroupPlaces:
+    """Return where the members of the group are."""
+    level: str = context.settings.compute.server_group_level
+    places = GroupPlaces(level, group.uuid, group.policy, group.max_server_per_host)
+    for *_, domain, name, number in context.session.execute(_members_by_domain(level, ServerGroup.id == group.id)):
+        places.count(domain, name, number)
+    return places
+
+
 def of_request(context: MachineContext, request: TreeRequest) -> GroupPlaces | None:
     """Return where the members of the request's group are; None if it has none, or that was deleted."""
     if request.server_group is None:
         return None
     try:
-        return GroupPlaces(context, server_groups.find(context.session, request.server_group, None))
+        return of_group(context, server_groups.find(context.session, request.server_group, None))
     except ServerGroupNotFound:
         return None
+
+
+def admitting(connection: Connection, level: str, node: str, groups: Collection[str]) -> set[str]:
+    """Return which of the groups (UUIDs) may have their next member on the node (a UUID), by where their members are
+    now, and those that were deleted: their servers may be anywhere."""
+    inside = select(DomainMember.domain_id).join(Node, Node.id == DomainMember.node_id)
+    domain = connection.scalar(inside.where(Node.uuid == node, DomainMember.level == level)) if level else None
+    found: dict[str, GroupPlaces] = {}
+    for uuid, policy, most, *members in connection.execute(_members_by_domain(level, ServerGroup.uuid.in_(groups))):
+        found.setdefault(uuid, GroupPlaces(level, uuid, policy, most)).count(*members)
+    return {uuid for uuid in groups if uuid not in found or found[uuid].has_room(domain)}
 
 
 def narrowed(context: MachineContext, request: TreeRequest) -> TreeRequest:
@@ -165,19 +202,22 @@ def _of_group(text: str, failure: tuple[str, str], holds: ColumnElement[bool]) -
     return Condition("server_group", text, Kind.AVAILABILITY, failure=failure, holds=holds)
 
 
-def _members_by_domain(group_id: int, level: str) -> Query:
-    """SELECT d.id, d.name, count(*) FROM server_group_members g JOIN servers s ON s.id = g.server_id
-    JOIN nodes n ON n.instance_uuid = s.uuid LEFT JOIN domain_members m ON m.node_id = n.id AND m.level = …
-    LEFT JOIN domains d ON d.id = m.domain_id WHERE g.group_id = … GROUP BY d.id, d.name"""
+def _members_by_domain(level: str, of: ColumnElement[bool]) -> Query:
+    """SELECT g.uuid, g.policy, g.max_server_per_host, d.id, d.name, count(n.id) FROM server_groups g
+    LEFT JOIN server_group_members gm ON gm.group_id = g.id LEFT JOIN servers s ON s.id = gm.server_id
+    LEFT JOIN nodes n ON n.instance_uuid = s.uuid LEFT JOIN domain_members m ON m.node_id = n.id AND m.level = …
+    LEFT JOIN domains d ON d.id = m.domain_id WHERE <of> GROUP BY g.uuid, …, d.id, d.name"""
+    group = (ServerGroup.uuid, ServerGroup.policy, ServerGroup.max_server_per_host)
     return (
-        select(Domain.id, Domain.name, func.count())
-        .select_from(ServerGroupMember)
-        .join(Server, Server.id == ServerGroupMember.server_id)
-        .join(Node, Node.instance_uuid == Server.uuid)
+        select(*group, Domain.id, Domain.name, func.count(Node.id))
+        .select_from(ServerGroup)
+        .outerjoin(ServerGroupMember, ServerGroupMember.group_id == ServerGroup.id)
+        .outerjoin(Server, Server.id == ServerGroupMember.server_id)
+        .outerjoin(Node, Node.instance_uuid == Server.uuid)
         .outerjoin(DomainMember, and_(DomainMember.node_id == Node.id, DomainMember.level == level))
         .outerjoin(Domain, Domain.id == DomainMember.domain_id)
-        .where(ServerGroupMember.group_id == group_id)
-        .group_by(Domain.id, Domain.name)
+        .where(of)
+        .group_by(*group, Domain.id, Domain.name)
     )
 
 

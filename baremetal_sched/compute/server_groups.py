@@ -1,23 +1,25 @@
 """Server groups: making, finding and deleting them, their members, and the lock of each.
 
-Who places a member locks the row of the group first, then nodes, so that concurrent boots see each other's members.
+To place a member, lock the row of the group first, then nodes: concurrent boots then see each other's members.
 """
 
 import uuid as uuid_module
 from collections.abc import Collection, Mapping, Sequence
 
+from sqlalchemy import bindparam, func, insert, select, update
 from sqlalchemy import delete as delete_rows
-from sqlalchemy import func, insert, select, update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db import schema_state
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Node, Server, ServerGroup, ServerGroupMember, WaitingRequest
+from baremetal_sched.db.models import Node, Server, ServerGroup, ServerGroupMember, table_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors.compute import ServerGroupNotFound, ServerGroupsNotServed
 
 AFFINITY, ANTI_AFFINITY = "affinity", "anti-affinity"
 SOFT_AFFINITY, SOFT_ANTI_AFFINITY = "soft-affinity", "soft-anti-affinity"
+
+_GROUPS = table_of(ServerGroup)
 
 #: The first schema whose releases all know server groups.
 FIRST_REVISION = "0029"
@@ -84,35 +86,21 @@ def count(session: Session, project_id: str) -> int:
 # -- members -----------------------------------------------------------------------------------------------------------
 
 
+#: A write, since on a cluster locks are not seen elsewhere.
+_LOCK = update(_GROUPS).where(_GROUPS.c.uuid == bindparam("group")).values(revision=_GROUPS.c.revision + 1)
+
+
 def lock(session: Session, uuid: str, project: str | None = None) -> ServerGroup:
     """Return the group like ``find``, its row locked until the transaction ends. Raises ServerGroupNotFound."""
-    # A write, since on a cluster locks are not seen elsewhere.
-    session.execute(
-        update(ServerGroup)
-        .where(ServerGroup.uuid == uuid)
-        .values(revision=ServerGroup.revision + 1)
-        .execution_options(synchronize_session=False)
-    )
+    lock_all(session, [uuid])
     return find(session, uuid, project)
 
 
-def lock_waiting(session: Session, classes: Collection[str]) -> frozenset[str]:
-    """Lock the groups of which servers wait for machines of these classes of placement; return their UUIDs.
-
-    SELECT DISTINCT g.id, g.uuid FROM server_groups g JOIN server_group_members m ON m.group_id = g.id
-    JOIN servers s ON s.id = m.server_id JOIN pending_claims w ON w.uuid = s.uuid WHERE w.resource_class IN (…)
-    """
-    query = (
-        select(ServerGroup.id, ServerGroup.uuid)
-        .join(ServerGroupMember, ServerGroupMember.group_id == ServerGroup.id)
-        .join(Server, Server.id == ServerGroupMember.server_id)
-        .join(WaitingRequest, WaitingRequest.uuid == Server.uuid)
-        .where(WaitingRequest.resource_class.in_(classes))
-        .distinct()
-        .order_by(ServerGroup.id)
-    )
-    locked = [_lock_if_there(session, uuid) for _, uuid in session.execute(query).all()]
-    return frozenset(group.uuid for group in locked if group is not None)
+def lock_all(session: Session, uuids: Collection[str]) -> frozenset[str]:
+    """Lock the groups with these UUIDs, one after the other in an order that all transactions use; return the UUIDs."""
+    if uuids:
+        session.connection().execute(_LOCK, [{"group": uuid} for uuid in sorted(uuids)])
+    return frozenset(uuids)
 
 
 def lock_of_node(session: Session, node_id: int) -> ServerGroup | None:

@@ -45,7 +45,7 @@ def _passed_over(session: Session, settings: Settings) -> Iterator[str]:
         CLASSES, CLASSES.c.id == PROVIDERS.c.mirrored_class_id
     )
     for node, resource_class in session.execute(free.with_only_columns(Node.uuid, CLASSES.c.name)).all():
-        queue = queue_of(session.connection(), node, resource_class, _ALL)
+        queue = queue_of(session.connection(), node, resource_class, _ALL, settings)
         for entry in () if queue is None else queue.entries:
             waiting = waiting_requests.first_of(session, entry)
             if waiting is not None and waiting.created_at < before and _fits(session, settings, waiting, node):

@@ -10,7 +10,7 @@ Requests that it does not satisfy keep their place. The story of a hand-over:
 5. The commit frees the machine and gives it away at once: no search sees it free in between.
 6. After the commit, ``look_after`` serves requests that began to wait meanwhile, the first request for several machines
    (``gathering``), and servers of server groups, which step 3 passes over, since their groups must be locked before a
-   machine. The ``sweep`` finds the rest.
+   machine: the queue is read without locks, and the groups that it chose are locked. The ``sweep`` finds the rest.
 
 Locks are taken in the order server group, node, provider, inventory, waiting request, server or allocation, consumer.
 If another transaction has locked a freed machine, the whole transaction is repeated, with that machine locked first.
@@ -53,14 +53,14 @@ from baremetal_sched.placement.waiting_requests import (
     QueueEntry,
 )
 from baremetal_sched.scheduling import claims, gathering, group_claims
-from baremetal_sched.scheduling.queue import MachineQueue, current_request, machine_queues
+from baremetal_sched.scheduling.queue import MachineQueue, admitting, current_request, machine_queues
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
 
 
 #: All entries of a queue, for callers that have the time.
-_ALL = 100_000
+ALL = 100_000
 
 
 class Door(Protocol):
@@ -84,14 +84,13 @@ DOORS: dict[str, Door] = {CLAIM: claims, ALLOCATION: placing, SERVER: waiting_se
 class SessionHandover:
     """Hands machines over within a transaction.
 
-    ``groups``: the server groups (UUIDs) that it has locked, before any machine, so that it serves servers of these;
-    None: it passes over servers of groups.
+    ``groups``: the server groups (UUIDs) that it has locked, before any machine: it passes over servers of others.
     """
 
-    def __init__(self, session: Session, settings: Settings, groups: Collection[str] | None = None) -> None:
+    def __init__(self, session: Session, settings: Settings, groups: Collection[str] = ()) -> None:
         self.session = session
-        self._with_groups = groups is not None
-        self._context = MachineContext(session, settings, locked_groups=groups or ())
+        self._admitting = admitting(settings, groups) if groups else None
+        self._context = MachineContext(session, settings, locked_groups=groups)
 
     def serve(self, queues: Iterable[MachineQueue], most: int) -> bool:
         """Give each machine to the first claim that it fits; return whether one was given. At most ``most`` entries of
@@ -117,14 +116,13 @@ class SessionHandover:
         """Return who may get the machine as the queue is now."""
         connection = self.session.connection()
         machines = freed_machines.wanted(connection, HandoverNotes(nodes={queue.machine}))
-        queues = machine_queues(connection, machines, most, with_groups=self._with_groups)
+        queues = machine_queues(connection, machines, most, self._admitting)
         return queues[0] if queues else replace(queue, entries=(), is_cut=False)
 
-    def serve_all(self, provider: int, resource_class: str) -> bool:
-        """Give a machine, known by its provider (an id), to the first claim of its class that it fits; return whether
-        there was one."""
-        machines, connection = {provider: resource_class}, self.session.connection()
-        return self.serve(machine_queues(connection, machines, _ALL, with_groups=self._with_groups), _ALL)
+    def serve_machines(self, machines: Mapping[int, str], most: int) -> bool:
+        """Give each machine, given like those of ``machine_queues``, to the first claim of its class that it fits;
+        return whether one was given. At most ``most`` entries of a queue are tested."""
+        return self.serve(machine_queues(self.session.connection(), machines, most, self._admitting), most)
 
     def _give_first(self, entries: Iterable[QueueEntry], node: Node, failed: list[int]) -> bool | None:
         """Give the node to the first claim that it fits; return whether there was one. None: a claim has failed (its id
@@ -218,6 +216,18 @@ def _on_behalf_of(session: Session, waiting: WaitingRequest) -> Iterator[None]:
         requester.attach(session, before)
 
 
+def serve_free(session: Session, settings: Settings, machines: Mapping[int, str], most: int) -> bool:
+    """Give free machines to the first requests that they fit, like ``SessionHandover.serve_machines``, servers of
+    server groups included: the groups that the queues chose are locked before the machines."""
+    queues = machine_queues(session.connection(), machines, most, admitting(settings), locks=False)
+    groups = server_groups.lock_all(session, _groups_of(queues))
+    return bool(queues) and SessionHandover(session, settings, groups).serve_machines(machines, most)
+
+
+def _groups_of(queues: Iterable[MachineQueue]) -> set[str]:
+    return {group for queue in queues for group in queue.groups}
+
+
 class ClaimHandover:
     """Serves waiting requests, at the end of the transactions of a database (see ``db.handover.Handover``)."""
 
@@ -229,7 +239,7 @@ class ClaimHandover:
     def wanted(self, connection: Connection, notes: HandoverNotes) -> Sequence[MachineQueue]:
         """Return the machines that were freed and that may fit a waiting request."""
         machines = freed_machines.wanted(connection, notes)
-        return machine_queues(connection, machines, self._most, with_groups=False) if machines else ()
+        return machine_queues(connection, machines, self._most, None) if machines else ()
 
     def serve(self, session: Session, machines: Sequence[MachineQueue]) -> None:
         """Give each machine to the first claim that it fits."""
@@ -240,7 +250,8 @@ class ClaimHandover:
         self._database.write(partial(self._offer, machines=machines), deadline=deadline)
 
     def _offer(self, session: Session, machines: Collection[int]) -> None:
-        self._serve(session, freed_machines.wanted(session.connection(), HandoverNotes(providers=set(machines))))
+        wanted = freed_machines.wanted(session.connection(), HandoverNotes(providers=set(machines)))
+        serve_free(session, self._settings, wanted, self._most)
 
     def lock(self, connection: Connection, nodes: Collection[str]) -> None:
         """Lock these machines; wait for transactions that have locked them."""
@@ -251,24 +262,24 @@ class ClaimHandover:
         meanwhile."""
         try:
             freed = self._database.select(partial(freed_machines.freed, notes=notes), deadline=deadline)
-            if freed.wanted:
-                self._database.write(partial(self._serve, machines=freed.wanted), deadline=deadline)
+            if self._database.select(partial(self._is_wanted, machines=freed.wanted), deadline=deadline):
+                serve = partial(serve_free, settings=self._settings, machines=freed.wanted, most=self._most)
+                self._database.write(serve, deadline=deadline)
             gathering.serve_first(self._database, self._settings, freed.gathered, deadline)
         except SchedulerError as error:
             log.info("what was freed is left to the sweep", reason=str(error))
         except Exception:  # what freed it is committed: its request has succeeded
             log.exception("cannot look for those who wait again")
 
-    def _serve(self, session: Session, machines: Mapping[int, str]) -> None:
-        groups = server_groups.lock_waiting(session, machines.values())
-        queues = machine_queues(session.connection(), machines, self._most, with_groups=True)
-        SessionHandover(session, self._settings, groups).serve(queues, self._most)
+    def _is_wanted(self, connection: Connection, machines: Mapping[int, str]) -> bool:
+        queues = machine_queues(connection, machines, self._most, admitting(self._settings), locks=False)
+        return any(queue.entries for queue in queues)
 
     def look_again(self, waiting: Collection[str], deadline: float | None) -> None:
         """Look for machines for claims that have just begun to wait, until ``deadline``. Failures are left to the
         sweep."""
         for uuid in waiting:
-            look = partial(self._offer_fitting, uuid=uuid)
+            look = partial(self._offer_fitting, uuid=uuid, groups=set())
             try:
                 while self._database.write(look, deadline=deadline):
                     pass
@@ -277,21 +288,30 @@ class ClaimHandover:
             except Exception:  # the claim is committed: its request has succeeded
                 log.exception("cannot look for a machine again", claim=uuid)
 
-    def _offer_fitting(self, session: Session, uuid: str) -> bool:
-        """Give a machine that would fit the claim to the first request in its queue; return whether another may fit the
-        claim. One of several machines is served itself, if enough are free."""
+    def _offer_fitting(self, session: Session, uuid: str, groups: set[str]) -> bool:
+        """Give a machine that would fit the claim to the first request in its queue; return whether to look again. One
+        of several machines is served itself, if enough are free.
+
+        ``groups``: the server groups to lock before the machine. It gets those of the queue that are missing: then no
+        machine is given.
+        """
         waiting = waiting_requests.find(session, uuid)
         if waiting is not None and waiting.state == GATHERING:
             return group_claims.serve(session, self._settings, uuid)
         if waiting is None or waiting.state != WAITING:
             return False
-        groups = server_groups.lock_waiting(session, [waiting.resource_class])
+        server_groups.lock_all(session, groups)
         context = MachineContext(session, self._settings)
         host = current_request(context, waiting.request).choose(context)
         if host is None:
             return False
         provider = session.scalars(select(PROVIDERS.c.id).where(PROVIDERS.c.uuid == host.node.uuid)).one()
-        return SessionHandover(session, self._settings, groups).serve_all(provider, waiting.resource_class)
+        machines = {provider: waiting.resource_class}
+        queues = machine_queues(session.connection(), machines, ALL, admitting(self._settings))
+        if not groups.issuperset(_groups_of(queues)):
+            groups |= _groups_of(queues)
+            return True
+        return SessionHandover(session, self._settings, groups).serve(queues, ALL)
 
 
 def install(database: Database, settings: Settings) -> None:

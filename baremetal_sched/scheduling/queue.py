@@ -1,7 +1,7 @@
 """The queue of waiting requests: the conditions of each, and the requests that may get a free machine."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,9 +43,9 @@ def read(document: Mapping[str, Any]) -> tuple[MachineRequest, Several | None]:
     return TreeRequest(**own) if "query" in own else NodeRequest.of(own), Several.of(document.get(SEVERAL, {}))
 
 
-def is_in_group(request: MachineRequest) -> bool:
-    """Return whether the request is that of a server in a server group."""
-    return isinstance(request, TreeRequest) and request.server_group is not None
+def server_group_of(request: MachineRequest) -> str | None:
+    """Return the server group (a UUID) that the request's server is to be in; None: in none."""
+    return request.server_group if isinstance(request, TreeRequest) else None
 
 
 def current_request(context: MachineContext, document: Mapping[str, Any]) -> MachineRequest:
@@ -58,52 +58,77 @@ def current_request(context: MachineContext, document: Mapping[str, Any]) -> Mac
 class MachineQueue:
     """The entries of the queue that may get a machine (a node's UUID), in their order.
 
-    ``is_cut``: there are more entries that may fit.
+    ``groups``: the server groups (UUIDs) of their servers. ``is_cut``: there are more entries that may fit.
     """
 
     machine: str
     entries: Sequence[QueueEntry]
+    groups: frozenset[str]
     is_cut: bool
 
 
+#: Returns which of some server groups (UUIDs) may have a server on a node (a UUID) at this moment.
+Admitting = Callable[[Connection, str, Collection[str]], Collection[str]]
+
+
+def admitting(settings: Settings, locked: Collection[str] | None = None) -> Admitting:
+    """Return the function that finds the groups by their policies. ``locked``: no others are found."""
+
+    def find(connection: Connection, node: str, groups: Collection[str]) -> Collection[str]:
+        among = groups if locked is None else set(groups).intersection(locked)
+        return group_places.admitting(connection, settings.compute.server_group_level, node, among) if among else ()
+
+    return find
+
+
 def machine_queues(
-    connection: Connection, machines: Mapping[int, str], most: int, *, with_groups: bool
+    connection: Connection, machines: Mapping[int, str], most: int, groups: Admitting | None, *, locks: bool = True
 ) -> list[MachineQueue]:
     """Return the requests that may get the machines, given as ids of providers with the names of their classes.
 
-    At most ``most`` entries of a queue are returned: the ones that may fit, each project in turn. ``with_groups``:
-    servers of server groups are among them. The rows of the nodes are locked. Raises MachineLocked.
+    At most ``most`` entries of a queue are returned: the ones that may fit, each project in turn; servers of server
+    groups only if ``groups`` finds their group (None: it finds none). With ``locks`` the rows of the nodes are locked.
+    Raises MachineLocked.
     """
     queues: list[MachineQueue] = []
     for provider, class_name in machines.items():
         # Before the machine is read: a change of it looks at waiting requests only while the machine is free.
-        machine = free_machine.lock(connection, provider)
+        machine = free_machine.lock(connection, provider) if locks else free_machine.read(connection, provider)
         if machine is not None:
-            queues.append(_queue(connection, machine, class_name, most, with_groups=with_groups))
+            queues.append(_queue(connection, machine, class_name, most, groups))
     return [each for each in queues if each.entries or each.is_cut]
 
 
-def queue_of(connection: Connection, node: str, resource_class: str, most: int) -> MachineQueue | None:
+def queue_of(
+    connection: Connection, node: str, resource_class: str, most: int, settings: Settings
+) -> MachineQueue | None:
     """Return the requests that may get the node (a UUID), of this class, when it is free; None if none waits. Nothing
     is locked."""
     machine = free_machine.find(connection, node)
-    return None if machine is None else _queue(connection, machine, resource_class, most, with_groups=True)
+    return None if machine is None else _queue(connection, machine, resource_class, most, admitting(settings))
 
 
 def _queue(
-    connection: Connection, machine: FreeMachine, class_name: str, most: int, *, with_groups: bool
+    connection: Connection, machine: FreeMachine, class_name: str, most: int, groups: Admitting | None
 ) -> MachineQueue:
     queue = waiting_requests.entries(connection, class_name, machine.traits, most + 1)
     if len(queue) > most and most < _MOST_READ:
         queue = waiting_requests.entries(connection, class_name, machine.traits, _MOST_READ + 1)
     known = _with_requests(connection, queue)
-    fitting = [
-        (entry, project)
-        for entry, project, request in known
-        if (with_groups or not is_in_group(request)) and request.may_fit(machine)
-    ]
+    fitting: list[tuple[QueueEntry, str]] = []
+    group_of: dict[QueueEntry, str] = {}
+    for entry, project, request in known:
+        group = server_group_of(request)
+        if (group is None or groups is not None) and request.may_fit(machine):
+            fitting.append((entry, project))
+            if group is not None:
+                group_of[entry] = group
     chosen = _shared(fitting, most)
-    return MachineQueue(machine.uuid, chosen, len(chosen) < len(fitting) or len(queue) > max(most, _MOST_READ))
+    of_chosen = {group_of[entry] for entry in chosen if entry in group_of}
+    may = frozenset(groups(connection, machine.uuid, of_chosen) if groups and of_chosen else ())
+    is_cut = len(chosen) < len(fitting) or len(queue) > max(most, _MOST_READ)
+    entries = [entry for entry in chosen if entry not in group_of or group_of[entry] in may]
+    return MachineQueue(machine.uuid, entries, may, is_cut)
 
 
 def _shared(queue: Sequence[tuple[QueueEntry, str]], most: int) -> list[QueueEntry]:
@@ -140,7 +165,7 @@ def next_for(session: Session, node: str, resource_class: str, settings: Setting
 
     Traits, owner and names are compared; conditions that need a search in the node's tree are not.
     """
-    found = queue_of(session.connection(), node, resource_class, settings.scheduling.most_tested)
+    found = queue_of(session.connection(), node, resource_class, settings.scheduling.most_tested, settings)
     return waiting_requests.first_of(session, found.entries[0]) if found is not None and found.entries else None
 
 

@@ -16,7 +16,6 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.baremetal.matching.free_machine import free_nodes
 from baremetal_sched.baremetal.matching.request import MachineContext
-from baremetal_sched.compute import server_groups
 from baremetal_sched.db.models import Node, WaitingRequest
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import SchedulerError
@@ -25,7 +24,7 @@ from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.tables import CLASSES, PROVIDERS
 from baremetal_sched.placement.waiting_requests import IS_OVERDUE, IS_WAITING, TIMED_OUT, WAITING
 from baremetal_sched.scheduling import gathering, machine_groups
-from baremetal_sched.scheduling.handover import SessionHandover
+from baremetal_sched.scheduling.handover import ALL, SessionHandover, serve_free
 from baremetal_sched.scheduling.queue import current_request, read
 from baremetal_sched.settings import Settings
 
@@ -113,8 +112,7 @@ def _free_machines(session: Session, is_own: IsOwn) -> Iterator[tuple[int, str]]
 
 
 def _serve(session: Session, settings: Settings, conductor: str, provider: int, name: str) -> None:
-    groups = server_groups.lock_waiting(session, [name])
-    if SessionHandover(session, settings, groups).serve_all(provider, name):
+    if serve_free(session, settings, {provider: name}, ALL):
         conductors.count_swept_machine(session, conductor)
 
 

@@ -58,9 +58,8 @@ def _facts(provider: ColumnElement[int], node: ColumnElement[str]) -> Select[Any
 
 
 #: By subqueries, so that PostgreSQL without statistics does not begin with all nodes.
-_LOCK = _facts(
-    _PROVIDER, select(PROVIDERS.c.uuid).where(PROVIDERS.c.id == _PROVIDER).scalar_subquery()
-).with_for_update(of=_NODES, skip_locked=True)
+_READ = _facts(_PROVIDER, select(PROVIDERS.c.uuid).where(PROVIDERS.c.id == _PROVIDER).scalar_subquery())
+_LOCK = _READ.with_for_update(of=_NODES, skip_locked=True)
 _FIND = _facts(select(PROVIDERS.c.id).where(PROVIDERS.c.uuid == _NODE).scalar_subquery(), _NODE)
 
 
@@ -87,6 +86,12 @@ def lock(connection: Connection, provider: int) -> FreeMachine | None:
         uuid = connection.scalar(select(PROVIDERS.c.uuid).where(PROVIDERS.c.id == provider))
         raise StaleDataError("a machine was deleted meanwhile") if uuid is None else MachineLocked(uuid)
     return _machine(row) if row.reservation is None else None
+
+
+def read(connection: Connection, provider: int) -> FreeMachine | None:
+    """Return the machine like ``lock``; nothing is locked. None also if it was deleted."""
+    row = compiled.run(connection, _READ, {"provider": provider}).first()
+    return None if row is None or row.reservation is not None else _machine(row)
 
 
 def lock_all(connection: Connection, nodes: Collection[str]) -> None:

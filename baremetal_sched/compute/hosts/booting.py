@@ -151,7 +151,7 @@ def place(
         failure = begin(context, server, chosen, host, drive)
         if failure is None:
             if places is not None:
-                places.took(host.node, chosen)
+                places.took(context.session, host.node, chosen)
             return None
         failures.append((host.node.uuid, failure))
         server.tried_nodes = [*server.tried_nodes, host.node.uuid]

@@ -142,7 +142,7 @@ def give(context: MachineContext, waiting: WaitingRequest, node: Node) -> bool:
     request = _request_of(waiting)
     places = group_places.of_request(context, request)
     if places is not None:
-        if places.group.uuid not in context.locked_groups:
+        if places.uuid not in context.locked_groups:
             return False
         request = places.choices(request)[-1]
     alone = request.on(node.uuid)

@@ -1,14 +1,18 @@
 """Servers of server groups that wait, or whose deployment fails: machines of a later moment meet the policy as well."""
 
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
-from baremetal_sched.compute import server_groups
-from baremetal_sched.db.models import Node, ResourceProvider, WaitingRequest, table_of
+from baremetal_sched.baremetal.matching.request import MachineContext
+from baremetal_sched.baremetal.matching.tree_request import TreeRequest
+from baremetal_sched.compute import group_places, server_groups
+from baremetal_sched.db.models import Node, ResourceProvider, ServerGroup, WaitingRequest, table_of
 from baremetal_sched.scheduling.audit import audit
+from baremetal_sched.settings import Settings, load
 from tests.functional.compute.grouped import Cloud, fleet, get, make, put, racks
 from tests.functional.compute.test_servers import boot, show
 from tests.functional.compute.test_waiting_servers import sweep
@@ -136,12 +140,84 @@ def test_the_audit_knows_the_policy(waiting: tuple[Cloud, str, str]) -> None:
 
 def test_a_group_that_is_not_locked_is_not_served(waiting: tuple[Cloud, str, str], monkeypatch: Any) -> None:
     cloud, _, server = waiting
-    monkeypatch.setattr(server_groups, "lock_waiting", lambda *_: frozenset())
+    monkeypatch.setattr(server_groups, "lock_all", lambda *_: frozenset())
     free(cloud.service, spare(cloud.service, "r2"))
     assert where(cloud.service, server) is None
     monkeypatch.undo()
     sweep(cloud.service)
     assert where(cloud.service, server)
+
+
+def revisions(service: Service) -> dict[str, int]:
+    """How often each group was locked."""
+    columns = select(ServerGroup.uuid, ServerGroup.revision)
+    return dict(map(tuple, service.database.read(lambda session: session.execute(columns).all())))
+
+
+def test_a_release_locks_only_groups_that_may_have_the_machine(cloud: Cloud) -> None:
+    """However many wait for its class, it takes no more statements."""
+    service, numbers = cloud.service, []
+    node = spare(service, "r1")
+    for count in (1, 7):
+        for group in [make(service) for _ in range(count)]:
+            put(service, "r1", service.add_node())
+            assert cloud.boot(group) == "BUILD"
+            ask(cloud, group)
+        before = revisions(service)
+        with service.statements() as seen:
+            free(service, node)
+        assert revisions(service) == before
+        numbers.append(len(seen))
+        service.patch(node, ("replace", "/maintenance", True))
+    assert numbers[0] == numbers[1]
+    anywhere = make(service, "soft-affinity")
+    server = ask(cloud, anywhere)
+    before = revisions(service)
+    free(service, node)
+    assert where(service, server) == node
+    assert revisions(service) == before | {anywhere: before[anywhere] + 1}
+
+
+def test_the_queue_and_the_search_agree_on_groups(cloud: Cloud, subtests: pytest.Subtests) -> None:
+    service = cloud.service
+    inside = fleet(service, r1=6)["r1"]
+    groups = {}
+    for policy in ("affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity"):
+        for members in (0, 1):
+            groups[f"{policy}, {members} members"] = group = make(service, policy)
+            assert cloud.boots(group, members) == ["BUILD"] * members
+    groups["room for two"] = make(service, most=2)
+    assert cloud.boot(groups["room for two"]) == "BUILD"
+    groups["elsewhere"] = make(service, "affinity")
+    put(service, "r2", service.add_node("n2"))
+    (alone,) = set(inside) - {node["uuid"] for node in service.baremetal("GET", "/nodes?associated=true").json["nodes"]}
+    service.set_columns(alone, maintenance=True)
+    assert cloud.boot(groups["elsewhere"]) == "BUILD"
+    service.set_columns(alone, maintenance=False)
+    free = {"r1": alone, "r2": spare(service, "r2"), "no rack": service.add_node("n3")}
+    service.set_columns(free["r2"], maintenance=False)
+    service.compute("DELETE", f"/os-server-groups/{groups.setdefault('gone', make(service))}")
+    for level in ("rack", "", "row"):
+        settings = load(overrides={"compute": {"server_group_level": level}})
+        for place, node in free.items():
+            with subtests.test(level=level, place=place):
+                look = partial(_fitting, settings=settings, node=node, groups=groups)
+                admitted, fitting = service.database.read(look)
+                assert admitted == fitting
+                assert "gone" in fitting
+
+
+def _fitting(session: Any, settings: Settings, node: str, groups: dict[str, str]) -> tuple[list[str], list[str]]:
+    """The groups that may have a server on the node: as the queue has it, and as the search has it."""
+    level = settings.compute.server_group_level
+    admitted = group_places.admitting(session.connection(), level, node, groups.values())
+    context = MachineContext(session, settings)
+    fitting = []
+    for name, group in groups.items():
+        request = TreeRequest("resources=CUSTOM_GOLD:1", server_group=group, node=node)
+        if group_places.narrowed(context, request).fits(context):
+            fitting.append(name)
+    return [name for name, group in groups.items() if group in admitted], fitting
 
 
 def test_a_deployment_that_fails_goes_on_within_the_policy(cloud: Cloud, broken: set[str]) -> None:
