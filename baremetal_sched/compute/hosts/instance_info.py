@@ -195,9 +195,11 @@ _NOT_ALLOWED = re.compile(r"[^a-z0-9.-]+")
 _EDGES = ".-"
 
 
-def host_name_of(name: str, uuid: str) -> str:
-    """Return the host name of a server: the letters, digits and hyphens of its name, or its UUID if none is left."""
+def host_name_of(name: str, uuid: str, suffix: str = "") -> str:
+    """Return the host name of a server: the letters, digits and hyphens of its name, with the suffix, or its UUID if
+    none is left."""
     ascii_name = name.lower().encode("ascii", "ignore").decode()
     spaced = re.sub(r"[ _]+", "-", ascii_name)
-    hostname = _NOT_ALLOWED.sub("", spaced).replace(".", "-").strip(_EDGES)[:MOST].rstrip(_EDGES)
-    return hostname or f"server-{uuid}"
+    hostname = _NOT_ALLOWED.sub("", spaced).replace(".", "-").strip(_EDGES)
+    hostname = hostname[: MOST - len(suffix)].rstrip(_EDGES)
+    return f"{hostname}{suffix}" if hostname else f"server-{uuid}"

@@ -32,6 +32,9 @@ from baremetal_sched.placement import waiting_requests
 #: Most servers that one request may ask for.
 MOST_AT_ONCE = 100
 
+#: The most characters that the name of a server has.
+LONGEST_NAME = 255
+
 
 @dataclass(frozen=True)
 class NewServers:
@@ -95,11 +98,24 @@ def create(context: MachineContext, new: NewServers, requester: ServerRequester)
 
 
 def _check(new: NewServers) -> None:
+    last = _suffix(new, new.count - 1)
+    if len(new.name) + len(last) > LONGEST_NAME:
+        raise InvalidValue(
+            message=f"The name may have at most {LONGEST_NAME - len(last)} characters, since {new.count} servers are "
+            f"requested, and '{last}' is added to the name of the last one."
+        )
+    if new.hostname and new.count > 1:
+        raise InvalidValue(message="Unable to allocate a single hostname to multiple instances")
     flavor, image = new.flavor, new.image
     extra_specs.build_checked(own_copies.flavor_spec(flavor), own_copies.properties_of(image))
     own_copies.require_room(flavor, image)
     if new.user_data is not None:
         instance_info.decoded_config_drive(new.user_data)
+
+
+def _suffix(new: NewServers, number: int) -> str:
+    """Return what is added to the names of several servers; ``number`` counts from 0."""
+    return "" if new.count == 1 else f"-{number + 1}"
 
 
 def _node(session: Session, ident: str | None) -> str | None:
@@ -115,15 +131,11 @@ def _node(session: Session, ident: str | None) -> str | None:
 def _new_server(
     new: NewServers, number: int, *, node: str | None, reservation: str, requester: ServerRequester
 ) -> Server:
-    name = new.name if new.count == 1 else f"{new.name}-{number + 1}"
-    uuid = str(uuid_module.uuid4())
-    hostname = new.hostname or instance_info.host_name_of(name, uuid)
-    if new.hostname and new.count > 1:
-        hostname = f"{new.hostname}-{number + 1}"
+    uuid, suffix = str(uuid_module.uuid4()), _suffix(new, number)
     return Server(
         uuid=uuid,
-        name=name,
-        hostname=hostname,
+        name=new.name + suffix,
+        hostname=new.hostname or instance_info.host_name_of(new.name, uuid, suffix),
         description=new.description,
         project_id=requester.project_id,
         user_id=requester.user_id,

@@ -206,6 +206,19 @@ def test_several_servers_and_their_reservation(service: Service, flavor: str, im
     assert len({server["OS-EXT-SRV-ATTR:hypervisor_hostname"] for server in found}) == 3
 
 
+def test_names_of_several_servers(service: Service, flavor: str, image: str, subtests: pytest.Subtests) -> None:
+    """Each has its number, in names and host names that columns and instances hold."""
+    for name, host in (("n" * 253, "n" * 61), ("w" * 60 + ".x", "w" * 60)):
+        with subtests.test(name):
+            answer = boot(service, flavor, image, name=name, min_count=2, return_reservation_id=True)
+            query = f"reservation_id={answer.json['reservation_id']}&sort_key=launch_index&sort_dir=asc"
+            found = service.compute("GET", f"/servers/detail?{query}").json["servers"]
+            assert [each["name"] for each in found] == [f"{name}-1", f"{name}-2"]
+            assert [each["OS-EXT-SRV-ATTR:hostname"] for each in found] == [f"{host}-1", f"{host}-2"]
+    without = boot(service, flavor, image, name="数据库", min_count=2).json["server"]["id"]
+    assert show(service, without)["OS-EXT-SRV-ATTR:hostname"] == f"server-{without}"
+
+
 def test_what_is_refused_is_named(service: Service, flavor: str, image: str, subtests: pytest.Subtests) -> None:
     service.add_node("n1")
     with unchanged(service):
@@ -224,6 +237,10 @@ def test_what_is_refused_is_named(service: Service, flavor: str, image: str, sub
             ({"hypervisor_hostname": "nosuch"}, "nosuch"),
             ({"min_count": 3, "max_count": 2}, "min_count"),
             ({"max_count": 101}, "100"),
+            ({"name": "n" * 254, "min_count": 2}, "'-2'"),
+            ({"name": "n" * 253, "min_count": 1, "max_count": 10}, "252"),
+            ({"hostname": "web", "min_count": 2}, "a single hostname"),
+            ({"hostname": "db.example.com", "max_count": 2}, "a single hostname"),
             ({"min_count": 0}, "min_count"),
             ({"user_data": "%%%"}, "user_data"),
             ({"user_data": base64.b64encode(b"\xff\xfe").decode()}, "user_data"),
