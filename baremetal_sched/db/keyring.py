@@ -5,6 +5,7 @@ The first key encrypts, all of them decrypt. The file is read at the start, and 
 
 import base64
 import hashlib
+import hmac
 import os
 import re
 import stat
@@ -35,9 +36,10 @@ class CannotDecrypt(Exception):
 
 
 class _Keys(NamedTuple):
-    """The IDs of all keys, in their order, and what encrypts with the first and decrypts with all."""
+    """The IDs of all keys, in their order, digests of them, and what encrypts with the first and decrypts with all."""
 
     ids: tuple[str, ...]
+    roots: tuple[bytes, ...]
     fernet: "MultiFernet"
 
 
@@ -69,6 +71,11 @@ class Keyring:
             raise LookupError("there is no key")
         keys = self._file.contents()
         return keys.ids[0], keys.fernet.encrypt(text.encode()).decode()
+
+    def derived(self, purpose: str) -> list[bytes]:
+        """Return for each key of the file, the first one first, a key for another purpose; empty without keys."""
+        roots = self._file.contents().roots if self._file else ()
+        return [hmac.digest(root, purpose.encode(), "sha256") for root in roots]
 
     def decrypt(self, key_id: str, ciphertext: str) -> str:
         """Return the text. Raises CannotDecrypt."""
@@ -125,21 +132,23 @@ def _parse(content: str) -> _Keys:
     from cryptography.fernet import Fernet, MultiFernet  # see ``decrypt``
 
     lines: dict[str, int] = {}
-    fernets = []
+    fernets, roots = [], []
     for number, line in enumerate(content.splitlines(), start=1):
         text = line.strip()
         if not text or text.startswith("#"):
             continue
         if not _KEY.fullmatch(text):
             raise ValueError(f"line {number} is not a Fernet key. This makes one: {commands.GENERATE_KEY}")
-        key_id = _id_of(base64.urlsafe_b64decode(text))
+        key = base64.urlsafe_b64decode(text)
+        key_id = _id_of(key)
         if key_id in lines:
             raise ValueError(f"line {number} is the key of line {lines[key_id]} again")
         lines[key_id] = number
         fernets.append(Fernet(text))
+        roots.append(hmac.digest(key, b"baremetal-sched derived keys", "sha256"))
     if not lines:
         raise ValueError(f"it has no key. This makes one: {commands.GENERATE_KEY}")
-    return _Keys(tuple(lines), MultiFernet(fernets))
+    return _Keys(tuple(lines), tuple(roots), MultiFernet(fernets))
 
 
 def _id_of(key: bytes) -> str:

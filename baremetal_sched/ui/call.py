@@ -24,6 +24,9 @@ from baremetal_sched.web import body
 from baremetal_sched.web.http_errors import BadRequest
 from baremetal_sched.web.policy import Target
 
+#: The most bytes, and fields, of a form that anyone may send.
+_LOGIN_FORM_SIZE, _LOGIN_FORM_FIELDS = 16_384, 20
+
 
 class UiCall(BaremetalCall):
     """A request of the bare metal API's newest microversion: pages show what that API shows to the same caller.
@@ -65,9 +68,22 @@ class UiCall(BaremetalCall):
         """The same request as one to the image API, whose rules decide who sees images."""
         return cast(ImageCall, self._image.request_of(self))
 
+    @property
+    def max_body_size(self) -> int:
+        limit = super().max_body_size
+        return min(limit, _LOGIN_FORM_SIZE) if self._is_for_anyone else limit
+
+    @property
+    def _is_for_anyone(self) -> bool:
+        """Return whether the form is one of the log-in: all others need a session."""
+        return self.route is not None and self.route.public
+
     @cached_property
     def form(self) -> MultiDict[str, str]:
-        """The fields of the submitted form. Raises BadRequest if they are not UTF-8 or hold a NUL, BodyTooLarge."""
+        """The fields of the submitted form. Raises BadRequest if they are too many, are not UTF-8, or hold a NUL,
+        BodyTooLarge."""
+        if self._is_for_anyone and self.raw_body.count(b"&") >= _LOGIN_FORM_FIELDS:
+            raise BadRequest(message=f"The form has more than {_LOGIN_FORM_FIELDS} fields.")
         try:
             pairs = parse_qsl(self.raw_body.decode("ascii"), keep_blank_values=True, errors="strict")
         except ValueError:

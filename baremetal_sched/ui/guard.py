@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote, urlsplit
 from flask import Response
 
 from baremetal_sched.errors import NotAuthenticated
-from baremetal_sched.ui import sessions
+from baremetal_sched.ui import known_browsers, sessions
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.log_ins import Person
 from baremetal_sched.ui.sessions import SessionRow
@@ -19,6 +19,8 @@ from baremetal_sched.web.responses import prefers_html
 
 #: The cookie of a session, and the one of forms without a session.
 SESSION, FORM = "baremetal_sched_session", "baremetal_sched_form"
+#: Seconds for which browsers keep cookies longer than until they are closed.
+_LIFETIMES = {known_browsers.COOKIE: known_browsers.SECONDS}
 #: The header of a request that no person has made: an open page asks for itself again.
 REFRESH = "X-Refresh"
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -131,7 +133,7 @@ def set_cookies(call: UiCall, response: Response) -> None:
         response.set_cookie(
             name,
             value,
-            max_age=None if value else 0,
+            max_age=_LIFETIMES.get(name) if value else 0,
             path=call.mount,
             secure=call.http.scheme == "https",
             httponly=True,

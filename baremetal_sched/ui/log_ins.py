@@ -20,6 +20,7 @@ from baremetal_sched.db.sealing import opened, sealed_text
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import AuthenticationUnavailable, NotAuthenticated
 from baremetal_sched.settings import Settings
+from baremetal_sched.ui import known_browsers
 from baremetal_sched.ui.sessions import SessionRow
 from baremetal_sched.web import slots
 from baremetal_sched.web.authentication import Strategy
@@ -79,12 +80,57 @@ class LogIns(ABC):
     #: The credentials that programs send with a request.
     sent_by_programs = "a name and a password"
 
-    @abstractmethod
+    def __init__(self) -> None:
+        from baremetal_sched.web.authentication.password_checks import LoginLimits  # imports bcrypt
+
+        self._names = LoginLimits("with this name")
+
     def log_in(self, form: MultiDict[str, str], http: Request) -> NewSession:
-        """Return the person whose credentials are in the form.
+        """Return the person whose credentials are in the form. Few log-ins with a name may fail in each process, except
+        from browsers from which the person has logged in before.
 
         Raises NotLoggedIn, TooManyFailedLogins, AuthenticationUnavailable.
         """
+        # Databases take a name with blanks behind it for the same.
+        name = self.name_in(form).casefold().strip()[:255]
+        is_known = known_browsers.is_known(
+            http.cookies.get(known_browsers.COOKIE, ""), self.keys(form), self._person_in(form)
+        )
+        if is_known:
+            return self.check(form, http)
+        self._names.count(name)
+        is_guessed = False
+        try:
+            return self.check(form, http)
+        except NotLoggedIn:
+            is_guessed = True
+            raise
+        finally:
+            if not is_guessed:
+                self._names.give_back(name)
+
+    def browser_cookie(self, form: MultiDict[str, str]) -> str:
+        """Return the cookie by which the browser that has sent the form is known from now on; empty without a key."""
+        return next((known_browsers.new_value(key, self._person_in(form)) for key in self.keys(form)), "")
+
+    def _person_in(self, form: MultiDict[str, str]) -> str:
+        """Whom the form names: names are unique in their domains."""
+        return f"{form.get('domain', '')}\0{self.name_in(form)}"
+
+    def name_in(self, form: MultiDict[str, str]) -> str:
+        """Return the name in the form."""
+        return form.get("user", "")
+
+    @abstractmethod
+    def keys(self, form: MultiDict[str, str]) -> Sequence[bytes]:
+        """Return the keys for cookies of this person's browsers, the one that makes them first; empty: there are none.
+
+        Raises AuthenticationUnavailable.
+        """
+
+    @abstractmethod
+    def check(self, form: MultiDict[str, str], http: Request) -> NewSession:
+        """Return the person whose credentials are in the form. Raises like ``log_in``."""
 
     @abstractmethod
     def person(self, row: SessionRow, http: Request) -> Person:
@@ -99,10 +145,17 @@ class FileLogIns(LogIns):
     """The users of ``[api] auth_strategy = http_basic``."""
 
     def __init__(self, strategy: Strategy) -> None:
+        super().__init__()
         self._users = cast("HttpBasic", strategy)
 
-    def log_in(self, form: MultiDict[str, str], http: Request) -> NewSession:
-        name = form.get("user", "")
+    def keys(self, form: MultiDict[str, str]) -> Sequence[bytes]:
+        # What the files say about the person is known to every process, and to nobody else.
+        with suppress(NotAuthenticated):
+            return [self._users.known(self.name_in(form))[1].encode()]
+        return []
+
+    def check(self, form: MultiDict[str, str], http: Request) -> NewSession:
+        name = self.name_in(form)
         try:
             self._users.check(name, form.get("password", "").encode(), http.remote_addr or "")
             caller, entry = self._users.known(name)
@@ -122,8 +175,8 @@ class FileLogIns(LogIns):
 
 
 class KeystoneLogIns(LogIns):
-    """The users of a Keystone, with a password or an application credential. Failed log-ins of one address, and with
-    one name, are limited like those with the file of users."""
+    """The users of a Keystone, with a password or an application credential. Failed log-ins of one address are limited
+    like those with the file of users."""
 
     has_projects = True
     sent_by_programs = "a token of Keystone in the header X-Auth-Token"
@@ -133,10 +186,11 @@ class KeystoneLogIns(LogIns):
     def __init__(self, strategy: Strategy, settings: Settings) -> None:
         from baremetal_sched.web.authentication.password_checks import LoginLimits  # imports bcrypt
 
+        super().__init__()
         self._strategy = strategy
         self._client = cast("Keystone", strategy).as_client()
         self._keyring = keyring_of(settings.database.secrets_key_file)
-        self._limits = {"address": LoginLimits(), "name": LoginLimits()}
+        self._addresses = LoginLimits()
         if not self._keyring.path:
             self.refusal = (
                 "Log-in is refused: the service stores tokens encrypted only, and has no key for that. Make one, "
@@ -146,31 +200,30 @@ class KeystoneLogIns(LogIns):
         elif not self._client.url:
             self.refusal = _NO_PLACE
 
-    def log_in(self, form: MultiDict[str, str], http: Request) -> NewSession:
+    def name_in(self, form: MultiDict[str, str]) -> str:
         # Application credentials have ids, which are not those of users.
-        name = form.get("application_credential_id") or form.get("user", "")
-        # Databases take a name with blanks behind it for the same.
-        counted = {"address": http.remote_addr or "", "name": name.casefold().strip()[:255]}
-        for kind, counts in self._limits.items():
-            counts.count(counted[kind])
+        return form.get("application_credential_id") or form.get("user", "")
+
+    def keys(self, form: MultiDict[str, str]) -> Sequence[bytes]:
+        return self._keyring.derived("known browsers")
+
+    def check(self, form: MultiDict[str, str], http: Request) -> NewSession:
+        address = http.remote_addr or ""
+        self._addresses.count(address)
         began = time.monotonic()
         with slots.waiting():
             try:
                 new = self._new_session(form, http)
             except AuthenticationUnavailable:  # nothing was guessed
-                self._give_back(counted)
+                self._addresses.give_back(address)
                 raise
             except NotAuthenticated as error:
                 # Keystone is slower for users that exist: it hashes their passwords. Whole seconds do not tell.
                 taken = time.monotonic() - began
                 self.pause(math.ceil(taken) - taken)
                 raise NotLoggedIn(message=str(error)) from None
-        self._give_back(counted)
+        self._addresses.give_back(address)
         return new
-
-    def _give_back(self, counted: Mapping[str, str]) -> None:
-        for kind, counts in self._limits.items():
-            counts.give_back(counted[kind])
 
     def _new_session(self, form: MultiDict[str, str], http: Request) -> NewSession:
         ident = form.get("application_credential_id", "")

@@ -9,6 +9,7 @@ from baremetal_sched.errors import NotAuthenticated
 from baremetal_sched.ui import access, guard, sessions
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.guard import SESSION, page_below, redirect
+from baremetal_sched.ui.known_browsers import COOKIE
 from baremetal_sched.ui.log_ins import KeystoneLogIns, LogIns, NotLoggedIn, Person
 from baremetal_sched.ui.rendering import page
 from baremetal_sched.ui.sessions import SessionRow
@@ -55,7 +56,7 @@ def log_in(call: UiCall, session: None) -> Response:
         deadline=call.deadline,
     )
     log_ins.revoke(ended)
-    call.new_cookies[SESSION] = cookie
+    call.new_cookies |= {SESSION: cookie, COOKIE: log_ins.browser_cookie(call.form)}
     return redirect(after)
 
 

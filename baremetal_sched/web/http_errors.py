@@ -89,7 +89,7 @@ class TooManyFailedLogins(HttpError):
     """``details['retry_after']``: seconds until the next attempt is allowed."""
 
     status = 429
-    template = "Too many failed log-ins from {address}. Try again in {retry_after} seconds."
+    template = "Too many failed log-ins {whence}. Try again in {retry_after} seconds."
 
 
 class RefusedRequest(HttpError):

@@ -30,13 +30,15 @@ class _Budget:
 
 
 class LoginLimits:
-    """Counts failed log-ins by client address. Addresses of one IPv6 network (/64) count as one.
+    """Counts failed log-ins by client address, or by name. Addresses of one IPv6 network (/64) count as one.
 
     A log-in is counted when its check begins, so that concurrent ones are counted, too, and uncounted if it
     succeeds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, whence: str = "from {}") -> None:
+        """``whence``: where failed log-ins come from, in words."""
+        self._whence = whence
         self._budgets: LRUCache[str, _Budget] = LRUCache(_ADDRESSES)
         self._lock = threading.Lock()
 
@@ -46,7 +48,7 @@ class LoginLimits:
             budget = self._budget(address)
             if budget.left < 1:
                 seconds = math.ceil((1 - budget.left) * SECONDS_EACH)
-                raise TooManyFailedLogins(address=address or "this socket", retry_after=seconds)
+                raise TooManyFailedLogins(whence=self._whence.format(address or "this socket"), retry_after=seconds)
             budget.left -= 1
 
     def give_back(self, address: str) -> None:

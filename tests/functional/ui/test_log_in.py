@@ -4,6 +4,7 @@ import base64
 import io
 import os
 import re
+import time
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
+from baremetal_sched.ui import known_browsers
 from tests.functional.test_audit import audited
 from tests.functional.ui.logging_in import (
     BEHIND,
@@ -27,6 +29,7 @@ from tests.functional.ui.logging_in import (
 from tests.functional.ui.pages import read
 from tests.functional.ui.test_fleet import ADMIN
 from tests.service import Service
+from tests.unchanged import unchanged
 
 COOKIE = "baremetal_sched_session"
 LIVE = {**BROWSER, "X-Refresh": "1"}
@@ -73,10 +76,66 @@ def test_the_answer_is_the_same_for_unknown_users(people: Service) -> None:
             pytest.fail("guessing has no end")
 
 
+def guess(service: Service, number: int, user: str = "ann", address: str = "192.0.2.1") -> int:
+    """Log in with a wrong password from an address, and return the status."""
+    token = get(service, "/login").forms[1]["csrf_token"].value
+    fields = {"user": user, "password": f"guess-{number}", "csrf_token": token}
+    environ = {"REMOTE_ADDR": address}
+    answer = service.http.post("/ui/login", fields, headers=BROWSER, extra_environ=environ, expect_errors=True)
+    assert answer.status_int != 429 or "with this name" in read(answer).text
+    return answer.status_int
+
+
+def test_guessing_a_name_is_limited_at_the_form_only(people: Service) -> None:
+    statuses = [guess(people, each, "ann" + each % 2 * " ", f"198.51.100.{each}") for each in range(12)]
+    assert (statuses[:10], statuses[10:]) == ([401] * 10, [429] * 2)
+    log_in(people, "ann", status=429)
+    # Neither other names nor programs are concerned.
+    assert guess(people, 0, "root", "203.0.113.1") == 401
+    password = base64.b64encode(f"ann:ann{BEHIND}".encode()).decode()
+    people.http.get("/baremetal/v1/nodes", headers={"Authorization": f"Basic {password}"}, status=200)
+
+
+def test_a_browser_that_is_known_is_not_locked_out(people: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    log_in(people, "ann")
+    known = people.http.cookies[known_browsers.COOKIE]
+    now = time.time()
+
+    def log_in_from(value: str, *, status: int, user: str = "ann") -> None:
+        people.http.reset()
+        people.http.set_cookie(known_browsers.COOKIE, value)
+        log_in(people, user, status=status)
+
+    people.http.reset()
+    for user in ("ann", "root"):
+        for each in range(11):
+            guess(people, each, user, f"198.51.100.{each}")
+    log_in_from(known, status=303)
+    # Of another person, of another time, of nobody.
+    log_in_from(known, user="root", status=429)
+    until, _, digest = known.partition(".")
+    for value in (f"{int(until) + 1}.{digest}", until, f"{until}.{digest[:-1]}", "", ".", "\xff.\xff"):
+        log_in_from(value, status=429)
+    monkeypatch.setattr("baremetal_sched.ui.known_browsers.time.time", lambda: now + known_browsers.SECONDS + 60)
+    log_in_from(known, status=429)
+
+
+def test_forms_of_the_log_in_are_small(people: Service) -> None:
+    """They are refused before they are read: anyone may send the first of them."""
+    log_in(people, "ann")
+    with unchanged(people):
+        for path in ("login", "session", "logout"):
+            for body, status in ((b"a=" + b"x" * 16_384, 413), (b"a=b&" * 20, 400)):
+                answer = people.http.post(f"/ui/{path}", body, headers=BROWSER, status=status)
+                assert ("more than 20 fields" in answer.text) == (status == 400)
+
+
 def test_cookies(people: Service) -> None:
     (form,) = get(people, "/login").headers.getall("Set-Cookie")
     answer = log_in(people, "ann")
-    (sent,) = answer.headers.getall("Set-Cookie")
+    sent, known = answer.headers.getall("Set-Cookie")
+    assert known.endswith("; Max-Age=31536000; HttpOnly; Path=/ui; SameSite=Lax")
+    assert "ann" not in known
     value, _, flags = sent.removeprefix(f"{COOKIE}=").partition("; ")
     assert len(base64.urlsafe_b64decode(value + "=")) == 32
     assert flags == form.partition("; ")[2] == "HttpOnly; Path=/ui; SameSite=Lax"
@@ -398,7 +457,7 @@ def test_behind_a_proxy_with_a_prefix(database_url: str, tmp_path: Path) -> None
         headers["Cookie"] = sent[0].partition(";")[0]
         answer = service.http.post("/ui/login", form, headers=headers, status=303)
         assert answer.location == "/metal/ui/nodes"
-        sent.append(answer.headers["Set-Cookie"])
+        sent += answer.headers.getall("Set-Cookie")
         assert all("Path=/metal/ui;" in each and "Secure" in each for each in sent)
         service.add_conductor("c1")
         uuid = service.add_node("n1")

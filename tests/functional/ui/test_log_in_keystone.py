@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from baremetal_sched.db.keyring import generate_key
-from baremetal_sched.ui import sessions
+from baremetal_sched.ui import known_browsers, sessions
 from baremetal_sched.ui.log_ins import KeystoneLogIns
 from tests.fake_keystone import FakeKeystone, failing, fake_keystone
 from tests.functional.secrets_at_rest.test_command import run
@@ -150,6 +150,20 @@ def test_guessing_is_limited_by_address_and_by_name(service: Service) -> None:
     assert [guess(each, f"user-{each}", "192.0.2.1") for each in range(12)][10:] != [401, 401]
     assert [guess(each, "alice" + each * " ", f"198.51.100.{each}") for each in range(12)][10:] != [401, 401]
     assert guess(0, "bob", "203.0.113.1") == 401
+
+
+def test_a_browser_that_is_known_is_not_locked_out(service: Service, tmp_path: Path) -> None:
+    log_in(service, "bob")
+    known = service.http.cookies[known_browsers.COOKIE]
+    keys = tmp_path / "keys"
+    keys.write_text(f"{generate_key()}\n{keys.read_text()}")
+    service.http.reset()
+    for _ in range(10):
+        log_in(service, "bob", "wrong-password", status=401)
+    service.http.extra_environ["REMOTE_ADDR"] = "198.51.100.7"
+    log_in(service, "bob", status=429)
+    service.http.set_cookie(known_browsers.COOKIE, known)
+    log_in(service, "bob", status=303)
 
 
 def test_who_is_disabled_is_out_at_once(service: Service, keystone: FakeKeystone) -> None:
