@@ -17,6 +17,9 @@ from baremetal_sched.moving.source_databases import BATCH, SourceRow
 from baremetal_sched.placement import indivisible, usages
 from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, INVENTORIES, PROVIDERS
 
+#: The key of allocations: a consumer may have several.
+_KEY = ("consumer_id", "provider_id", "resource_class_id")
+
 
 @dataclass
 class ConsumerImport:
@@ -92,8 +95,7 @@ class ConsumerImport:
         def work(sync: RowSync) -> None:
             ids = sync.sync(CONSUMERS, ("uuid",), rows, CONSUMERS.c.uuid.in_(uuids), only_grows=("generation",))
             allocations = [{"consumer_id": ids[uuid,], **claim} for uuid in uuids for claim in claims[uuid].values()]
-            key = ("consumer_id", "provider_id", "resource_class_id")
-            sync.sync(ALLOCATIONS, key, allocations, ALLOCATIONS.c.consumer_id.in_(list(ids.values())))
+            sync.sync(ALLOCATIONS, _KEY, allocations, ALLOCATIONS.c.consumer_id.in_(list(ids.values())))
             usages.keep(sync.connection, [*ids.values()])
 
         self.run.write(work)
@@ -143,7 +145,7 @@ class ConsumerImport:
             ids = gone[start : start + BATCH]
 
             def work(sync: RowSync, ids: Sequence[int] = ids) -> None:
-                sync.sync(ALLOCATIONS, ("consumer_id",), [], ALLOCATIONS.c.consumer_id.in_(ids))
+                sync.sync(ALLOCATIONS, _KEY, [], ALLOCATIONS.c.consumer_id.in_(ids))
                 sync.sync(CONSUMERS, ("id",), [], CONSUMERS.c.id.in_(ids))
 
             self.run.write(work)

@@ -173,6 +173,18 @@ def test_a_node_that_is_gone_goes_with_its_provider(target: Target) -> None:
     )
 
 
+def test_a_consumer_of_several_things_that_is_gone_is_removed(target: Target) -> None:
+    target.run()
+    placement = target.cloud.placement
+    for table, column in (("allocations", "consumer_id"), ("consumers", "uuid")):
+        placement.execute(f"DELETE FROM {table} WHERE {column} = ?", instance_of(63))
+    target.cloud.ironic.execute("UPDATE nodes SET instance_uuid = NULL WHERE uuid = ?", name_of("node", 63))
+    assert target.run().blocking == []
+    gone = select(Consumer.id).where(Consumer.uuid == instance_of(63))
+    assert target.database.read(lambda session: session.scalar(gone)) is None
+    assert target.audit() == []
+
+
 @pytest.mark.ci
 @pytest.mark.parametrize("place", range(0, 30, 3))
 def test_an_import_that_is_killed_goes_on(
