@@ -2,6 +2,7 @@
 
 from flask import Response
 
+from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import NotAuthenticated, TooManyConflicts
 from baremetal_sched.placement.api import accept, errors, policies
 from baremetal_sched.placement.api.accept import HTML
@@ -33,6 +34,10 @@ class PlacementApi(Api):
             raise BadRequest(message="content-type header required when content-length > 0")
         if call.http.environ["PATH_INFO"].startswith("//"):
             raise PathNotFound  # the route table would ignore the duplicate slashes
+        named = call.http.view_args or {}
+        for name in ("uuid", "consumer"):  # in any spelling, as clients may have one from before a move
+            if name in named:
+                named[name] = canonical_uuid(named[name]) or named[name]
         return None
 
     def accepts_json(self, call: Call) -> bool:
