@@ -1,4 +1,4 @@
-"""The nesting depth of JSON documents."""
+"""The nesting depth of JSON documents, and texts that no database can hold."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +15,26 @@ class DocumentTooDeep(InvalidValue, DontWrapMixin):
     """A document that could be stored, but not shown."""
 
     template = "The document would be nested too deeply: at most {limit} levels are accepted."
+
+
+def text_fault(text: str) -> str | None:
+    """Return what a text has that no column can hold; None if it can be stored."""
+    if "\x00" in text:
+        return "the character NUL"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "unpaired surrogates"
+    return None
+
+
+def fault_of(document: Any) -> str | None:
+    """Return what the texts in a document have that no column can hold; None if they can be stored."""
+    for container in (container for level in _levels([document]) for container in level):
+        for value in (*container, *container.values()) if isinstance(container, dict) else container:
+            if isinstance(value, str) and (fault := text_fault(value)):
+                return fault
+    return None
 
 
 def depth(document: Any) -> int:

@@ -4,6 +4,7 @@ MariaDB sends and accepts at most ``max_allowed_packet`` bytes at a time, 16 MiB
 and a longer text is returned as NULL, as if the row did not exist. Lists select one text per row.
 """
 
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -26,18 +27,26 @@ def check_flush(session: Session, *_: Any) -> None:
         changed = state.committed_state if state.persistent else state.dict
         columns = _json_columns(state.mapper)
         if any(_size(state.dict.get(name)) > SMALL_TEXT for name in columns if name in changed):
-            grow = seals(session.get_bind().dialect)
-            sizes = ((_size(state.dict.get(name)), sealed) for name, sealed in columns.items())
-            total = sum(sealed_size(size) if sealed and grow else size for size, sealed in sizes)
-            if total > _LARGEST_ROW:
-                raise DocumentTooLarge(size=total, limit=_LARGEST_ROW)
+            require_row(columns, state.dict, seals(session.get_bind().dialect))
+
+
+def require_row(columns: Mapping[str, bool], row: Mapping[str, Any], grow: bool) -> None:
+    """Raise DocumentTooLarge for a row that is too large to be read. ``columns`` are its JSON columns, and whether each
+    may be encrypted; ``grow``: they are."""
+    sizes = ((_size(row.get(name)), sealed) for name, sealed in columns.items())
+    total = sum(sealed_size(size) if sealed and grow else size for size, sealed in sizes)
+    if total > _LARGEST_ROW:
+        raise DocumentTooLarge(size=total, limit=_LARGEST_ROW)
 
 
 @cache
 def _json_columns(mapper: Any) -> dict[str, bool]:
-    """Return the names of the JSON columns, and whether each may be encrypted."""
-    typed = ((attribute.key, attribute.columns[0].type) for attribute in mapper.column_attrs)
-    return {name: isinstance(type_, SealedJson) for name, type_ in typed if isinstance(type_, Json)}
+    return json_columns((attribute.key, attribute.columns[0]) for attribute in mapper.column_attrs)
+
+
+def json_columns(columns: Iterable[tuple[str, Any]]) -> dict[str, bool]:
+    """Return the names of the JSON columns among named ones, and whether each may be encrypted."""
+    return {name: isinstance(each.type, SealedJson) for name, each in columns if isinstance(each.type, Json)}
 
 
 def _size(value: Any) -> int:

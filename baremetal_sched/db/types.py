@@ -77,11 +77,12 @@ class Message(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        return None if value is None else _cut(mask_text(value))
+        return None if value is None else message_of(value)
 
 
-def _cut(text: str) -> str:
-    """Return as much of the text as every database holds in a column of messages."""
+def message_of(text: str) -> str:
+    """Return a message as it is stored: without secrets, and as much of it as every database holds."""
+    text = mask_text(text)
     if len(text) * _WIDEST <= LARGEST_MESSAGE:
         return text
     encoded = text.encode()

@@ -21,7 +21,9 @@ class FindingKind(Enum):
     PROVIDER_WITHOUT_NODE = "provider-without-node", "it is taken as a provider of its own"
     NODE_WITHOUT_PROVIDER = "node-without-provider", "the node gets a new provider"
     PROVIDER_IN_TREE = "provider-in-tree", "the provider becomes a root"
+    UNFIT = "unfit", ""
     IN_MOTION = "in-motion", ""
+    REWRITTEN = "rewritten", ""
     NO_PLACE = "no-place", ""
     NOTE = "note", ""
 
@@ -31,7 +33,7 @@ class FindingKind(Enum):
 
 
 #: They do not stop an import.
-_REMARKS = frozenset({FindingKind.NO_PLACE, FindingKind.NOTE, FindingKind.IN_MOTION})
+_REMARKS = frozenset({FindingKind.NO_PLACE, FindingKind.NOTE, FindingKind.IN_MOTION, FindingKind.REWRITTEN})
 
 
 @dataclass(frozen=True)

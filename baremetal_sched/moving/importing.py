@@ -15,13 +15,14 @@ from baremetal_sched.db.models import Allocation, Consumer, Node, NodeAllocation
 from baremetal_sched.db.sealing import seals
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import ConflictError, InvalidValue
-from baremetal_sched.moving import heads, source_databases
+from baremetal_sched.moving import heads, integrity, source_databases
 from baremetal_sched.moving.consumer_import import ConsumerImport, derive, set_sequences
 from baremetal_sched.moving.decisions import Choices
 from baremetal_sched.moving.findings import Adoptions, FindingKind, ImportFinding, ImportReport
 from baremetal_sched.moving.names_import import ImportedNames
 from baremetal_sched.moving.node_import import import_nodes
 from baremetal_sched.moving.provider_import import Providers
+from baremetal_sched.moving.rehearsal import Rehearsal
 from baremetal_sched.moving.run import ImportRun, Progress
 from baremetal_sched.moving.source_databases import SourceDatabase
 from baremetal_sched.moving.survey import Survey, counts, fingerprints, note_motion
@@ -66,14 +67,16 @@ def run(database: Database, settings: Settings, request: Request, progress: Prog
         survey = Survey(ironic, placement, request.choices, report)
         note_motion(survey, before)
         survey.run()
+        parts = (database, settings, ironic, placement, request.choices, survey.decisions, report, progress)
+        import_nodes(Rehearsal(*parts))
+        for finding in integrity.findings(ironic, placement):
+            report.add(finding)
         _say_what_is_stored(database, report)
         report.would_take.update({**counts(ironic, _IRONIC), **counts(placement, _PLACEMENT)})
         if not report.blocking and not request.dry_run:
             _require_no_conductor(database, settings)
             _begin(database, request.label)
-            _write(
-                ImportRun(database, settings, ironic, placement, request.choices, survey.decisions, report, progress)
-            )
+            _write(ImportRun(*parts))
             database.change(mirror.complete)
     return report
 

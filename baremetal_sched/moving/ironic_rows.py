@@ -3,22 +3,27 @@
 import json
 import uuid
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any
+from math import isfinite
+from typing import Any, NoReturn
 
 from sqlalchemy import Boolean, DateTime, Table
 
 from baremetal_sched.baremetal.holds.rules import FAULT, LEGACY, SYSTEM
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.documents import MAX_DEPTH, DocumentTooDeep, fault_of, require_depth
 from baremetal_sched.db.sealing import SecretText
-from baremetal_sched.db.types import Json, Message
-from baremetal_sched.errors import InvalidValue
+from baremetal_sched.db.sizes import json_columns, require_row
+from baremetal_sched.db.types import LARGEST_TEXT, Json, Message, message_of
+from baremetal_sched.errors import DocumentTooLarge
 from baremetal_sched.machines import states
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES
-from baremetal_sched.masking import mask_text, names_secret
+from baremetal_sched.masking import names_secret
 from baremetal_sched.moving import in_flight
 from baremetal_sched.moving.decisions import DRIVER, Choices
+from baremetal_sched.moving.forms import uuid_form
 from baremetal_sched.moving.row_sync import Row
 from baremetal_sched.moving.source_databases import SourceRow
 
@@ -30,6 +35,13 @@ _OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
     "node_inventories": {"inventory": "inventory_data"},
     "node_history": {"provision_state": "state"},
 }
+
+
+def name_in_ironic(table: str, column: str) -> str:
+    """Return what Ironic calls a column of ours."""
+    return _OTHER_NAMES.get(table, {}).get(column, column)
+
+
 #: What a missing value means where ours must not be missing.
 _DEFAULTS: Mapping[str, object] = {
     "standalone_ports_supported": True,
@@ -38,17 +50,23 @@ _DEFAULTS: Mapping[str, object] = {
     "severity": "INFO",
     "event": "",
     "event_type": "",
+    "phase": "main",
     "provision_state": states.AVAILABLE,
+    "conductor_group": "",
+    "driver": "",
+    "actions": [],
+    "conditions": [],
 }
+#: The time of what has none.
+BEGIN = datetime(1970, 1, 1)
+#: The same by kinds of columns; what else is missing is reported.
+_EMPTY: Mapping[str, object] = {"json": {}, "flag": False, "time": BEGIN}
 #: Computed by the caller of ``row_of``, or by the service later.
 _OWN = frozenset({"id", "node_id", "revision"})
 
 
 def row_of(table: Table, source: SourceRow, **others: Any) -> Row:
-    """Return the row of ``table`` for a row of Ironic; ``others`` are columns that are computed otherwise.
-
-    Raises InvalidValue for a document that is no JSON.
-    """
+    """Return the row of ``table`` for a row of Ironic; ``others`` are columns that are computed otherwise."""
     names = _OTHER_NAMES.get(table.name, {})
     row: Row = {}
     for name, kind in _columns(table):
@@ -56,7 +74,25 @@ def row_of(table: Table, source: SourceRow, **others: Any) -> Row:
             row[name] = others[name]
         elif name not in _OWN:
             row[name] = _value(source, names.get(name, name), kind, name)
+    if sum(len(text) for text in source.values() if isinstance(text, str)) > _LARGE:
+        _require_size(table, row)
     return row | {name: value for name, value in others.items() if name not in row}
+
+
+#: Rows with less text cannot become too large, whatever is escaped or encrypted.
+_LARGE = LARGEST_TEXT // 8
+
+
+def _require_size(table: Table, row: Row) -> None:
+    """Put Unfit in the place of the largest document if the row cannot be stored."""
+    documents = {name: each for name, each in json_columns(table.c.items()).items() if not isinstance(row[name], Unfit)}
+    try:
+        require_row(documents, row, grow=True)
+    except DocumentTooLarge as error:
+        largest = max(documents, key=lambda name: len(json.dumps(row[name])))
+        row[largest] = Unfit(
+            "is too large: the documents of the row have {size} bytes, of {limit} at most".format(**error.details)
+        )
 
 
 @cache
@@ -74,23 +110,17 @@ def _value(source: SourceRow, name: str, kind: str, own: str) -> Any:
     value = source.get(name)
     required = kind.endswith("!")
     kind = kind.removesuffix("!")
-    if value is None:
-        if not required:
-            return None
-        return _DEFAULTS.get(own, {"json": {}, "flag": False, "time": BEGIN}.get(kind, ""))
     if kind == "json":
-        return decoded(value, name, source)
+        value = decoded(value)
+    if value is None:
+        return _DEFAULTS.get(own, _EMPTY.get(kind)) if required else None
     if kind == "message":
-        return mask_text(value)
+        return message_of(value)
     if kind == "flag":
         return bool(value)
     if kind == "time":
         return time_of(value)
     return value
-
-
-#: The time of what has none.
-BEGIN = datetime(1970, 1, 1)
 
 
 def time_of(value: datetime | None) -> datetime | None:
@@ -102,15 +132,41 @@ def time_of(value: datetime | None) -> datetime | None:
     return value.replace(microsecond=0, tzinfo=None)
 
 
-def decoded(text: Any, name: str, source: SourceRow) -> Any:
-    """Return a document of Ironic. Raises InvalidValue if it is no JSON."""
+@dataclass(frozen=True)
+class Unfit:
+    """In the place of a document that cannot be stored: what is wrong with it. The rehearsal reports it."""
+
+    fault: str
+
+
+def decoded(text: Any) -> Any:
+    """Return a document of Ironic, Unfit if the API would not take it."""
     if not isinstance(text, str):
         return text
     try:
-        return json.loads(text) if text else None
+        document = json.loads(text, parse_constant=_refuse, parse_float=_finite) if text else None
+        if text.count("{") + text.count("[") > MAX_DEPTH:
+            require_depth(document)
+    except (RecursionError, DocumentTooDeep):
+        return Unfit(f"is nested deeper than {MAX_DEPTH} levels")
+    except OverflowError:
+        return Unfit("has a number that is not finite")
     except ValueError:
-        what = source.get("uuid") or source.get("id")
-        raise InvalidValue(message=f"Ironic: {name} of {what} is no JSON. Correct the row, and run it again.") from None
+        return Unfit("is no JSON")
+    # What is wrong with a text is escaped, or is no UTF-8.
+    fault = fault_of(document) if "\\u" in text or not text.isascii() else None
+    return document if fault is None else Unfit(f"has {fault} in a text")
+
+
+def _refuse(name: str) -> NoReturn:
+    raise OverflowError(name)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise OverflowError(text)
+    return number
 
 
 # -- rows that are more than columns -----------------------------------------------------------------------------------
@@ -134,6 +190,8 @@ def node_row(table: Table, source: SourceRow, choices: Choices, **references: An
 def allocation_row(table: Table, source: SourceRow, **references: Any) -> Row:
     """Return our allocation. ``references``: node_id and conductor_affinity."""
     row = row_of(table, source, **references)
+    if isinstance(candidates := row["candidate_nodes"], list):
+        row["candidate_nodes"] = [uuid_form(each) or each if isinstance(each, str) else each for each in candidates]
     if row["state"] == in_flight.ALLOCATING:
         row |= {"state": in_flight.ALLOCATION_FAILED, "last_error": in_flight.ALLOCATION_ERROR}
     return row
@@ -153,7 +211,7 @@ def steps_of(rows: Iterable[SourceRow], order: str) -> list[dict[str, Any]]:
         {
             "interface": row["interface"],
             "step": row["step"],
-            "args": decoded(row["args"], "args", row) or {},
+            "args": decoded(row["args"]) or {},
             order: row[order],
         }
         for row in rows

@@ -72,7 +72,7 @@ class ImportedNames:
     def remove_unused(self) -> None:
         """Delete custom names and aggregates that are neither in Placement nor used here."""
         for table, name, column in _NAMES:
-            known = set(self._run.placement.scalars(select(self._run.placement.table(name).c[column])))
+            known = {row[column] for row in self._run.placement.all(name, ("id", column))}
             self._run.write(partial(_remove, table, column, known))
 
 

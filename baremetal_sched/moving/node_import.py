@@ -25,8 +25,9 @@ from baremetal_sched.db.models import (
     VolumeTarget,
     table_of,
 )
+from baremetal_sched.moving.forms import uuid_form
 from baremetal_sched.moving.ironic_rows import allocation_row, bios_row, hold_row, node_row, row_of, steps_of
-from baremetal_sched.moving.row_sync import Row, RowSync
+from baremetal_sched.moving.row_sync import Row, RowWriter
 from baremetal_sched.moving.run import ImportRun
 from baremetal_sched.moving.source_databases import SourceRow
 
@@ -65,11 +66,7 @@ def import_nodes(run: ImportRun) -> None:
         run.mirror(table_of(model), name, _of_node(table_of(model)))
     _write_steps(run)
     rules = table_of(InspectionRule)
-    run.mirror(
-        rules,
-        "inspection_rules",
-        lambda source: row_of(rules, source) | ({} if source["conditions"] else {"conditions": []}),
-    )
+    run.mirror(rules, "inspection_rules", lambda source: row_of(rules, source))
 
 
 def _of_node(table: Table) -> Callable[[SourceRow], Row]:
@@ -84,10 +81,7 @@ class _Nodes:
         self._run = run
         hosts = run.ironic.table("conductors").c
         self._hosts = {row_id: host for row_id, host in run.ironic.select(select(hosts.id, hosts.hostname))}
-        allocations = run.ironic.table("allocations").c
-        self._allocations = {
-            row_id: uuid for row_id, uuid in run.ironic.select(select(allocations.id, allocations.uuid))
-        }
+        self._allocations = {row["id"]: row["uuid"] for row in run.ironic.all("allocations", ("id", "uuid"))}
 
     def write(self) -> None:
         self._run.mirror(table_of(Node), "nodes", self._node, self._parts)
@@ -107,7 +101,7 @@ class _Nodes:
         host = self._hosts.get(source["conductor_affinity"])
         return allocation_row(table_of(NodeAllocation), source, node_id=source["node_id"], conductor_affinity=host)
 
-    def _parts(self, sync: RowSync, nodes: Sequence[SourceRow]) -> None:
+    def _parts(self, sync: RowWriter, nodes: Sequence[SourceRow]) -> None:
         """Write the rows without ids of their own, which belong to the nodes of a batch."""
         ids = [node["id"] for node in nodes]
         traits, settings, components, inventories = (
@@ -123,7 +117,7 @@ class _Nodes:
             rows = [make(table, source) for source in self._run.ironic.rows(name, "node_id", ids)]
             sync.sync(table, key, rows, and_(table.c.node_id >= ids[0], table.c.node_id <= ids[-1]))
         holds = table_of(Hold)
-        rows = [hold_row(node) for node in nodes if node["maintenance"]]
+        rows = [hold_row(node) for node in nodes if node["maintenance"] and uuid_form(node["uuid"] or "")]
         within = and_(holds.c.node_id >= ids[0], holds.c.node_id <= ids[-1])
         sync.sync(holds, ("node_id", "type"), rows, within, derived=("uuid", "asserted_at", "written_at", "begun_at"))
 
@@ -142,7 +136,7 @@ def _write_steps(run: ImportRun) -> None:
     )
     of_runbooks = _grouped(run, "runbook_steps", "runbook_id")
 
-    def write_traits(sync: RowSync, batch: Sequence[SourceRow]) -> None:
+    def write_traits(sync: RowWriter, batch: Sequence[SourceRow]) -> None:
         ids = [row["id"] for row in batch]
         # Ironic 35 does not have this table: a runbook applies to nodes with the trait that it is called after.
         runbook_traits: Sequence[Mapping[str, object]] = [

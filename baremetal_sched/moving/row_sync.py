@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import Connection, Table, bindparam, delete, func, insert, select, tuple_, update
 from sqlalchemy.sql.elements import ColumnElement
@@ -34,6 +34,20 @@ class NewIds:
     def forget(self) -> None:
         """Read the largest ids again: a transaction was rolled back."""
         self._next.clear()
+
+
+class RowWriter(Protocol):
+    """What takes the rows of a table that should be there."""
+
+    def sync(
+        self,
+        table: Table,
+        key: Sequence[str],
+        rows: Sequence[Row],
+        scope: ColumnElement[bool],
+        *,
+        derived: Collection[str] = (),
+    ) -> object: ...
 
 
 @dataclass

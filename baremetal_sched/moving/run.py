@@ -11,7 +11,7 @@ from baremetal_sched.db.transaction import Database
 from baremetal_sched.db.types import Query, Rows
 from baremetal_sched.moving.decisions import Choices, ImportDecisions
 from baremetal_sched.moving.findings import ImportReport
-from baremetal_sched.moving.row_sync import NewIds, Row, RowSync
+from baremetal_sched.moving.row_sync import NewIds, Row, RowSync, RowWriter
 from baremetal_sched.moving.source_databases import BATCH, SourceDatabase, SourceRow
 from baremetal_sched.settings import Settings
 
@@ -59,7 +59,7 @@ class ImportRun:
         table: Table,
         name: str,
         row_of: Callable[[SourceRow], Row],
-        more: Callable[[RowSync, Sequence[SourceRow]], None] | None = None,
+        more: Callable[[RowWriter, Sequence[SourceRow]], None] | None = None,
     ) -> None:
         """Make ``table`` the same as table ``name`` of Ironic, with the same ids. ``more`` writes the rows that belong
         to a batch. Each batch is a range of ids: rows within it that Ironic does not have are deleted.
@@ -95,7 +95,7 @@ def _mirror_batch(
     table: Table,
     rows: Sequence[Row],
     scope: ColumnElement[bool],
-    more: Callable[[RowSync, Sequence[SourceRow]], None] | None,
+    more: Callable[[RowWriter, Sequence[SourceRow]], None] | None,
     batch: Sequence[SourceRow],
     sync: RowSync,
 ) -> None:

@@ -1,6 +1,5 @@
 """Looks through both originals for contradictions, work in flight, and rows without a place here. Writes nothing."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +19,8 @@ from baremetal_sched.moving.decisions import (
     interface_remedy,
 )
 from baremetal_sched.moving.findings import FindingKind, ImportFinding, ImportReport
+from baremetal_sched.moving.forms import uuid_form
+from baremetal_sched.moving.ironic_rows import decoded
 from baremetal_sched.moving.source_databases import SourceDatabase, SourceRow
 from baremetal_sched.placement.names import resource_class_of
 
@@ -215,6 +216,7 @@ class Survey:
                 allocations.c.resource_class_id,
                 consumers.c.id,
                 providers.c.uuid,
+                inventories.c.id,
             )
             .select_from(
                 allocations.outerjoin(consumers, consumers.c.uuid == allocations.c.consumer_id)
@@ -224,9 +226,12 @@ class Survey:
             .where(or_(consumers.c.id.is_(None), providers.c.id.is_(None), inventories.c.id.is_(None)))
             .order_by(allocations.c.id)
         )
-        for row_id, consumer, class_id, consumer_id, provider in self.placement.select(query):
-            if consumer_id is not None and provider in self._nodes:
-                continue  # a claim of a class that the node does not have, which was found before
+        for row_id, stored, class_id, consumer_id, provider, stocked in self.placement.select(query):
+            consumer = uuid_form(stored) or stored
+            if consumer_id is None and (others := self.placement.rows("consumers", "uuid", [consumer])):
+                consumer_id = others[0]["id"]  # in another spelling
+            if consumer_id is not None and (stocked or (provider is not None and uuid_form(provider) in self._nodes)):
+                continue  # of the latter: a claim of a class that the node does not have, which was found before
             lacking = "consumer" if consumer_id is None else "provider" if provider is None else "inventory"
             adopted = self._add(
                 FindingKind.ORPHAN_ALLOCATION,
@@ -281,11 +286,21 @@ def _compares_fields(conditions: str | None) -> list[str]:
     """Return the operators by which a rule's conditions compare the order of fields that are not forced to be text."""
     return [
         each["op"]
-        for each in (json.loads(conditions) if conditions else None) or ()
+        for each in _documents(conditions)
         if each["op"].removeprefix("!").strip() in _ORDERS
         and _has_field(each["args"])
         and not (isinstance(each["args"], dict) and each["args"].get("force_strings"))
     ]
+
+
+def _documents(text: str | None) -> list[dict[str, Any]]:
+    """Return the conditions that have the form of one; others are reported otherwise."""
+    found = decoded(text)
+    return (
+        [each for each in found if isinstance(each, dict) and {"op", "args"} <= each.keys()]
+        if isinstance(found, list)
+        else []
+    )
 
 
 def _has_field(value: Any) -> bool:
@@ -295,11 +310,8 @@ def _has_field(value: Any) -> bool:
 
 
 def _unused_consumers(placement: SourceDatabase) -> int:
-    """SELECT count(*) FROM consumers WHERE NOT EXISTS (an allocation of it)"""
-    consumers, allocations = placement.table("consumers"), placement.table("allocations")
-    held = select(allocations.c.id).where(allocations.c.consumer_id == consumers.c.uuid).exists()
-    found: list[int] = placement.scalars(select(func.count()).select_from(consumers).where(~held))
-    return found[0]
+    holders = {row["consumer_id"] for row in placement.all("allocations", ("id", "consumer_id"))}
+    return sum(row["uuid"] not in holders for row in placement.all("consumers", ("id", "uuid")))
 
 
 # -- changes in progress -----------------------------------------------------------------------------------------------
