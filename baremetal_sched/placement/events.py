@@ -46,9 +46,11 @@ def note_change(
     connection: Connection, request: ConsumerWrite, consumer: Any, before: Collection[int], after: Collection[int]
 ) -> None:
     """Note which machines, by ids of providers, the consumer of the request gives back and gets. ``consumer``: its row
-    as it was, None if it is new."""
-    note_released(connection, request.uuid, consumer, {*before} - {*after})
-    note_claimed(connection, request, {*after} - {*before})
+    as it was, None if it is new. If its project changes, the former one gives all back, and the new one gets all."""
+    stays = consumer is not None and consumer.project_id == request.project_id
+    kept = {*before} & {*after} if stays else set()
+    note_released(connection, request.uuid, consumer, {*before} - kept)
+    note_claimed(connection, request, {*after} - kept)
 
 
 def note_claimed(connection: Connection, request: ConsumerWrite, roots: Iterable[str | int]) -> None:

@@ -32,6 +32,27 @@ def test_a_change_of_owner_is_two_events(served: Service) -> None:
     assert [len(reader.next()) for reader in readers] == [3, 0, 1]
 
 
+def test_a_machine_that_changes_the_project_is_released_and_claimed(served: Service) -> None:
+    """Each of both projects hears of the beginning and of the end of what was its own."""
+    first, second = served.add_node("n1"), served.add_node("n2")
+    readers = {headers["X-Auth-Token"][-1]: Reader(served, headers) for headers in (ANNA, BERT)}
+
+    def heard() -> dict[str, list[tuple[str, str]]]:
+        return {
+            project: [(event["type"].rpartition(".")[2], event["subject"]) for event in reader.next()]
+            for project, reader in readers.items()
+        }
+
+    _claim(served, first, "a", None)
+    assert heard() == {"a": [("claimed", first)], "b": []}
+    _claim(served, first, "b", 1)
+    assert heard() == {"a": [("released", first)], "b": [("claimed", first)]}
+    _claim(served, second, "a", 2)
+    assert heard() == {"a": [("claimed", second)], "b": [("released", first)]}
+    _claim(served, second, "a", 3)
+    assert heard() == {"a": [], "b": []}
+
+
 def test_a_consumer_does_not_see_whose_its_machine_is(served: Service) -> None:
     uuid = served.add_node("n1", owner="a")
     annas, berts = Reader(served, ANNA), Reader(served, BERT)
@@ -43,9 +64,9 @@ def test_a_consumer_does_not_see_whose_its_machine_is(served: Service) -> None:
     assert of_consumer["data"].keys() == {"uuid", "consumer"}
 
 
-def _claim(service: Service, node: str) -> None:
-    body: dict[str, Any] = {"allocations": {node: {"resources": {"CUSTOM_GOLD": 1}}}, "project_id": "b"}
-    body |= {"user_id": "u", "consumer_generation": None, "consumer_type": "INSTANCE"}
+def _claim(service: Service, node: str, project: str = "b", generation: int | None = None) -> None:
+    body: dict[str, Any] = {"allocations": {node: {"resources": {"CUSTOM_GOLD": 1}}}, "project_id": project}
+    body |= {"user_id": "u", "consumer_generation": generation, "consumer_type": "INSTANCE"}
     headers = {"OpenStack-API-Version": "placement 1.39", "X-Auth-Token": "nova:services", "X-Roles": "admin,service"}
     service.http.put_json(f"/placement/allocations/{CONSUMER}", body, headers=headers, status=204)
 
