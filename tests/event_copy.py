@@ -23,6 +23,8 @@ class Copy:
 
     def __init__(self, database: Database) -> None:
         self.nodes: dict[str, dict[str, Any]] = {}
+        #: The state of nodes in the newest event of each that has it.
+        self._newest: dict[str, dict[str, Any]] = {}
         self.holders: set[tuple[str, str]] = set()
         self.holds: dict[str, tuple[str, str | None, bool]] = {}
         self.allocations: dict[str, str] = {}
@@ -46,16 +48,15 @@ class Copy:
         if kind == "baremetal.node.create.end":
             self.nodes[subject] = dict.fromkeys(FIELDS) | dict.fromkeys(("retired", "protected"), False)
         if kind == "baremetal.node.delete.end":
-            self._require_state(event)
             self._forget(subject)
-            return
+        elif "provision_state" in data:
+            self._newest[subject] = {name: data[name] for name in NODE_COLUMNS}
         for name, change in data.get("changed", {}).items():
             if name in FIELDS:
                 known = self.nodes[subject]
                 assert (known[name] or None) == (change["before"] or None), (event, known)
                 known[name] = change["after"]
-        if "provision_state" in data:
-            self._require_state(event)
+                assert name not in NODE_COLUMNS or data[name] == change["after"], event
         if kind.startswith("scheduling.machine."):
             pair = (subject, data["consumer"]["uuid"])
             assert (pair in self.holders) == kind.endswith("released"), event
@@ -73,21 +74,17 @@ class Copy:
             if kind.endswith("delete.end"):
                 del self.allocations[subject]
 
-    def _require_state(self, event: dict[str, Any]) -> None:
-        """Fail unless the event has the state of its node after the change; who loses it sees itself in it."""
-        data, known = event["data"], self.nodes[event["subject"]]
-        for name in NODE_COLUMNS:
-            change = data.get("changed", {}).get(name) or {"before": None, "after": known[name]}
-            lost = change["before"] if change["after"] is None else None
-            assert (data[name] or None) in (known[name] or None, lost), (name, event, known)
-
     def _forget(self, node: str) -> None:
         gone = self.nodes.pop(node)
+        self._newest.pop(node, None)
         assert node not in {held for held, _ in self.holders}, gone
         assert gone["allocation_uuid"] not in self.allocations, gone
         self.holds = {uuid: hold for uuid, hold in self.holds.items() if hold[0] != node}
 
     def document(self) -> Any:
-        """Return what is compared; texts that are empty are none."""
+        """Return what is compared; texts that are empty are none. The newest events must have the nodes' state."""
+        for uuid, state in self._newest.items():
+            for name in NODE_COLUMNS:
+                assert (state[name] or None) == (self.nodes[uuid][name] or None), (uuid, name, state, self.nodes[uuid])
         nodes = {uuid: {name: value or None for name, value in node.items()} for uuid, node in self.nodes.items()}
         return nodes, self.holders, self.holds, self.allocations, self.waiting

@@ -73,15 +73,16 @@ def _note_changed(session: Session, *_: Any) -> None:
 # -- nodes -------------------------------------------------------------------------------------------------------------
 
 
-def view_of(node: Node, **instead: str | None) -> dict[str, Any]:
+def view_of(node: Node, **instead: object) -> dict[str, Any]:
     """Return what events say of a node: its UUID and NODE_COLUMNS; ``instead``: values of some of them."""
-    known = {name: getattr(node, name) for name in NODE_COLUMNS}
-    known |= {"maintenance": bool(node.maintenance), "conductor_group": node.conductor_group or ""}
-    return {"uuid": node.uuid, **known, **instead}
+    known = {name: getattr(node, name) for name in NODE_COLUMNS} | instead
+    known |= {"maintenance": bool(known["maintenance"]), "conductor_group": known["conductor_group"] or ""}
+    return {"uuid": node.uuid, **known}
 
 
 def _note_node(session: Session, node: Node) -> None:
-    """Note what changes of a node. Who loses it as owner or lessee sees nothing of what follows."""
+    """Note what changes of a node. The owner or lessee who loses it hears that first, with the state before the other
+    changes: it sees nothing of these, and not who gets the node."""
     changed = dict(_changes(node))
     if not changed:
         return
@@ -94,7 +95,10 @@ def _note_node(session: Session, node: Node) -> None:
     }
     if left:
         gone: Changes = {name: {"before": before, "after": None} for name, before in left.items()}
-        notes.add(NODE_UPDATED, node.uuid, {"changed": gone}, node=view_of(node, **left))
+        former = {name: changed[name]["before"] for name in NODE_COLUMNS if name in changed}
+        # The columns say who may see it, and the data is the state without them.
+        told: dict[str, object] = {"changed": gone, **dict.fromkeys(left)}
+        notes.add(NODE_UPDATED, node.uuid, told, node=view_of(node, **former))
         for name in left:
             after = changed.pop(name)["after"]
             if after is not None:

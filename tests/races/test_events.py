@@ -36,18 +36,15 @@ class Follower:
         self._copy = Copy(self._service.database)
 
     def read(self) -> int:
-        """Apply the events that are there; return the status of a request."""
+        """Apply the events that are there; fail unless the copy is what the tables are. Return the status of a
+        request."""
         number_all(self._service)
         after = self._number
         for event in self._service.database.select(lambda connection: reading.read_after(connection, after, 1000)):
             self._copy.apply(cloud_event(event, ""))
             self._number = event.number
-        return 200
-
-    def require_all(self) -> None:
-        """Read what is left; fail unless the copy is what the tables are."""
-        self.read()
         assert self._copy.document() == Copy(self._service.database).document()
+        return 200
 
 
 def _places(explorer: Explorer, state: str, name: str) -> list[int]:
@@ -66,5 +63,5 @@ def test_a_copy_is_right_while_a_request_is_paused_and_after(
             with subtests.test(state=state, names=names, place=place):
                 follower = Follower(explorer)
                 explorer.meet(state, names, place, begin=follower.begin, beside=follower.read)
-                follower.require_all()
+                follower.read()
             explorer.look_again()

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.functional.scheduling.test_events import ADMIN, ANNA, BERT, CONSUMER, Reader, message
+from tests.numbered import number_all
 from tests.service import ADMINISTRATOR, Service
 
 
@@ -69,6 +70,24 @@ def _claim(service: Service, node: str, project: str = "b", generation: int | No
     body |= {"user_id": "u", "consumer_generation": generation, "consumer_type": "INSTANCE"}
     headers = {"OpenStack-API-Version": "placement 1.39", "X-Auth-Token": "nova:services", "X-Roles": "admin,service"}
     service.http.put_json(f"/placement/allocations/{CONSUMER}", body, headers=headers, status=204)
+
+
+def test_owner_and_lessee_of_one_request_do_not_hear_of_their_successors(served: Service) -> None:
+    uuid = served.add_node("n1", owner="a", lessee="b")
+    annas, berts = Reader(served, ANNA), Reader(served, BERT)
+    served.patch(uuid, ("add", "/owner", "c"), ("add", "/lessee", "d"), ("add", "/name", "new"))
+    (of_owner,), (of_lessee,) = annas.next(), berts.next()
+    assert of_owner == of_lessee
+    lost = {"owner": {"before": "a", "after": None}, "lessee": {"before": "b", "after": None}}
+    known = {name: of_owner["data"][name] for name in ("changed", "owner", "lessee", "name")}
+    assert known == {"changed": lost, "owner": None, "lessee": None, "name": "n1"}
+    for before in ({"owner": None, "lessee": "a"}, {"owner": "b", "lessee": None}):
+        served.set_columns(uuid, **before)
+        number_all(served)
+        of_a, of_b = Reader(served, ANNA), Reader(served, BERT)
+        served.patch(uuid, ("add", "/owner", "c"), ("add", "/lessee", "d"))
+        (event,) = (*of_a.next(), *of_b.next())
+        assert (event["data"]["owner"], event["data"]["lessee"]) == (None, None)
 
 
 def test_errors_and_actors_are_masked(served: Service) -> None:
