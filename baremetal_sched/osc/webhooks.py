@@ -44,6 +44,8 @@ def _cell(name: str, value: Any) -> Any:
         return LinesColumn(value)
     if name in _TIMES:
         return TimeColumn(value)
+    if isinstance(value, dict):
+        return TextColumn(" ".join(value.values()))
     return TextColumn(value) if isinstance(value, str) else value
 
 
@@ -172,8 +174,22 @@ class ResumeWebhook(_OfWebhook, command.ShowOne):
     If later events have been deleted, it continues with the oldest that is left, and says how many were lost.
     """
 
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser = super().get_parser(prog_name)
+        places = parser.add_mutually_exclusive_group()
+        places.add_argument(
+            "--after", metavar="<cursor>", help="Continue after this cursor; now: with what happens from now on."
+        )
+        places.add_argument(
+            "--skip", action="store_true", help="Skip the next event, which the receiver refuses, and say which it was."
+        )
+        return parser
+
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the names and values of the webhook's fields."""
         client = client_of(self.app)
         path = _path(_find(client, parsed_args.webhook), "resume")
-        return _shown(client.request("scheduling", "POST", path))
+        body: Document | None = {"skip": 1} if parsed_args.skip else None
+        body = body if parsed_args.after is None else {"after": parsed_args.after}
+        return _shown(client.request("scheduling", "POST", path, body))

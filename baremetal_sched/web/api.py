@@ -118,7 +118,7 @@ class Api(ABC):
     def before_view(self, call: Call, route: Route) -> None:
         """Checks that come after the route is known: media types, policy, query strings. Raises UnsupportedMediaType,
         NotAcceptable, NotAllowed, InvalidValue."""
-        if route.takes:
+        if route.takes and not (route.may_be_empty and not call.raw_body):
             given = (call.http.content_type or "").partition(";")[0]
             if given not in route.takes:
                 raise UnsupportedMediaType(

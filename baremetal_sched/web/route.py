@@ -41,11 +41,11 @@ class Route:
 
     ``policy``: the rule that the caller must meet; None: none. ``checks_policy``: its view checks it, because it
     depends on the requested resource. ``public``: callers are not authenticated. ``takes``: the media types that the
-    body may have; none named: all are accepted. ``gives_json``: the client must accept JSON. ``largest_body``: in
-    bytes, if that is more than ``[api] max_json_body_size``. ``statuses``: those of errors that this route answers with
-    another status than its API does. ``is_routine``: machines ask it again and again, so answers that are not errors
-    are logged as debug. ``refuses_query``: a request with a query string is refused; otherwise its view says which
-    parameters there are.
+    body may have; none named: all are accepted. ``may_be_empty``: it may also have no body. ``gives_json``: the client
+    must accept JSON. ``largest_body``: in bytes, if that is more than ``[api] max_json_body_size``. ``statuses``: those
+    of errors that this route answers with another status than its API does. ``is_routine``: machines ask it again and
+    again, so answers that are not errors are logged as debug. ``refuses_query``: a request with a query string is
+    refused; otherwise its view says which parameters there are.
     """
 
     method: str
@@ -60,6 +60,7 @@ class Route:
     checks_policy: bool = field(default=False, kw_only=True)
     public: bool = field(default=False, kw_only=True)
     takes: tuple[str, ...] = field(default=(), kw_only=True)
+    may_be_empty: bool = False
     gives_json: bool = field(default=False, kw_only=True)
     largest_body: int = field(default=0, kw_only=True)
     statuses: Statuses = field(default_factory=dict, kw_only=True)

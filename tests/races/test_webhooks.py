@@ -15,6 +15,8 @@ from tests.races.test_doors import require_serial
         ("change webhook", "create webhook"),
         ("change webhook", "resume webhook"),
         ("resume webhook", "delete webhook"),
+        ("skip an event", "skip an event"),
+        ("skip an event", "change webhook"),
         ("delete webhook", "resume webhook"),
         ("renew secret", "delete webhook"),
     ],

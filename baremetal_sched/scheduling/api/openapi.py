@@ -103,7 +103,7 @@ def _operation(route: Route) -> dict[str, Any]:
         operation["description"] = f"The policy is `{route.policy}`."
     if described.body is not None:
         content = {media_type: {"schema": described.body} for media_type in route.takes}
-        operation["requestBody"] = {"required": True, "content": content}
+        operation["requestBody"] = {"required": not route.may_be_empty, "content": content}
     if route.public:
         operation["security"] = []
     for status in described.done:

@@ -199,6 +199,8 @@ ROUTES: tuple[Route, ...] = (
         webhooks.resume_webhook,
         transaction="write",
         policy=policies.MANAGE_WEBHOOKS,
+        takes=(JSON,),
+        may_be_empty=True,
     ),
     Route("GET", "/v1/claims", claims.list_claims, policy=policies.GET_CLAIM),
     Route(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from baremetal_sched.scheduling.api.operation import LIMIT, Operation
 from baremetal_sched.scheduling.schemas.answers import TEXT, said
-from baremetal_sched.scheduling.schemas.webhooks import ACTIVE, CHANGED_WEBHOOK, NEW_WEBHOOK, PARKED
+from baremetal_sched.scheduling.schemas.webhooks import ACTIVE, CHANGED_WEBHOOK, NEW_WEBHOOK, PARKED, RESUMPTION
 
 _QUERY = {
     "limit": LIMIT,
@@ -34,8 +34,10 @@ WEBHOOK_OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("DELETE", "/v1/webhooks/<webhook>"): Operation("delete_webhook", "Delete a webhook", None, done={204: "Done."}),
     ("POST", "/v1/webhooks/<webhook>/resume"): Operation(
         "resume_webhook",
-        "Continue at the cursor of a webhook, or at the oldest event that is left",
+        "Continue at the cursor of a webhook, at the oldest event that is left, or at another one",
         "ResumedWebhook",
+        body=RESUMPTION.schema,
+        expires=True,
         conflicts=True,
     ),
 }

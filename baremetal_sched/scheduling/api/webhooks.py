@@ -15,12 +15,21 @@ from baremetal_sched.db.paging import Page
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import AuthenticationUnavailable, InvalidValue, SchedulerError
 from baremetal_sched.errors.webhooks import MakerGone, WebhookNotFound
+from baremetal_sched.scheduling.api.events import NOW
 from baremetal_sched.scheduling.api.policies import MANAGE_ALL_WEBHOOKS
 from baremetal_sched.scheduling.api.request_bodies import SchedulingCall
 from baremetal_sched.scheduling.api.webhook_makers import document_of
 from baremetal_sched.scheduling.events import reading
+from baremetal_sched.scheduling.events.cloud_events import cloud_event, source_of
 from baremetal_sched.scheduling.events.cursors import Cursor
-from baremetal_sched.scheduling.schemas.webhooks import ACTIVE, CHANGED_WEBHOOK, MOST_BEHIND, NEW_WEBHOOK, PARKED
+from baremetal_sched.scheduling.schemas.webhooks import (
+    ACTIVE,
+    CHANGED_WEBHOOK,
+    MOST_BEHIND,
+    NEW_WEBHOOK,
+    PARKED,
+    RESUMPTION,
+)
 from baremetal_sched.scheduling.webhooks import webhooks
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.query import Query
@@ -101,13 +110,25 @@ def delete_webhook(call: Call, session: Session, webhook: str) -> Response:
 def resume_webhook(call: SchedulingCall, session: Session, webhook: str) -> Response:
     """POST /v1/webhooks/{webhook}/resume
 
-    The maker changes as with PATCH; and a maker that is gone is replaced by anyone of its project.
+    The maker changes as with PATCH; and a maker that is gone is replaced by anyone of its project. Raises InvalidValue,
+    EventsGone for a cursor as readers are answered.
     """
     call.refuse_query()
     hook = _find(call, session, webhook, lock=True)
+    wanted = call.json if call.raw_body else {}
+    RESUMPTION.check(wanted)
     if not call.allows(MANAGE_ALL_WEBHOOKS) or _is_orphan(call, hook):
         hook.maker = document_of(call.caller, call.settings)
-    return _shown(call, session, hook, lost=webhooks.resume(session, hook))
+    after = wanted.get("after")
+    if after is not None:
+        after = reading.stream(session).now if after == NOW else Cursor.parse(after)
+    more: dict[str, Any] = {"lost": webhooks.resume(session, hook, after)}
+    if "skip" in wanted:
+        mask = call.makers.mask(hook.maker)
+        event = None if mask is None else webhooks.skip(session, hook, mask)
+        document = {} if event is None else cloud_event(event, source_of(call.settings))
+        more["skipped"] = {name: document[name] for name in ("id", "type", "time")} if document else None
+    return _shown(call, session, hook, **more)
 
 
 def _values(call: Call) -> dict[str, Any]:

@@ -38,6 +38,10 @@ CHANGED_WEBHOOK = Form(
     {**closed({"name": _NAME, "url": _URL, **_FILTER, "new_secret": _NEW_SECRET}), "minProperties": 1}
 )
 
+_AFTER = said("Continue after this cursor, which an answer gave; now: with what happens from now on.", TEXT)
+_SKIP = said("Skip the next event that would be sent, which the receiver refuses.", {"const": 1})
+RESUMPTION = Form({**closed({"after": _AFTER, "skip": _SKIP}), "maxProperties": 1})
+
 _TIME = {**TEXT_OR_NULL, "format": "date-time"}
 _LINKS = array(fields({"rel": TEXT, "href": said("An absolute URL.", {**TEXT, "format": "uri"})}))
 _WEBHOOK = {
@@ -67,8 +71,12 @@ _LOST = said(
     "database was restored from a backup.",
     {"type": ["integer", "null"], "minimum": 0},
 )
+_SKIPPED = said(
+    "After skip: the event that was skipped; null: there was none to send.",
+    {"oneOf": [fields({"id": UUID, "type": TEXT, "time": {**TEXT, "format": "date-time"}}), {"type": "null"}]},
+)
 
 WEBHOOK = fields(_WEBHOOK)
 WEBHOOK_WITH_SECRET = fields({**_WEBHOOK, "secret": _SECRET}, {"secret"})
-RESUMED_WEBHOOK = fields({**_WEBHOOK, "lost": _LOST})
+RESUMED_WEBHOOK = fields({**_WEBHOOK, "lost": _LOST, "skipped": _SKIPPED}, {"skipped"})
 WEBHOOKS = fields({"webhooks": array(component("Webhook")), "webhooks_links": _LINKS}, {"webhooks_links"})

@@ -13,6 +13,9 @@ from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.models import Webhook
 from baremetal_sched.errors.webhooks import InvalidWebhookUrl, TooManyWebhooks, WebhookExists, WebhookNotFound
 from baremetal_sched.scheduling.events import reading
+from baremetal_sched.scheduling.events.cursors import Cursor
+from baremetal_sched.scheduling.events.masks import Mask
+from baremetal_sched.scheduling.events.reading import Event
 from baremetal_sched.scheduling.webhooks.signing import new_secret
 from baremetal_sched.settings import Settings
 
@@ -112,17 +115,37 @@ def renew_secret(session: Session, hook: Webhook) -> None:
     hook.secret = new_secret()
 
 
-def resume(session: Session, hook: Webhook) -> int | None:
-    """Deliver again, beginning at once, what comes after the cursor (``hook``: its row locked). Return how many events
-    after it have been deleted meanwhile; None if that is unknown, as the stream is another one.
+def resume(session: Session, hook: Webhook, after: Cursor | None = None) -> int | None:
+    """Deliver again, beginning at once, what comes after the cursor (``hook``: its row locked), or after another one.
+    Return how many events after it have been deleted meanwhile; None if that is unknown, as the stream is another one.
 
-    No conductor that began before moves the cursor any more.
+    No conductor that began before moves the cursor any more. Raises EventsGone if not all events after ``after`` are
+    left.
     """
     stream = reading.stream(session)
     oldest = stream.beginning
+    if after is not None:
+        stream.require(after)
+        hook.stream, hook.number = after.stream, after.number
     lost = max(0, oldest.number - hook.number) if hook.stream == stream.uuid else None
     if lost != 0:
         hook.stream, hook.number = oldest.stream, oldest.number
     hook.parked, hook.retry_at, hook.failures, hook.failing_since = False, 0, 0, None
     hook.fence += 1
     return lost
+
+
+def skip(session: Session, hook: Webhook, mask: Mask) -> Event | None:
+    """Move the cursor of a webhook, which this transaction has resumed, past the next event that would be sent by the
+    rights of its maker. Return this event as the maker may see it; None if there is none."""
+    number, last = hook.number, reading.stream(session).last
+    while number < last:
+        until = min(last, number + reading.WINDOW)
+        found = reading.read_after(
+            session, number, 1, project=mask.project, types=hook.types or None, nodes=hook.nodes or None, until=until
+        )
+        if found:
+            hook.number = found[0].number
+            return mask.apply(found[0])
+        number = until
+    return None

@@ -70,6 +70,9 @@ def test_the_guide(python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert reader.follow("show")["last_status"] == 204
         assert reader.follow("set")["url"] == hook_url
         assert reader.follow("resume")["lost"] == 0
+        assert reader.follow("resume")["skipped"] is None
+        cursor = reader.run("show", "chat")["cursor"]
+        assert reader.run("resume", f"chat --after {cursor}")["cursor"] == cursor
         renewed = reader.follow("set")
         assert renewed["secret"] != made["secret"]
         assert reader.is_through()

@@ -97,14 +97,16 @@ def _tell_domains(teller: Storyteller) -> None:
 
 
 def _tell_webhooks(teller: Storyteller) -> None:
-    """A chat is told of failures; its secret is replaced."""
+    """A chat is told of failures; its secret is replaced; it refuses an event."""
     new = {"name": "chat", "url": "https://hooks.example.com/machines", "types": ["baremetal.node.provision_set.error"]}
     hook = teller.ask("POST", "/v1/webhooks", new)["uuid"]
     teller.ask("GET", "/v1/webhooks", query="state=active&limit=2")
     one = "/v1/webhooks/{webhook}"
     teller.ask("GET", one, webhook=hook)
     teller.ask("PATCH", one, {"new_secret": True}, webhook=hook)
-    teller.ask("POST", f"{one}/resume", webhook=hook)
+    teller.service.set_columns(UUIDS["rack1-07"], provision_state="deploy failed")
+    number_all(teller.service)
+    teller.ask("POST", f"{one}/resume", {"skip": 1}, webhook=hook)
     teller.ask("DELETE", one, webhook=hook)
 
 

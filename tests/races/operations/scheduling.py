@@ -78,6 +78,7 @@ OPERATIONS = (
             ("renew secret", "PATCH", "/{hook}", {"new_secret": True}),
             ("delete webhook", "DELETE", "/{hook}", None),
             ("resume webhook", "POST", "/{hook}/resume", None),
+            ("skip an event", "POST", "/{hook}/resume", {"skip": 1}),
         )
     ),
 )
