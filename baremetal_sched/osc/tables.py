@@ -85,6 +85,18 @@ class HeldColumn(FormattableColumn[list[dict[str, Any]]]):
         return "" if moment is None else f" until {moment[:16].replace('T', ' ')} UTC"
 
 
+class AttemptsColumn(FormattableColumn[list[dict[str, Any]]]):
+    """Attempts to deliver events, a line each."""
+
+    def human_readable(self) -> str:
+        return lines(wrapped(plain(self._words(each))) for each in self._value)
+
+    @staticmethod
+    def _words(attempt: dict[str, Any]) -> str:
+        said = attempt["error"] or f"It answered {attempt['status']}."
+        return f"{attempt['time']} ({attempt['duration']:g} s) event {attempt['event']}: {said}"
+
+
 class ListColumn(FormattableColumn[list[str]]):
     """Names, one after the other."""
 

@@ -8,7 +8,7 @@ from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
 from baremetal_sched.osc.client import Client, RequestFailed, UsageError, client_of
-from baremetal_sched.osc.tables import Document, LinesColumn, Table, TextColumn, TimeColumn
+from baremetal_sched.osc.tables import AttemptsColumn, Document, LinesColumn, Table, TextColumn, TimeColumn
 
 _TITLES = ("UUID", "Name", "State", "Behind", "Failing Since", "Last Error")
 _TIMES = ("failing_since", "previous_secret_until", "created_at")
@@ -44,6 +44,8 @@ def _cell(name: str, value: Any) -> Any:
         return LinesColumn(value)
     if name in _TIMES:
         return TimeColumn(value)
+    if name == "attempts":
+        return AttemptsColumn(value)
     if isinstance(value, dict):
         return TextColumn(" ".join(value.values()))
     return TextColumn(value) if isinstance(value, str) else value

@@ -187,6 +187,7 @@ def _document(call: SchedulingCall, session: Session, stream: reading.Stream, ho
         "behind": _behind(call, session, stream, hook),
         "failing_since": _time(hook.failing_since),
         **document(hook, ("last_status", "last_error")),
+        "attempts": hook.attempts or [],
         "previous_secret_until": _time(hook.previous_until),
         **document(hook, ("created_at",)),
         "links": [{"rel": "self", "href": f"{call.base_url}/v1/webhooks/{hook.uuid}"}],

@@ -44,6 +44,14 @@ RESUMPTION = Form({**closed({"after": _AFTER, "skip": _SKIP}), "maxProperties": 
 
 _TIME = {**TEXT_OR_NULL, "format": "date-time"}
 _LINKS = array(fields({"rel": TEXT, "href": said("An absolute URL.", {**TEXT, "format": "uri"})}))
+_STATUS = said("The HTTP status of the answer; null: there was none.", {"type": ["integer", "null"]})
+_ATTEMPT = {
+    "time": said("When it began.", {**TEXT, "format": "date-time"}),
+    "status": _STATUS,
+    "duration": said("How many seconds it took.", {"type": "number", "minimum": 0}),
+    "error": said("Why it failed; null: it succeeded.", TEXT_OR_NULL),
+    "event": said("The id of the event.", UUID),
+}
 _WEBHOOK = {
     "uuid": UUID,
     "name": TEXT_OR_NULL,
@@ -61,6 +69,7 @@ _WEBHOOK = {
     "failing_since": said("The first attempt since the last success; null: there was none.", _TIME),
     "last_status": said("The HTTP status of the last answer, or null.", {"type": ["integer", "null"]}),
     "last_error": said("Why the last attempt failed, or why it is parked; null: it succeeded.", TEXT_OR_NULL),
+    "attempts": said("The last attempts to this URL, at most 20, the newest first.", array(fields(_ATTEMPT))),
     "previous_secret_until": said("Until when the secret before the present one signs as well, or null.", _TIME),
     "created_at": _TIME,
     "links": _LINKS,

@@ -21,7 +21,7 @@ import structlog
 from sqlalchemy import ColumnElement, Connection, and_, case, false, or_, select, true, update
 from sqlalchemy.orm import Session
 
-from baremetal_sched.db.clock import epoch, is_over
+from baremetal_sched.db.clock import epoch, in_words, is_over
 from baremetal_sched.db.models import EventStream, Webhook, table_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.sealing import UnreadableText
@@ -45,6 +45,8 @@ LEASE = 30.0
 PARK_AFTER = 86_400.0
 #: The longest pause between two attempts, in seconds: of its own accord, and if the receiver asks for it.
 _LONGEST_BACK_OFF, _LONGEST_PAUSE = 600.0, 3600.0
+#: Attempts that are kept.
+MOST_ATTEMPTS = 20
 #: Events that are read at a time, and seconds after which the rest is read again, by the rights of that time.
 _BATCH, _BATCH_SECONDS = 20, 1.0
 #: Seconds after which other webhooks have their turn. After an attempt that took longer than ``_SLOW``, they have it at
@@ -96,7 +98,8 @@ class Delivery:
         #: By how much the clock of the database is ahead of the monotonic one.
         self._ahead = 0.0
         self._keys: list[str] = []
-        #: How long the last attempt took.
+        #: The last attempts, the newest first, and how long the newest took.
+        self._attempts: list[dict[str, object]] = []
         self._seconds: float | None = None
 
     def run(self) -> None:
@@ -148,6 +151,7 @@ class Delivery:
             return None
         hook, now = row
         self._ahead = now - begins
+        self._attempts = hook.attempts or []
         self._url, self._uuid, self._failures = hook.url, hook.uuid, hook.failures
         previous = hook.previous_secret if (hook.previous_until or 0) > now else None
         self._keys = [each for each in (hook.secret, previous) if each is not None]
@@ -197,6 +201,8 @@ class Delivery:
                 return number, result, False
             result = self._sender.send(self._url, envelope, self._keys, now + SECONDS, now + self._ahead)
             self._seconds = time.monotonic() - now
+            attempt = {"time": in_words(now + self._ahead), **result.document(self._seconds), "event": envelope.uuid}
+            self._attempts = [attempt, *self._attempts[: MOST_ATTEMPTS - 1]]
             if result.error is None:
                 number, self._failures = envelope.number, 0
             if result.error is not None or self._seconds > _SLOW:
@@ -208,6 +214,7 @@ class Delivery:
         values: dict[str, Any] = {"number": number, "leased_until": epoch() + LEASE if goes_on else 0}
         if result is not None:
             values |= {"last_status": result.status, "last_error": result.error, "last_seconds": self._seconds}
+            values["attempts"] = self._attempts
         if result is not None and result.error is not None:
             values |= _failed(self._failures, result)
             log.info("an event was not delivered", webhook=self._uuid, reason=result.error)

@@ -50,6 +50,10 @@ class DeliveryResult:
     parks: bool | None = False
     pause: float = 0.0
 
+    def document(self, seconds: float) -> dict[str, object]:
+        """Return what the maker of a webhook is told of an attempt that took so long."""
+        return {"status": self.status, "duration": round(seconds, 3), "error": self.error}
+
 
 class Sender:
     """Sends events as the settings allow; ``source`` is that of all of them.

@@ -106,7 +106,7 @@ def change(session: Session, hook: Webhook, values: Document) -> None:
     hook.retry_at = 0
     hook.fence += bool(changed - {"name"})
     if "url" in changed:
-        hook.failures, hook.failing_since = 0, None
+        hook.failures, hook.failing_since, hook.attempts = 0, None, None
 
 
 def renew_secret(session: Session, hook: Webhook) -> None:

@@ -4,7 +4,7 @@ from argparse import Namespace
 from typing import Any
 
 from baremetal_sched.osc import claims, explain, holds
-from baremetal_sched.osc.tables import ResultColumn, TimeColumn, chosen
+from baremetal_sched.osc.tables import AttemptsColumn, ResultColumn, TimeColumn, chosen
 
 UUID = "aaaaaaaa-0000-4000-8000-000000000001"
 TIME = "2050-01-01T21:00:00.123456+00:00"
@@ -79,3 +79,16 @@ def test_an_explanation_has_no_rows_that_say_nothing() -> None:
     }
     assert explain._without_defaults(document) == {"verdict": "fits", "fitting": 0}
     assert explain._without_defaults({"wanted": 2, "exact": False}) == {"wanted": 2, "exact": False}
+
+
+def test_attempts_of_webhooks() -> None:
+    attempts = [
+        {"time": "2050-01-01T21:00:00Z", "status": 204, "duration": 0.25, "event": UUID, "error": None},
+        {"time": "2050-01-01T20:00:00Z", "status": None, "duration": 10.0, "event": UUID, "error": "It \x1b was late."},
+    ]
+    assert AttemptsColumn(attempts).human_readable().split("\n") == [
+        f"2050-01-01T21:00:00Z (0.25 s) event {UUID}: It",
+        "answered 204.",
+        f"2050-01-01T20:00:00Z (10 s) event {UUID}: It",
+        "\\u001b was late.",
+    ]
