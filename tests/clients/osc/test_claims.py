@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.clients.in_process import People, people
+from tests.clients.in_process import People, password_of, people
+from tests.functional.compute.test_servers import add_flavor, add_image
 from tests.service import Service
 
 pytestmark = [pytest.mark.sqlite_only, pytest.mark.filterwarnings("ignore")]
@@ -17,6 +18,7 @@ ROLES = {
     "reader": "{roles: [reader], project_id: blue}",
     "manager": "{roles: [admin], project_id: blue}",
     "system": "{roles: [admin], system_scope: all}",
+    "observer": "{roles: [reader], system_scope: all}",
 }
 #: Owners of machines of class gold; those of green are not for blue.
 OWNERS = {"n1": None, "n2": None, "n3": "blue", "n4": "green", "n5": "green"}
@@ -126,3 +128,14 @@ def test_a_class_whose_machines_are_all_in_use_is_known(both: tuple[Service, Peo
     assert json.loads(openstack.run("member", "scheduling explain --class gold -f json").stdout)["unknown"] == []
     done = openstack.run("member", "scheduling claim --class golden")
     assert (done.returncode, "Placement has similar classes: CUSTOM_GOLD" in done.stderr) == (2, True)
+
+
+def test_a_server_is_explained_to_those_to_whom_no_images_are_shown(both: tuple[Service, People]) -> None:
+    """By the id of its image; the image API is not for readers of the system."""
+    service, openstack = both
+    image = add_image(service, "debian")
+    service.http.authorization = ("Basic", ("system", password_of("system")))
+    add_flavor(service, "bm")
+    assert openstack.run("observer", f"scheduling explain --flavor bm --image {image}").returncode == 0
+    refused = openstack.run("observer", "scheduling explain --flavor bm --image debian")
+    assert (refused.returncode, "get_image" in refused.stderr) == (1, True)
