@@ -14,7 +14,12 @@ from baremetal_sched.db import schema_state
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Server, ServerGroup, ServerGroupMember, table_of
 from baremetal_sched.db.results import rows_changed
-from baremetal_sched.errors.compute import ServerGroupNotFound, ServerGroupsNotServed
+from baremetal_sched.errors.compute import (
+    ServerGroupNotFound,
+    ServerGroupsNotServed,
+    TooManyInServerGroup,
+    TooManyServerGroups,
+)
 
 AFFINITY, ANTI_AFFINITY = "affinity", "anti-affinity"
 SOFT_AFFINITY, SOFT_ANTI_AFFINITY = "soft-affinity", "soft-anti-affinity"
@@ -25,12 +30,27 @@ _GROUPS = table_of(ServerGroup)
 FIRST_REVISION = "0029"
 
 
+#: The quota that means "unlimited".
+UNLIMITED = -1
+
+
 def create(
-    session: Session, name: str, policy: str, *, project_id: str, user_id: str, max_server_per_host: int | None = None
+    session: Session,
+    name: str,
+    policy: str,
+    *,
+    project_id: str,
+    user_id: str,
+    max_server_per_host: int | None = None,
+    quota: int = UNLIMITED,
 ) -> ServerGroup:
-    """Return a new group. Raises ServerGroupsNotServed."""
+    """Return a new group; the project may have ``quota`` groups. Raises ServerGroupsNotServed, TooManyServerGroups."""
     if not schema_state.has_finished(session.connection(), FIRST_REVISION):
         raise ServerGroupsNotServed
+    if quota != UNLIMITED:
+        schema_state.lock(session.connection())  # one group begins after the other
+        if count(session, project_id) >= quota:
+            raise TooManyServerGroups
     group = ServerGroup(
         uuid=str(uuid_module.uuid4()),
         name=name,
@@ -122,6 +142,13 @@ def _lock_if_there(session: Session, uuid: str) -> ServerGroup | None:
         return lock(session, uuid)
     except ServerGroupNotFound:
         return None
+
+
+def require_room(session: Session, group: ServerGroup, number: int, quota: int) -> None:
+    """Raise TooManyInServerGroup unless the group, whose row is locked, may have ``number`` more servers."""
+    members = select(func.count()).select_from(ServerGroupMember).where(ServerGroupMember.group_id == group.id)
+    if quota != UNLIMITED and (session.scalar(members) or 0) + number > quota:
+        raise TooManyInServerGroup
 
 
 def is_member(session: Session, group: ServerGroup | None, server: Server) -> bool:

@@ -130,6 +130,14 @@ class ServerHasMachine(ConflictError):
     )
 
 
+class TooManyServerGroups(ForbiddenError):
+    template = "Quota exceeded, too many server groups."
+
+
+class TooManyInServerGroup(ForbiddenError):
+    template = "Quota exceeded, too many servers in group"
+
+
 class TooManyServersWait(ForbiddenError):
     """Clients know the words, and that 403 is about quotas, from Nova."""
 

@@ -115,6 +115,21 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "towards ``[api] max_requests_waiting``, and should leave room for others.",
         ),
     ],
+    "quota": [
+        cfg.IntOpt(
+            "server_groups",
+            default=-1,
+            min=-1,
+            help="The greatest number of server groups of a project; -1: no limit. Existing groups stay.",
+        ),
+        cfg.IntOpt(
+            "server_group_members",
+            default=-1,
+            min=-1,
+            help="The greatest number of servers in a server group, whatever their state; -1: no limit. Existing "
+            "servers stay.",
+        ),
+    ],
     "compute": [
         cfg.StrOpt(
             "default_availability_zone",

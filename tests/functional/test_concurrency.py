@@ -147,6 +147,23 @@ def test_no_request_lacks_a_connection(database_url: str) -> None:
     assert statuses == {200: 20}
 
 
+def test_no_project_gets_more_groups_and_no_group_more_servers_than_it_may(database_url: str) -> None:
+    options = {"database": {"max_pool_size": 24}, "quota": {"server_groups": 3, "server_group_members": 4}}
+    with Service(database_url, **options) as service:
+        service.add_conductor("c1")
+        cloud = Cloud(service)
+        fleet(service, no=10)
+        body = {"server_group": {"name": "g", "policy": "soft-affinity"}}
+        made = at_once(12, lambda _: service.compute("POST", "/os-server-groups", body, status="*").status_code)
+        assert made == {200: 3, 403: 9}
+        group = service.compute("GET", "/os-server-groups").json["server_groups"][0]["id"]
+
+        server = {"name": "s", "flavorRef": cloud.flavor, "imageRef": cloud.image, "networks": "none"}
+        body = {"server": server, "os:scheduler_hints": {"group": group}}
+        joined = at_once(10, lambda _: service.compute("POST", "/servers", body, status="*").status_code)
+        assert joined == {202: 4, 403: 6}
+
+
 def test_no_rack_gets_more_servers_of_a_group_than_it_may(database_url: str) -> None:
     options = {"database": {"max_pool_size": 24}, "compute": {"server_group_level": "rack"}}
     with Service(database_url, **options) as service:

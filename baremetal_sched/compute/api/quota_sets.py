@@ -1,4 +1,4 @@
-"""/os-quota-sets and /limits: there are no quotas; usage is counted all the same"""
+"""/os-quota-sets and /limits: only server groups have quotas, the same for all projects; usage is counted"""
 
 from collections.abc import Mapping
 from typing import Any, NoReturn
@@ -7,12 +7,10 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.compute.api.call import ComputeCall, NotImplementedHere
+from baremetal_sched.compute.server_groups import UNLIMITED
 from baremetal_sched.compute.servers import server_rows
 from baremetal_sched.web.query import Query
 from baremetal_sched.web.responses import empty_response, json_response
-
-#: The limit that means "unlimited".
-UNLIMITED = -1
 
 #: What Nova limits, with the minor part of the last microversion that has it: what networks had was dropped with 2.36,
 #: what injected files had with 2.57.
@@ -52,22 +50,23 @@ USED = {
 _IMAGE_METADATA_UNTIL = 38
 
 
-def _known(call: ComputeCall) -> list[str]:
-    """The names of the quotas that the microversion has."""
-    return [name for name, until in QUOTAS.items() if until is None or call.version <= until]
+def _quotas(call: ComputeCall) -> dict[str, int]:
+    """Return the quotas that the microversion has, by their names."""
+    known = (name for name, until in QUOTAS.items() if until is None or call.version <= until)
+    return {name: getattr(call.settings.quota, name, UNLIMITED) for name in known}
 
 
 def show_quotas(call: ComputeCall, session: None, project_id: str) -> Response:
     """GET /os-quota-sets/{project_id}"""
     call.require_for(project_id)
     Query(call, ("user_id",))
-    return _answer(project_id, dict.fromkeys(_known(call), UNLIMITED))
+    return _answer(project_id, _quotas(call))
 
 
 def show_defaults(call: ComputeCall, session: None, project_id: str) -> Response:
     """GET /os-quota-sets/{project_id}/defaults"""
     call.require_for(project_id)
-    return _answer(project_id, dict.fromkeys(_known(call), UNLIMITED))
+    return _answer(project_id, _quotas(call))
 
 
 def show_details(call: ComputeCall, session: Session, project_id: str) -> Response:
@@ -77,14 +76,15 @@ def show_details(call: ComputeCall, session: Session, project_id: str) -> Respon
     used = server_rows.usage(session, project_id)
     return _answer(
         project_id,
-        {name: {"in_use": used.get(name, 0), "limit": UNLIMITED, "reserved": 0} for name in _known(call)},
+        {name: {"in_use": used.get(name, 0), "limit": most, "reserved": 0} for name, most in _quotas(call).items()},
     )
 
 
 def refuse_update(call: ComputeCall, session: None, project_id: str) -> NoReturn:
     """PUT /os-quota-sets/{project_id}"""
     call.require_for(project_id)
-    raise NotImplementedHere(message="There are no quotas here: every project may use all that is free.")
+    said = "There are no quotas for single projects: [quota] server_groups and server_group_members are for all."
+    raise NotImplementedHere(message=said)
 
 
 def delete_quotas(call: ComputeCall, session: None, project_id: str) -> Response:
@@ -102,8 +102,8 @@ def show_limits(call: ComputeCall, session: Session) -> Response:
     """GET /limits"""
     query = Query(call, ("tenant_id", "reserved"))
     project = call.acting_for(query.text("tenant_id"), "os_compute_api:limits:other_project")
-    known, used = _known(call), server_rows.usage(session, project)
-    absolute = {name: UNLIMITED for name, quota in LIMITS.items() if quota in known}
+    known, used = _quotas(call), server_rows.usage(session, project)
+    absolute = {name: known[quota] for name, quota in LIMITS.items() if quota in known}
     if call.version <= _IMAGE_METADATA_UNTIL:
         absolute["maxImageMeta"] = UNLIMITED
     absolute |= {name: used.get(quota, 0) for name, quota in USED.items() if quota in known}

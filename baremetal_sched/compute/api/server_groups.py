@@ -42,7 +42,8 @@ def create_group(call: ComputeCall, session: Session) -> Response:
         raise InvalidValue(message="Only anti-affinity policy supports rules.")
     most = to_integer(_MOST, rules[_MOST], 1) if rules else None
     owner = {"project_id": call.project_id, "user_id": call.user_id}
-    group = server_groups.create(session, values["name"], policy, max_server_per_host=most, **owner)
+    quota = call.settings.quota.server_groups
+    group = server_groups.create(session, values["name"], policy, max_server_per_host=most, quota=quota, **owner)
     return json_response({"server_group": _document(call, group, [])})
 
 

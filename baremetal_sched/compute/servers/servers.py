@@ -71,11 +71,13 @@ def create(context: MachineContext, new: NewServers, requester: ServerRequester)
     """Create servers: each is on a machine and being deployed, or in error with a fault; all or none. A single one may
     wait for a machine instead.
 
-    Raises InvalidValue and the errors of ``checked_request.build`` for invalid values, CannotWait, TooManyServersWait
-    and WaitingNotServed if a server cannot wait that is to, and StaleDataError if all machines that fit are being taken
-    by other transactions.
+    Raises InvalidValue and the errors of ``checked_request.build`` for invalid values, TooManyInServerGroup,
+    CannotWait, TooManyServersWait and WaitingNotServed if a server cannot wait that is to, and StaleDataError if all
+    machines that fit are being taken by other transactions.
     """
     _check(new)
+    if new.group is not None:
+        server_groups.require_room(context.session, new.group, new.count, context.settings.quota.server_group_members)
     node = _node(context.session, new.node)
     reservation = f"r-{secrets.token_hex(4)}"
     servers = [

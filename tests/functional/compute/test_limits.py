@@ -60,9 +60,22 @@ def test_quotas(service: Service, subtests: pytest.Subtests) -> None:
             assert details == {"id": "p1", **{key: {"in_use": 0, "limit": -1, "reserved": 0} for key in known}}
 
 
+def test_quotas_of_server_groups_are_shown(database_url: str) -> None:
+    with Service(database_url, quota={"server_groups": 3, "server_group_members": 0}) as service:
+        limited = {"server_groups": 3, "server_group_members": 0}
+        for path in ("", "/defaults"):
+            quotas = service.compute("GET", f"/os-quota-sets/p1{path}").json["quota_set"]
+            assert quotas == {"id": "p1", **dict.fromkeys(ALWAYS, -1), **limited}
+        details = service.compute("GET", "/os-quota-sets/p1/detail").json["quota_set"]
+        assert {name: details[name]["limit"] for name in ALWAYS} == dict.fromkeys(ALWAYS, -1) | limited
+        limits = service.compute("GET", "/limits").json["limits"]["absolute"]
+        assert (limits["maxServerGroups"], limits["maxServerGroupMembers"], limits["maxTotalInstances"]) == (3, 0, -1)
+
+
 def test_quotas_cannot_be_set(service: Service) -> None:
     error = service.compute("PUT", "/os-quota-sets/p1", {"quota_set": {"cores": 1}}, status=501).json["notImplemented"]
-    assert error == {"code": 501, "message": "There are no quotas here: every project may use all that is free."}
+    said = "There are no quotas for single projects: [quota] server_groups and server_group_members are for all."
+    assert error == {"code": 501, "message": said}
     service.compute("DELETE", "/os-quota-sets/p1", status=202)
     service.compute("GET", "/os-quota-sets/p1?other=1", status=400)
 

@@ -9,6 +9,7 @@ from baremetal_sched.db.models import SchemaState
 from tests.functional.compute.grouped import Cloud, fleet, get, make, put, racks
 from tests.functional.compute.test_servers import UNKNOWN, add_image, boot, message, show
 from tests.service import Service
+from tests.unchanged import unchanged
 
 ALICE = {"X-Auth-Token": "alice:a", "X-Roles": "member,reader"}
 READER = {"X-Auth-Token": "rita:a", "X-Roles": "reader"}
@@ -121,6 +122,35 @@ def test_usage_is_counted(service: Service) -> None:
     assert (absolute["totalServerGroupsUsed"], absolute["maxServerGroups"]) == (1, -1)
     quotas = service.compute("GET", f"/os-quota-sets/{project}/detail").json["quota_set"]
     assert quotas["server_groups"] == {"in_use": 1, "limit": -1, "reserved": 0}
+
+
+def test_a_project_has_as_many_as_it_may(database_url: str) -> None:
+    with Service(database_url, api={"auth_strategy": "noauth2"}, quota={"server_groups": 2}) as service:
+        first, _ = make(service, headers=ALICE), make(service, headers=ALICE)
+        body = {"server_group": {"name": "g", "policy": "affinity"}}
+        with unchanged(service):
+            refused = service.compute("POST", "/os-server-groups", body, headers=ALICE, status=403).json["forbidden"]
+        assert refused["message"] == "Quota exceeded, too many server groups."
+        make(service, headers=BOB)
+        service.compute("DELETE", f"/os-server-groups/{first}", headers=ALICE, status=204)
+        make(service, headers=ALICE)
+
+
+def test_a_group_has_as_many_servers_as_it_may(database_url: str) -> None:
+    with Service(database_url, quota={"server_group_members": 3}) as service:
+        service.add_conductor("c1")
+        cloud = Cloud(service)
+        fleet(service, no=4)
+        group = make(service, "soft-affinity")
+        assert cloud.boot(group, 2) == "BUILD"
+        for asked in ({"min_count": 2}, {"min_count": 1, "max_count": 2}):
+            with unchanged(service):
+                answer = boot(service, cloud.flavor, cloud.image, hints={"group": group}, status=403, **asked)
+            assert message(answer) == "Quota exceeded, too many servers in group"
+        assert cloud.boot(group) == "BUILD"
+        assert cloud.boot(None) == "BUILD"
+        boot(service, cloud.flavor, cloud.image, hints={"group": group}, status=403)
+        assert len(get(service, group)["members"]) == 3
 
 
 def test_none_is_made_while_an_earlier_release_may_serve(service: Service) -> None:
