@@ -20,7 +20,7 @@ from baremetal_sched.baremetal.matching.conditions import NEVER, Condition, Kind
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest, capable
 from baremetal_sched.compute import server_groups
-from baremetal_sched.compute.server_groups import AFFINITY, SOFT_AFFINITY, SOFT_ANTI_AFFINITY
+from baremetal_sched.compute.server_groups import AFFINITY, ANTI_AFFINITY, SOFT_AFFINITY, SOFT_ANTI_AFFINITY
 from baremetal_sched.db.models import Domain, DomainMember, Node, Server, ServerGroup, ServerGroupMember
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.compute import ServerGroupNotFound
@@ -51,6 +51,16 @@ class GroupPlaces:
     def refuses(self) -> bool:
         """Return whether the group can have no further member, whichever machines there are."""
         return self._policy == AFFINITY and not self._level and self._elsewhere > 0
+
+    @property
+    def limit(self) -> str:
+        """Return the sentence about the most members that the policy allows where one is; empty if it has no such
+        limit."""
+        if self._policy == AFFINITY and not self._level:
+            return "A server group with affinity has one server, as [compute] server_group_level is not set."
+        if self._policy != ANTI_AFFINITY or not self._level:
+            return ""
+        return f"At most {_servers(self._most)} may be in one {self._level}."
 
     def has_room(self, domain: int | None) -> bool:
         """Return whether the next member may be on a machine in the domain of the level (an id; None: in none): False
@@ -142,7 +152,7 @@ class GroupPlaces:
         are."""
         for most in sorted(set(self._members.values())) if self._soft else [self._most]:
             full = [domain for domain, number in self._members.items() if number >= most]
-            servers = f"{most} {'server' if most == 1 else 'servers'} of the server group"
+            servers = _servers(most)
             yield self._room(
                 f"in a {self._level} with less than {servers}",
                 f"in a {self._level} that has {servers}",
@@ -195,6 +205,10 @@ def narrowed(context: MachineContext, request: TreeRequest) -> TreeRequest:
     """Return the request with the conditions that its server group, if it has one, insists on at this moment."""
     places = of_request(context, request)
     return request if places is None else places.choices(request)[-1]
+
+
+def _servers(number: int) -> str:
+    return f"{number} {'server' if number == 1 else 'servers'} of the server group"
 
 
 def _of_group(text: str, failure: tuple[str, str], holds: ColumnElement[bool]) -> Condition:

@@ -205,15 +205,16 @@ def explain(
     )
 
 
-def why_none(session: Session, settings: Settings, question: Question) -> Explanation | None:
-    """Return why no machine meets the conditions of the question, for a request that has failed because of that.
+def why_none(session: Session, settings: Settings, question: Question, needed: int = 1) -> Explanation | None:
+    """Return why fewer than the ``needed`` machines meet the conditions of the question, for a request that has failed
+    because of that.
 
     Returns None like ``within_time``, and if there are very many conditions.
     """
     if len(question.conditions) > _MOST_CONDITIONS:
         return None
     most = settings.scheduling.explain_max_nodes
-    return within_time(session, settings, lambda _: explain(session, question, EVERYTHING, most))
+    return within_time(session, settings, lambda _: explain(session, question, EVERYTHING, most, needed))
 
 
 def _with_capabilities(

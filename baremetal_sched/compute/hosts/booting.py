@@ -26,12 +26,12 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.matching import sentences
 from baremetal_sched.baremetal.matching.explanation import why_none, within_time
-from baremetal_sched.baremetal.matching.masks import HOPELESS
+from baremetal_sched.baremetal.matching.masks import HOPELESS, Verdict
 from baremetal_sched.baremetal.matching.request import Host, MachineContext
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.baremetal.provisioning import provision
 from baremetal_sched.baremetal.provisioning.provision import Order
-from baremetal_sched.compute import server_history, server_states
+from baremetal_sched.compute import group_places, server_history, server_states
 from baremetal_sched.compute.group_places import GroupPlaces
 from baremetal_sched.compute.hosts import instance_info, network_addresses
 from baremetal_sched.compute.hosts.instance_info import Owner
@@ -114,15 +114,32 @@ def _place_all(
     except _HOPELESS as error:
         return Reason(_because(error))
     savepoint = context.session.begin_nested()
-    for server in servers:
-        reason = place(context, server, request, drive, failures[server.uuid], places)
-        if reason is not None:
-            savepoint.rollback()
-            return reason.continued(
-                f"None of the {len(servers)} servers was built, since they were requested together."
-            )
+    for placed, server in enumerate(servers):
+        outcome = _take(context, server, request, drive, failures[server.uuid], places)
+        if outcome is None:
+            continue
+        savepoint.rollback()
+        # The reason is read in the state that stays, in which none of them has a machine.
+        if isinstance(outcome, TreeRequest):
+            outcome = _too_few(context, server, outcome, placed, len(servers), places)
+        none = f"None of the {len(servers)} servers was built, since they were requested together."
+        return _with_last(outcome, failures[server.uuid]).continued(none)
     savepoint.commit()
     return None
+
+
+def _too_few(
+    context: MachineContext, server: Server, request: TreeRequest, placed: int, count: int, places: GroupPlaces | None
+) -> Reason:
+    """Return why only the first ``placed`` of ``count`` servers would have machines; ``request``: that of the next."""
+    if placed:
+        request = group_places.narrowed(context, replace(request, conditions=()))
+    try:
+        if places is not None and places.limit and len(request.hosts(context, placed + 1)) > placed:
+            return Reason(f"{_BEGIN} Only {placed} of the {count} servers can be placed. {places.limit}")
+    except _HOPELESS as error:
+        return Reason(_because(error))
+    return why_not(replace(context, needed=count), server, request)
 
 
 def place(
@@ -137,6 +154,26 @@ def place(
 
     ``failures`` gets the nodes that were tried in vain. ``places``: of its group. Raises like ``boot``.
     """
+    outcome = _take(context, server, request, drive, failures, places)
+    if outcome is None:
+        return None
+    if isinstance(outcome, TreeRequest):
+        outcome = why_not(context, server, outcome)
+        outcome = replace(outcome, passes=outcome.passes and (places is None or not places.refuses))
+    log.info("no machine fits a server", server=server.uuid, reason=outcome.message)
+    return _with_last(outcome, failures)
+
+
+def _take(
+    context: MachineContext,
+    server: Server,
+    request: TreeRequest,
+    drive: Drive,
+    failures: _Failures,
+    places: GroupPlaces | None,
+) -> Reason | TreeRequest | None:
+    """Give the server a machine, like ``place``. Returns the request that no machine fits, or why none is looked for
+    any more."""
     while len(server.tried_nodes) < context.settings.compute.max_attempts:
         untried = replace(request, excluded=server.tried_nodes)
         try:
@@ -144,10 +181,7 @@ def place(
         except _HOPELESS as error:
             return Reason(_because(error))
         if host is None:
-            why = why_not(context, server, chosen)
-            log.info("no machine fits a server", server=server.uuid, reason=why.message)
-            passes = why.passes and (places is None or not places.refuses)
-            return _with_last(replace(why, passes=passes), failures)
+            return chosen
         failure = begin(context, server, chosen, host, drive)
         if failure is None:
             if places is not None:
@@ -155,7 +189,7 @@ def place(
             return None
         failures.append((host.node.uuid, failure))
         server.tried_nodes = [*server.tried_nodes, host.node.uuid]
-    return _with_last(gave_up(server), failures)
+    return gave_up(server)
 
 
 def _choose(context: MachineContext, requests: Sequence[TreeRequest]) -> tuple[Host | None, TreeRequest]:
@@ -290,15 +324,21 @@ _BEGIN = "No valid host was found."
 
 
 def no_valid_host(context: MachineContext, request: TreeRequest) -> Reason:
-    """Return why no node fits the request, for the user. Nodes of other projects are not counted."""
+    """Return why no node fits the request, or fewer than the context needs, for the user. Nodes of other projects are
+    not counted."""
     try:
         explained = ExplainedRequest(context.session, request.parsed(), context.named)
         question = request.question(context)
     except SchedulerError as error:
         return Reason(_because(error))
-    explanation = why_none(context.session, context.settings, question)
-    if explanation is None or (explained.is_flat and explanation.fitting):  # one has become free since
+    explanation = why_none(context.session, context.settings, question, context.needed)
+    if explanation is None or (explained.is_flat and explanation.fitting >= context.needed):  # some are free since
         return Reason(f"{_BEGIN} {sentences.FALLBACK}", passes=True)
+    if explanation.fitting and context.needed > 1:
+        fitting = len(request.hosts(context, context.needed))
+        if fitting:
+            explanation = replace(explanation, fitting=min(fitting, explanation.fitting), verdict=Verdict.SHORT)
+            return Reason(f"{_BEGIN} {explanation.summary}", passes=True)
     if not explanation.fitting:
         explanation = replace(explanation, hint=hint(explained.request, explanation.analysis))
     if not explained.is_flat:

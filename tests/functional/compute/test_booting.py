@@ -253,7 +253,8 @@ def test_all_of_several_servers_or_none(service: Service) -> None:
     faults = {show(service, uuid)["fault"] for uuid in uuids}
     assert len(uuids) == 4
     assert len(faults) == 1
-    assert faults.pop().endswith("None of the 4 servers was built, since they were requested together.")
+    none = "None of the 4 servers was built, since they were requested together."
+    assert faults.pop() == f"No valid host was found. Only 3 nodes can be had. {none}"
     assert service.candidates("resources=CUSTOM_GOLD:1") == nodes
     assert {service.node(node)["provision_state"] for node in nodes} == {"available"}
     uuids = create(service, name="t", count=3)
