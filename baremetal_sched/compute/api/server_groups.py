@@ -9,7 +9,7 @@ from baremetal_sched.compute import server_groups
 from baremetal_sched.compute.api.call import ComputeCall
 from baremetal_sched.compute.api.policies import name_of
 from baremetal_sched.compute.schemas import server_groups as forms
-from baremetal_sched.compute.schemas.form import to_integer
+from baremetal_sched.compute.schemas.form import LARGEST_INTEGER, to_integer
 from baremetal_sched.compute.server_groups import ANTI_AFFINITY
 from baremetal_sched.db.models import ServerGroup
 from baremetal_sched.documents.schema import canonical_uuid
@@ -40,7 +40,7 @@ def create_group(call: ComputeCall, session: Session) -> Response:
     rules = values.get("rules") or {}
     if rules and policy != ANTI_AFFINITY:
         raise InvalidValue(message="Only anti-affinity policy supports rules.")
-    most = to_integer(_MOST, rules[_MOST], 1) if rules else None
+    most = to_integer(_MOST, min(int(rules[_MOST]), LARGEST_INTEGER), 1) if rules else None
     owner = {"project_id": call.project_id, "user_id": call.user_id}
     quota = call.settings.quota.server_groups
     group = server_groups.create(session, values["name"], policy, max_server_per_host=most, quota=quota, **owner)

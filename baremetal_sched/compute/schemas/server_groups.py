@@ -1,6 +1,6 @@
 """Bodies of requests about server groups."""
 
-from baremetal_sched.compute.schemas.form import NAME, Form, closed, whole_number
+from baremetal_sched.compute.schemas.form import NAME, Form, closed
 from baremetal_sched.compute.server_groups import AFFINITY, ANTI_AFFINITY, SOFT_AFFINITY, SOFT_ANTI_AFFINITY
 
 OWNER_SINCE = 13
@@ -18,7 +18,10 @@ def _with_list(policies: list[str]) -> Form:
     return Form(closed({"server_group": closed(group, "name", "policies")}, "server_group"))
 
 
-_RULES = closed({"max_server_per_host": whole_number(1)})
+#: A column holds less than Nova takes: more than the largest integer is stored as that, which no group reaches.
+_RULES = closed(
+    {"max_server_per_host": {"type": ["integer", "string"], "pattern": "^[0-9]+$", "maxLength": 255, "minimum": 1}}
+)
 _WITH_RULES = {"name": NAME, "policy": {"type": "string", "enum": _ALL}, "rules": _RULES}
 _FORMS = (
     (RULES_SINCE, Form(closed({"server_group": closed(_WITH_RULES, "name", "policy")}, "server_group"))),

@@ -30,6 +30,10 @@ def test_documents_of_each_microversion(service: Service, subtests: pytest.Subte
         ("2.64", {"policy": "soft-anti-affinity"}, {"policy": "soft-anti-affinity", "rules": {}} | owner),
         ("2.102", {"policy": "anti-affinity", "rules": {"max_server_per_host": "3"}},
          {"policy": "anti-affinity", "rules": {"max_server_per_host": 3}} | owner),
+        ("2.102", {"policy": "anti-affinity", "rules": {"max_server_per_host": 2**31}},
+         {"policy": "anti-affinity", "rules": {"max_server_per_host": 2**31 - 1}} | owner),
+        ("2.102", {"policy": "anti-affinity", "rules": {"max_server_per_host": "9" * 30}},
+         {"policy": "anti-affinity", "rules": {"max_server_per_host": 2**31 - 1}} | owner),
     ):  # fmt: skip
         with subtests.test(version):
             body = {"server_group": {"name": "g", **asked}}
@@ -49,6 +53,7 @@ def test_what_is_refused(service: Service, subtests: pytest.Subtests) -> None:
         ("2.64", {"policy": "affinity", "rules": {"max_server_per_host": 2}}, "Only anti-affinity policy supports"),
         ("2.64", {"policy": "anti-affinity", "rules": {"max_server_per_host": 0}}, "max_server_per_host"),
         ("2.64", {"policy": "anti-affinity", "rules": {"max_server_per_host": "0"}}, "max_server_per_host"),
+        ("2.64", {"policy": "anti-affinity", "rules": {"max_server_per_host": "9" * 5000}}, "max_server_per_host"),
         ("2.64", {"policy": "anti-affinity", "rules": {"most": 1}}, "most"),
         ("2.64", {"policy": "legacy"}, "legacy"),
         ("2.64", {"policy": "affinity", "name": " g"}, "name"),
