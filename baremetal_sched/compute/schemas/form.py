@@ -39,11 +39,11 @@ def _is_printable(character: str) -> bool:
 
 
 def _is_address(version: int, value: object) -> bool:
-    """Return whether the text is an address of this version of IP."""
+    """Return whether the text is an address of this version of IP, without a zone, which may be of any length."""
     if not isinstance(value, str):
         return True
     try:
-        return ip_address(value).version == version
+        return ip_address(value).version == version and "%" not in value
     except ValueError:
         return False
 

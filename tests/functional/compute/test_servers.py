@@ -245,6 +245,7 @@ def test_what_is_refused_is_named(service: Service, flavor: str, image: str, sub
             ({"user_data": "%%%"}, "user_data"),
             ({"user_data": base64.b64encode(b"\xff\xfe").decode()}, "user_data"),
             ({"accessIPv4": "x"}, "accessIPv4"),
+            ({"accessIPv6": f"fe80::1%{'a' * 100}"}, "accessIPv6"),
             ({"name": ""}, "name"),
             ({"metadata": {"a": 1}}, "metadata"),
             ({"tags": ["a,b"]}, "tags"),
