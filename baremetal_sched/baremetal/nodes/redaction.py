@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, String, bindparam, case
+from sqlalchemy import ColumnElement, String, bindparam, case, cast
 
 from baremetal_sched.baremetal.visibility import belongs_to
 from baremetal_sched.db.keyring import Keyring, keyring_of
@@ -44,7 +44,7 @@ class Restriction:
         """
         replacement = constant(REPLACEMENTS[self.field] if hidden is None else hidden)
         if not (self.as_owner or self.as_lessee):
-            return replacement
+            return cast(replacement, String())  # PostgreSQL makes no JSON of a literal without a type
         project: ColumnElement[str] = bindparam(PROJECT, type_=String())
         return case((belongs_to(project, as_owner=self.as_owner, as_lessee=self.as_lessee), shown), else_=replacement)
 

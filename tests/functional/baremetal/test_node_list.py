@@ -1,5 +1,6 @@
 """GET /v1/nodes and /v1/nodes/detail: fields, pages, order, filters."""
 
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -7,7 +8,7 @@ import pytest
 
 from tests.built_once import built_once
 from tests.restored import Rows
-from tests.service import Service, fault
+from tests.service import ADMINISTRATOR, LATEST, Service, fault
 
 UUIDS = [f"aaaaaaaa-0000-4000-8000-00000000010{number}" for number in range(7)]
 
@@ -247,3 +248,16 @@ def test_the_conductor_filter_works_before_paging(service: Service) -> None:
         collected += [node["uuid"] for node in document["nodes"]]
         url = document.get("next", "").removeprefix("http://localhost/baremetal/v1")
     assert collected == mine
+
+
+def test_a_text_that_a_rule_hides_from_everybody(database_url: str, tmp_path: Path) -> None:
+    rules = tmp_path / "policy.yaml"
+    names = ("filter_threshold", "last_error", "reservation")
+    rules.write_text("".join(f'"baremetal:node:get:{name}": "!"\n' for name in names))
+    with Service(database_url, api={"auth_strategy": "noauth2"}, oslo_policy={"policy_file": str(rules)}) as service:
+        service.add_conductor("c1")
+        service.set_columns(service.add_node("n1"), last_error="the disk")
+        headers = {**ADMINISTRATOR, "X-OpenStack-Ironic-API-Version": LATEST}
+        (node,) = service.http.get("/baremetal/v1/nodes/detail", headers=headers).json["nodes"]
+        assert "Redacted" in node["last_error"]
+        assert "Redacted" in node["reservation"]
