@@ -90,6 +90,7 @@ ON_SERVERS = (
     "tests/functional/test_lost_races.py",
     "tests/functional/test_schema_guard.py",
     "tests/functional/test_sizes.py",
+    "tests/moving/test_generated_rows.py",
     "tests/races/",
 )
 #: What a conductor enters when it registers.

@@ -144,7 +144,7 @@ def decoded(text: Any) -> Any:
     if not isinstance(text, str):
         return text
     try:
-        document = json.loads(text, parse_constant=_refuse, parse_float=_finite) if text else None
+        document = _DECODER.decode(text) if text else None
         if text.count("{") + text.count("[") > MAX_DEPTH:
             require_depth(document)
     except (RecursionError, DocumentTooDeep):
@@ -167,6 +167,9 @@ def _finite(text: str) -> float:
     if not isfinite(number):
         raise OverflowError(text)
     return number
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
 
 
 # -- rows that are more than columns -----------------------------------------------------------------------------------

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Integer, String, Table
+from sqlalchemy import BigInteger, Boolean, Column, DateTime, Integer, String, Table
 from sqlalchemy.sql.elements import ColumnElement
 
 from baremetal_sched.baremetal.identifiers import is_conductor_group, is_logical_name
@@ -105,7 +106,14 @@ class _Check:
 
     def row(self, table: Table, name: str, row: Row, subject: str) -> None:
         """Report the columns of a row that cannot be stored, and those that are odd."""
+        quick = _quick(table)
         for each, value in row.items():
+            nullable, kind, most = quick[each]
+            if value is None and nullable:
+                continue
+            odd = isinstance(value, str) and (len(value) > most or not value.isascii() or "\0" in value)
+            if type(value) is kind and not odd:
+                continue
             where = f"{name}.{name_in_ironic(table.name, each)}"
             if each == "steps" and table.name in _STEPS:
                 for member, part in (item for step in value for item in step.items()):
@@ -120,6 +128,24 @@ class _Check:
         if fault is not None:
             remedy = f"Correct {where} of it in Ironic, or in Ironic's database, and run it again."
             self.run.report.add(ImportFinding(FindingKind.UNFIT, subject, f"{where} {fault}", remedy))
+
+
+@cache
+def _quick(table: Table) -> Mapping[str, tuple[bool, type, int]]:
+    """Return, by column, whether it may be empty, and the class of values that need no closer look, in most rows: of
+    texts, those in ASCII with so many characters at most."""
+    found: dict[str, tuple[bool, type, int]] = {}
+    for name, column in table.c.items():
+        kind, most = column.type, LARGEST_MESSAGE
+        if isinstance(kind, Json):
+            plain: type = list if name in _LISTS else dict
+        elif isinstance(kind, String | Message):
+            plain, most = str, getattr(kind, "length", None) or most
+        else:
+            plain = kind.python_type if isinstance(kind, Boolean | DateTime) else object
+        looked_at = name in ("steps", "provision_state") or (table.name, name) in _USUAL
+        found[name] = bool(column.nullable), object if looked_at else plain, most
+    return found
 
 
 def _fault_of_step(value: Any) -> str | None:

@@ -35,7 +35,7 @@ _VALUES: Mapping[str, Sequence[Any]] = {
     "BOOLEAN": (0, 1, None),
     "DATETIME": ("1970-01-01 00:00:00.000000", "9999-12-31 23:59:59.999999", "2000-02-29 23:59:59.500000", None),
 }
-_MOST = len(_TEXTS)
+_MOST, _IN_CI = len(_TEXTS), 4
 #: Columns that say which row it is, and whose release it is of.
 _KEPT = frozenset({"id", "version", "deploy_template_id", "runbook_id"})
 #: What other kinds of findings are about.
@@ -95,7 +95,13 @@ def named(finding: ImportFinding) -> set[str]:
     return {column or f"{table}.{of_some}"}
 
 
-@pytest.mark.parametrize("turn", [0, *(pytest.param(turn, marks=pytest.mark.ci) for turn in range(1, _MOST))])
+def tier_of(turn: int) -> Any:
+    """A turn of the first tier, of ``.ci/run``, or of ``.ci/extended``."""
+    marks = () if turn == 0 else pytest.mark.ci if turn < _IN_CI else pytest.mark.slow
+    return pytest.param(turn, marks=marks)
+
+
+@pytest.mark.parametrize("turn", [*map(tier_of, range(_MOST))])
 def test_every_value_that_the_schema_allows_is_taken_or_named(target: Target, database_url: str, turn: int) -> None:
     source = target.cloud.ironic
     before = {(table, row): values for table, row, values in rows_of(source)}

