@@ -124,14 +124,21 @@ def figures(session: Session, settings: Settings) -> list[Metric]:
         "Machines that a conductor's sweep gave to claims which waited beside them.",
         labels=["conductor"],
     )
+    differs = GaugeMetricFamily(
+        "baremetal_sched_conductor_clock_difference_seconds",
+        "By how much the clock of the conductor's host was ahead of the database's at its last heartbeat.",
+        labels=["conductor"],
+    )
     alive_by_group: dict[str, int] = {}
     is_alive = alive(settings.conductor.heartbeat_timeout)
     columns = (Conductor.hostname, Conductor.conductor_group)
     counters = (Conductor.undone_changes, Conductor.given_up_calls, Conductor.swept_machines)
-    for hostname, group, changes, calls, machines, lives in session.execute(select(*columns, *counters, is_alive)):
+    query = select(*columns, *counters, is_alive, func.coalesce(Conductor.clock_difference, 0.0))
+    for hostname, group, changes, calls, machines, lives, ahead in session.execute(query):
         undone.add_metric([hostname], changes)
         given_up.add_metric([hostname], calls)
         swept.add_metric([hostname], machines)
+        differs.add_metric([hostname], ahead)
         alive_by_group[group] = alive_by_group.get(group, 0) + bool(lives)
     for group, count in alive_by_group.items():
         living.add_metric([group], count)
@@ -152,4 +159,4 @@ def figures(session: Session, settings: Settings) -> list[Metric]:
     )
     for resource_class, count in session.execute(waiting_requests.count_by_class(MOST_CLASSES)):
         waiting.add_metric([resource_class], count)
-    return [nodes, not_offered, without, living, undone, given_up, swept, pending, holds, waiting]
+    return [nodes, not_offered, without, living, undone, given_up, swept, differs, pending, holds, waiting]

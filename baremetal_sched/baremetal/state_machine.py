@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from automaton.machines import FiniteMachine
 
-from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.models import Node
 from baremetal_sched.machines import states
 
@@ -232,6 +232,14 @@ def move(node: Node, event: str, target: str | None = None) -> None:
         node.target_provision_state = TRANSIENT[after]
     node.provision_state = after
     node.provision_updated_at = utcnow()
+    if after in WAITING:
+        begin_to_wait(node)
+
+
+def begin_to_wait(node: Node) -> None:
+    """Note that the machine is at work from now on, or was heard of now."""
+    node.provision_updated_at = node.waiting_since_of = utcnow()
+    node.waiting_since = epoch()
 
 
 def can_fail(state: str) -> bool:

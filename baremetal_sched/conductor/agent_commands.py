@@ -8,14 +8,13 @@ may not have reached the agent. While the agent executes it, the node waits for 
 
 from typing import Any
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal import state_machine
 from baremetal_sched.conductor import agent_requests
 from baremetal_sched.conductor.agent_client import AgentAnswer, AgentClient, AgentFailed, AgentUnreachable, Document
 from baremetal_sched.conductor.step_plans import Planned, name_of
 from baremetal_sched.conductor.task import Change, Task, saying
-from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.models import Node
 from baremetal_sched.drivers import progress
 from baremetal_sched.errors import InvalidValue
@@ -44,7 +43,7 @@ def send(task: Task, command: AgentCommand, step: Planned, remembered: Document,
         "step": step,
         "step_name": name_of(step),
         "remembered": dict(remembered),
-        "since": task.job.read(_now),
+        "since": task.job.now(),
     }
 
     changed: dict[str, Any] = {agent_info.COMMAND: record}
@@ -66,10 +65,6 @@ def send(task: Task, command: AgentCommand, step: Planned, remembered: Document,
     if answer is not None and answer.is_running and command.awaited:
         task.job.log.info("agent executes a command", command=command.name, id=answer.id)
     return answer
-
-
-def _now(session: Session) -> float:
-    return session.scalar(select(epoch())) or 0.0
 
 
 def _send(
@@ -146,7 +141,7 @@ def ask(task: Task, record: Document) -> AgentAnswer | None:
 
 def _limit(task: Task, record: Document) -> None:
     limit = task.job.settings.agent.command_run_timeout
-    if not limit or task.job.read(_now) - record["since"] < limit:
+    if not limit or record["since"] > task.job.ago(limit):
         return
     if not task.machine.disable_power_off:
         switched = task.job.switch(task.machine, POWER_OFF)
@@ -165,7 +160,7 @@ def keep_waiting(task: Task, *, is_heard: bool) -> None:
 
     def note(session: Session, node: Node) -> None:
         if is_heard:
-            node.provision_updated_at = utcnow()
+            state_machine.begin_to_wait(node)
 
     task.pause(note)
 

@@ -154,7 +154,10 @@ class ConductorDaemon:
         free = self._workers.free
         if free > 0:
             doing = self._workers.doing()
-            for item in job.take(self._database, self._settings, self._hostname, self._process, most=free, doing=doing):
+            for item in job.take(
+                *(self._database, self._settings, self._hostname, self._process),
+                most=free, doing=doing, clock=self._host.clock,
+            ):  # fmt: skip
                 self._workers.begin(item, self._wake.set)
         return self._workers.futures()
 

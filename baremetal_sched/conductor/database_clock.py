@@ -53,6 +53,8 @@ class DatabaseClock:
         self._last: _Look | None = None
         self._steps: deque[_Step] = deque(maxlen=_MOST_STEPS)
         self._rests_until = float("-inf")
+        #: Seconds by which the clock was put back, which the conductor's postponed work does not know yet.
+        self.put_back = 0.0
 
     def note(self, at: float, began: float) -> None:
         """Note that the clock of the database showed ``at`` at some time since ``began``, by ``time.monotonic()``."""
@@ -63,6 +65,7 @@ class DatabaseClock:
             if abs(step) <= self._tolerance:
                 return
             self._steps.append(_Step(at, step))
+            self.put_back += max(0.0, -step)
             self._rests_until = look.ended + self._rest
         log.warning(
             "the clock of the database was set: nothing is taken over or failed for a while",

@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import work_queue
+from baremetal_sched.conductor.database_clock import DatabaseClock
 from baremetal_sched.conductor.noted_calls import NotedCalls, NotedDriver
 from baremetal_sched.conductor.outage import SHOWS_OUTAGE, Retry
 from baremetal_sched.db import compiled, requester
@@ -58,6 +59,7 @@ class Job:
     conductor: str
     database: Database
     settings: Settings
+    clock: DatabaseClock = field(compare=False)
     log: Any = field(compare=False)
     requester: Requester = UNKNOWN
     calls: NotedCalls = field(default_factory=NotedCalls, compare=False)
@@ -83,6 +85,14 @@ class Job:
     def switch(self, machine: Machine, target: str, timeout: int | None = None) -> Effect:
         """Call ``drivers.power.switch``; the call is recorded in ``calls``."""
         return driver.switch(machine, target, timeout, power=self.driver(machine).power)
+
+    def now(self) -> float:
+        """Return the time by the clock of the database, in seconds since 1970."""
+        return self.read(self.clock.now)
+
+    def ago(self, seconds: float) -> float:
+        """Return what the clock of the database showed ``seconds`` ago: see ``DatabaseClock.ago``."""
+        return self.read(lambda session: self.clock.ago(session, seconds))
 
     def read(self, query: Callable[[Session], T]) -> T:
         """Run ``Database.read``, repeated until the database is available with a schema that this release can serve."""
@@ -212,12 +222,14 @@ def take(
     *,
     most: int | None = None,
     doing: Collection[int] = (),
+    clock: DatabaseClock | None = None,
 ) -> list[Job]:
     """Claim for ``process`` the due work requested from ``conductor`` (a host name), and return it, oldest first.
 
     At most ``most`` items, and none of those in ``doing``. Work claimed by a process stays its own: another process
-    with the same host name does not get it.
+    with the same host name does not get it. ``clock``: that of the database, as the conductor sees it.
     """
+    clock = clock or DatabaseClock(settings)
 
     def select_work(session: Session) -> list[Any]:
         # SELECT … FROM node_work JOIN nodes … WHERE <due> AND id NOT IN (<what is done already>)
@@ -261,5 +273,5 @@ def take(
             _, kind, arguments = claimed[id_]
             by = Requester(*asked)
             bound = log.bind(node=uuid, work=id_, **by.known())
-            jobs.append(Job(id_, node_id, uuid, kind, arguments, conductor, database, settings, bound, by))
+            jobs.append(Job(id_, node_id, uuid, kind, arguments, conductor, database, settings, clock, bound, by))
     return jobs

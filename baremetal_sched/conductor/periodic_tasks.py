@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 import structlog
-from sqlalchemy import and_, delete, false, func, select, update
+from sqlalchemy import ColumnElement, and_, case, delete, false, func, select, update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import conductors
@@ -47,15 +47,23 @@ _WAITS = (
 )
 
 
+def _waits_for(host: ConductorHost, seconds: float) -> ColumnElement[bool]:
+    """SQL condition: the node has been waiting for that long.
+
+    A node that an earlier release let wait has the time of a host, and no other one.
+    """
+    since = host.database.read(lambda session: host.clock.ago(session, seconds))
+    by_host = Node.provision_updated_at <= datetime.fromtimestamp(since, UTC).replace(tzinfo=None)
+    return case((Node.waiting_since_of == Node.provision_updated_at, Node.waiting_since <= since), else_=by_host)
+
+
 def fail_late(host: ConductorHost) -> None:
     """Fail the nodes of this conductor that have been waiting for longer than the options allow."""
-    now = host.database.read(lambda session: session.scalar(select(epoch())) or 0)
     for state, option, doing in _WAITS:
         timeout: float = getattr(host.settings.conductor, option)
         if not timeout:
             continue
-        since = datetime.fromtimestamp(now - timeout, UTC).replace(tzinfo=None)
-        late = and_(Node.provision_state == state, Node.reservation.is_(None), Node.provision_updated_at <= since)
+        late = and_(Node.provision_state == state, Node.reservation.is_(None), _waits_for(host, timeout))
         reason = (
             f"Timeout reached while {doing}: nothing was heard of the agent on the machine for {timeout:g} seconds."
         )
@@ -69,13 +77,11 @@ def fail_late(host: ConductorHost) -> None:
 
 def ask_silent_agents(host: ConductorHost) -> None:
     """Have the agents asked that execute a command and have sent no heartbeat for as long as two may be apart."""
-    now = host.database.read(lambda session: session.scalar(select(epoch())) or 0)
-    since = datetime.fromtimestamp(now - host.settings.api.ramdisk_heartbeat_timeout, UTC).replace(tzinfo=None)
     silent = and_(
         Node.provision_state.in_((states.DEPLOYWAIT, states.CLEANWAIT, states.SERVICEWAIT)),
         Node.reservation.is_(None),
         Node.maintenance == false(),
-        Node.provision_updated_at <= since,
+        _waits_for(host, host.settings.api.ramdisk_heartbeat_timeout),
     )
     membership = host.membership()
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import state_machine
@@ -23,7 +22,6 @@ from baremetal_sched.conductor.agent_client import SUCCEEDED, AgentAnswer
 from baremetal_sched.conductor.agent_steps import AgentChanged
 from baremetal_sched.conductor.step_plans import POWER_STEPS, Planned, name_of
 from baremetal_sched.conductor.task import Change, Task, saying
-from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.sealing import readable
 from baremetal_sched.errors import InvalidValue
@@ -47,13 +45,13 @@ def postpone(task: Task, done: Done, seconds: float, change: Change) -> None:
 
     Raises InvalidValue if the step has taken too long, WorkLost, and LastingConflict.
     """
-    now = task.job.read(_now)
-    since = now - done.seconds if done.since is None else done.since
+    since = task.job.now() - done.seconds if done.since is None else done.since
     limit = task.job.settings.conductor.polled_step_timeout
     if limit and done.step["step"] != step_plans.WAIT_STEP:
-        if now - since >= limit:
+        left = since - task.job.ago(limit)
+        if left <= 0:
             raise InvalidValue(message=f"Step {name_of(done.step)} failed: it is not done after {limit:g} seconds.")
-        seconds = min(seconds, since + limit - now)
+        seconds = min(seconds, left)
     arguments = {"step": done.step, "since": since, "remembered": dict(done.effect.remember)}
     task.postpone(seconds, arguments, change)
 
@@ -61,7 +59,7 @@ def postpone(task: Task, done: Done, seconds: float, change: Change) -> None:
 def ask(task: Task) -> Done:
     """Ask for the progress of the polled step. Raises InvalidValue if the step has failed."""
     step, since = task.job.arguments["step"], task.job.arguments["since"]
-    now, begun = task.job.read(_now), time.monotonic()
+    now, begun = task.job.now(), time.monotonic()
     remembered = task.job.arguments["remembered"]
     effect = NOTHING if step["step"] == step_plans.WAIT_STEP else _poll(task, step, remembered)
     return Done(step, effect, now - since + time.monotonic() - begun, since)
@@ -72,10 +70,6 @@ def _poll(task: Task, step: Planned, remembered: Mapping[str, Any]) -> Effect:
     with saying(f"Step {name_of(step)} failed"):
         effect: Effect = interface.poll(task.machine, step["step"], remembered)
     return effect
-
-
-def _now(session: Session) -> float:
-    return session.scalar(select(epoch())) or 0.0
 
 
 def run(task: Task, kind: StepKind, steps: Sequence[Planned]) -> bool:
@@ -123,7 +117,7 @@ def _command(task: Task, kind: StepKind, done: Done, left: Sequence[Planned]) ->
     """Have the agent execute the command of a step; None if the machine now waits for its end."""
     command, remembered = done.effect.command, done.effect.remember
     assert command is not None  # noqa: S101 - see the caller
-    since = task.job.read(_now) - done.seconds if done.since is None else done.since
+    since = task.job.now() - done.seconds if done.since is None else done.since
     pausing = partial(_pause, task, kind, done, left)
     answer = agent_commands.send(task, command, done.step, remembered, pausing)
     if answer is None or not command.awaited:
@@ -155,7 +149,7 @@ def _answered(
     else:
         effect = _poll(task, step, {**remembered, "result": answer.result})
     effect = replace(effect, internal={agent_info.COMMAND: None, **effect.internal})
-    return Done(step, effect, task.job.read(_now) - since + time.monotonic() - begun, since)
+    return Done(step, effect, task.job.now() - since + time.monotonic() - begun, since)
 
 
 def _pauses(task: Task, kind: StepKind, done: Done, left: Sequence[Planned]) -> bool:

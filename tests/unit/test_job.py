@@ -7,6 +7,7 @@ import pytest
 import structlog
 from sqlalchemy.exc import IntegrityError, OperationalError
 
+from baremetal_sched.conductor.database_clock import DatabaseClock
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.errors import DatabaseAway, LastingConflict, SchedulerError, SchemaTooNew, TooManyConflicts
 
@@ -19,7 +20,7 @@ class Options:
 
     conductor: "Options"
     work_interval = 0.001
-    heartbeat_timeout = 60
+    heartbeat_interval, heartbeat_timeout = 10, 60
 
 
 def lost(cause: Exception) -> TooManyConflicts:
@@ -45,7 +46,7 @@ class Troubled:
 def job(database: Any) -> Job:
     settings: Any = Options()
     settings.conductor = settings
-    return Job(1, 1, "", "cleaning", {}, "c1", database, settings, structlog.get_logger())
+    return Job(1, 1, "", "cleaning", {}, "c1", database, settings, DatabaseClock(settings), structlog.get_logger())
 
 
 @pytest.fixture(autouse=True)

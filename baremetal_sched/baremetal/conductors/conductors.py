@@ -1,12 +1,14 @@
 """The registry of conductors: who is there, which group and hardware types each serves, and who is alive."""
 
 import re
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import RowMapping, delete, insert, select, true, update
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.conductors import work_queue
 from baremetal_sched.baremetal.conductors.ownership import alive
 from baremetal_sched.baremetal.identifiers import is_conductor_group
 from baremetal_sched.db.clock import epoch, utcnow
@@ -101,13 +103,15 @@ def _hardware_type_rows(conductor_id: int, served: Iterable[ServedType]) -> list
 
 
 def heartbeat(session: Session, hostname: str, *, online: bool = True, last: float | None = None) -> float | None:
-    """Note that the conductor is alive; return the time of this heartbeat, by the clock of the database.
+    """Note that the conductor is alive, and how far the clock of its host, this one, is ahead.
 
-    None if the conductor has no entry any more and must register again. A conductor that is not ``online`` gets no
-    new work, and finishes what it has. ``last`` is the latest time of this process's heartbeats that the entry may
-    have: raises HostNameTaken if it has a later one, as another process has taken the name then.
+    Returns the time of this heartbeat, by the clock of the database; None if the conductor has no entry any more and
+    must register again. A conductor that is not ``online`` gets no new work, and finishes what it has. ``last`` is the
+    latest time of this process's heartbeats that the entry may have: raises HostNameTaken if it has a later one, as
+    another process has taken the name then.
     """
-    if not _update(session, hostname, last, heartbeat_at=epoch(), online=online):
+    ahead = time.time() - epoch()
+    if not _update(session, hostname, last, heartbeat_at=epoch(), clock_difference=ahead, online=online):
         return None
     return session.scalar(select(Conductor.heartbeat_at).where(Conductor.hostname == hostname))
 
@@ -119,9 +123,16 @@ def heartbeats_ahead(session: Session) -> dict[str, float]:
 
 
 def end(session: Session, hostname: str, at: float, timeout: float) -> bool:
-    """Let the conductor be dead unless it has sent a heartbeat after the one of ``at``; return whether it is."""
+    """Let the conductor be dead unless it has sent a heartbeat since; return whether it is.
+
+    ``at``: its last heartbeat, which lies ahead and is put back by this; so is the conductor's postponed work.
+    """
     silent = update(Conductor).where(Conductor.hostname == hostname, Conductor.heartbeat_at == at)
-    return bool(rows_changed(session.execute(silent.values(heartbeat_at=epoch() - timeout))))
+    if not rows_changed(session.execute(silent.values(heartbeat_at=epoch() - timeout))):
+        return False
+    after = session.scalars(select(Conductor.heartbeat_at).where(Conductor.hostname == hostname)).one()
+    work_queue.bring_forward(session, hostname, at - after)
+    return True
 
 
 class LastHeartbeat(NamedTuple):

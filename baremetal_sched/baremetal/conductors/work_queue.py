@@ -170,6 +170,14 @@ def postpone(
     return session.get_one(Node, work.node_id, with_for_update=True)
 
 
+def bring_forward(session: Session, conductor: str, seconds: float) -> None:
+    """Let the conductor's postponed work that is not due yet be due so much earlier: the clock of the database was put
+    back since."""
+    waits = NodeWork.not_before > epoch()
+    own = update(NodeWork).where(NodeWork.conductor == conductor, waits)
+    session.execute(own.values(not_before=NodeWork.not_before - seconds))
+
+
 def stop_polling(session: Session, work_id: int) -> None:
     """End the step of the work, which is held: what follows is begun by one process only."""
     session.execute(update(NodeWork).where(NodeWork.id == work_id).values(not_before=None))

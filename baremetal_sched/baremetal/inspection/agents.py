@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.allowed_hosts import AddressRefused, allowed_hosts
+from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.node_masking import MASK
 from baremetal_sched.baremetal.nodes import nodes
@@ -208,7 +209,7 @@ def beat(session: Session, node: Node, heartbeat: Heartbeat, membership: Members
     set_internal(node, **said)
     node.touch()
     if waits and not node.maintenance:
-        node.provision_updated_at = utcnow()
+        state_machine.begin_to_wait(node)
         provision.resume(session, node, membership)
 
 

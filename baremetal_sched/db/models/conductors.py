@@ -23,6 +23,8 @@ class Conductor(HasId, Created, Base):
     conductor_group: Mapped[str] = mapped_column(String(255), server_default="")
     online: Mapped[bool] = mapped_column(server_default=false())
     heartbeat_at: Mapped[float] = mapped_column(Double)
+    #: By how many seconds the clock of its host was ahead of the database's at the last heartbeat.
+    clock_difference: Mapped[float | None] = mapped_column(Double)
     #: The release to which it is pinned during a rolling upgrade.
     pin_release_version: Mapped[str | None] = mapped_column(String(32))
     #: Number of providers that it restored after a client had changed them.

@@ -72,6 +72,10 @@ class Node(HasUuid, Versioned, Timestamped, Base):
     provision_state: Mapped[str] = mapped_column(String(32), index=True)
     target_provision_state: Mapped[str | None] = mapped_column(String(32))
     provision_updated_at: Mapped[datetime | None] = mapped_column(DateTime)
+    #: Since when it waits, by the clock of the database, and the ``provision_updated_at`` that was written along with
+    #: it. If that is another one, an earlier release has written it, and ``waiting_since`` means nothing.
+    waiting_since: Mapped[float | None] = mapped_column(Double)
+    waiting_since_of: Mapped[datetime | None] = mapped_column(DateTime)
     last_error: Mapped[str | None] = mapped_column(Message)
     reservation: Mapped[str | None] = mapped_column(String(255), index=True)
     conductor_affinity: Mapped[str | None] = mapped_column(String(255))

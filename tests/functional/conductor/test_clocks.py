@@ -1,26 +1,39 @@
 """The clock of the database is set while conductors work: nobody takes over what another one does, and a conductor that
 dies then is replaced."""
 
+import io
+import json
+import re
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.conductors import conductors
-from baremetal_sched.conductor import database_clock, entry
+from baremetal_sched.conductor import database_clock, entry, job
 from baremetal_sched.conductor.database_clock import DatabaseClock, HeartbeatsAhead
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
-from baremetal_sched.db.models import Node
+from baremetal_sched.db.clock import epoch, utcnow
+from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.errors import DatabaseAway
 from baremetal_sched.errors.baremetal import HostNameTaken
 from tests.clocks import Clock
 from tests.database_clock import SettableClock, settable
+from tests.functional.baremetal.provisioning import LOG_STEP, ask, enrol, put_into
 from tests.functional.conductor.test_orphans import begin
+from tests.functional.conductor.test_polling import Busy, busy
+from tests.functional.conductor.test_who_works import node_id
 from tests.restored import Rows
 from tests.service import Service
 
-INTERVAL, TIMEOUT = 10.0, 60.0
+__all__ = ["busy"]
+
+INTERVAL, TIMEOUT, WAIT = 10.0, 60.0, 1800.0
+#: Seconds that the test itself may take.
+SLACK = 600.0
 STEPS = (-3600.0, -20.0, 120.0, 3600.0)
 #: What takes something over, or fails it.
 TASKS = [task for task in PERIODIC_TASKS if task.name in ("orphans", "calls", "waiting", "agents", "local state")]
@@ -36,6 +49,30 @@ class Site:
         for host in self.living:
             service.add_conductor(host)
         self.beat()
+
+    def add_active_nodes(self) -> None:
+        """Nodes of both."""
+        membership, owners, number = self.service.conductors["c1"]._host.membership(), set[str | None](), 0
+        while owners != {"c1", "c2"}:
+            uuid, number = self.service.add_node(f"active-{number}"), number + 1
+            self.service.set_columns(uuid, provision_state="active")
+            owners.add(membership.owner(uuid, "", "fake-hardware"))
+
+    def begin_to_wait(self, uuid: str) -> None:
+        """Let the node wait for its agent from now on."""
+
+        def change(session: Session) -> None:
+            node = session.scalars(select(Node).where(Node.uuid == uuid)).one()
+            node.provision_state, node.target_provision_state = "deploying", "active"
+            state_machine.move(node, state_machine.WAIT)
+
+        self.service.database.write(change)
+
+    def postpone(self, node: int, seconds: float) -> None:
+        """Let the machine execute a step by itself, about which it is asked in ``seconds``."""
+        later = update(NodeWork).where(NodeWork.node_id == node)
+        values = {"kind": "poll", "claimed_by": None, "not_before": epoch() + seconds}
+        self.service.database.write(lambda session: session.execute(later.values(values)) and None)
 
     def beat(self) -> None:
         """Each sends a heartbeat, and does what there is to do then."""
@@ -54,6 +91,12 @@ class Site:
             self.own.go_on(INTERVAL)
             self.beat()
 
+    def jump(self, seconds: float) -> None:
+        """The same with one heartbeat of each in the end."""
+        self.database.step(seconds)
+        self.own.go_on(seconds)
+        self.beat()
+
     def nodes(self) -> dict[str, tuple[str | None, str | None, str]]:
         """Who works on each node, and who has taken it over, and its state."""
 
@@ -69,8 +112,11 @@ class Site:
 
 @pytest.fixture
 def site(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    own, options = Clock(), {"heartbeat_interval": INTERVAL, "heartbeat_timeout": TIMEOUT}
-    for module in (database_clock, entry):
+    own, options = (
+        Clock(),
+        {"heartbeat_interval": INTERVAL, "heartbeat_timeout": TIMEOUT, "deploy_callback_timeout": WAIT},
+    )
+    for module in (database_clock, entry, conductors):
         monkeypatch.setattr(module, "time", own)
     with Service(database_url, conductor=options) as service, settable(service.database) as clock:
         yield Site(service, clock, own)
@@ -81,8 +127,7 @@ def test_no_node_changes_its_owner_when_the_clock_is_set(site: Site, row: Rows) 
     for number in range(4):
         uuid = site.service.add_node(f"n{number}")
         begin(site.service, uuid, f"c{1 + number % 2}", provision_state="deploying", target_provision_state="active")
-    for number in range(4, 8):
-        site.service.set_columns(site.service.add_node(f"n{number}"), provision_state="active")
+    site.add_active_nodes()
     site.beat()
     before = site.nodes()
     assert {affinity for _, affinity, _ in before.values()} == {None, "c1", "c2"}
@@ -117,6 +162,72 @@ def test_a_conductor_that_dies_after_the_clock_was_set_is_replaced(site: Site, s
                 site.go_on(2 * TIMEOUT)
                 assert (site.is_alive("c1"), site.is_alive("c2")) == (True, False)
                 assert site.nodes()[name] == (None, None, "deploy failed")
+
+
+def test_waits_are_measured_by_the_clock_of_the_database(
+    site: Site, monkeypatch: pytest.MonkeyPatch, row: Rows
+) -> None:
+    """Whatever the clocks of hosts show, and however the clock of the database is set."""
+    uuid = site.service.add_node("n1")
+    for ahead in (0.0, -3600.0, 3600.0):
+        for step in (0.0, *STEPS):
+            with row(ahead, step):
+                monkeypatch.setattr(state_machine, "utcnow", lambda ahead=ahead: utcnow() + timedelta(seconds=ahead))
+                site.begin_to_wait(uuid)
+                site.jump(60)
+                site.database.step(step)
+                site.beat()
+                site.jump(WAIT - 60 - SLACK)
+                assert site.nodes()["n1"][2] == "wait call-back"
+                site.jump(max(0.0, -step) + SLACK)
+                assert site.nodes()["n1"][2] == "deploy failed"
+
+
+def test_an_earlier_release_writes_only_the_time_of_its_host(site: Site) -> None:
+    """When it has heard of an agent, what this release wrote before counts no more."""
+    uuid = site.service.add_node("n1")
+    site.begin_to_wait(uuid)
+    site.jump(WAIT - SLACK)
+    site.service.set_columns(uuid, provision_updated_at=utcnow() + timedelta(seconds=site.database.ahead))
+    site.jump(WAIT - SLACK)
+    assert site.nodes()["n1"][2] == "wait call-back"
+    site.jump(SLACK)
+    assert site.nodes()["n1"][2] == "deploy failed"
+
+
+def test_a_step_that_a_machine_executes_is_asked_for_in_time(site: Site, subtests: pytest.Subtests) -> None:
+    """Whether its conductor goes on after the clock was put back, or dies."""
+    for dies in (False, True):
+        with subtests.test(dies=dies):
+            site.living = ["c1", "c2"]
+            site.beat()
+            uuid = site.service.add_node(f"dies {dies}")
+            begin(site.service, uuid, "c2", provision_state="cleaning", target_provision_state="available")
+            number = node_id(site.service, uuid)
+            site.postpone(number, 30)
+            site.database.step(-3600)
+            site.living = ["c1"] if dies else ["c1", "c2"]
+            site.go_on(2 * TIMEOUT)
+            reserved, _, state = site.nodes()[f"dies {dies}"]
+            assert (reserved, state) == ("c1" if dies else "c2", "cleaning")
+            due = job.take(site.service.database, site.service.app.settings, reserved or "", "p")
+            assert "poll" in [work.kind for work in due if work.node_id == number]
+
+
+def test_a_step_does_not_take_too_long_since_the_clock_was_set(site: Site, busy: Busy) -> None:
+    """Nobody knows that the clock was set, before the machine is asked."""
+    uuid = enrol(site.service)
+    put_into(site.service, uuid, "manageable")
+    ask(site.service, "clean", clean_steps=[LOG_STEP])
+    site.service.work()
+    for _ in range(2):
+        site.database.step(20_000)
+        site.service.work()
+        assert site.service.node(uuid)["provision_state"] == "cleaning"
+    assert len(busy.asked) == 2
+    site.jump(20_000)
+    site.service.work()
+    assert site.service.node(uuid)["provision_state"] == "clean failed"
 
 
 def test_who_was_taken_for_dead_lives_again(site: Site) -> None:
@@ -176,3 +287,18 @@ def test_heartbeats_that_could_not_change_are_not_those_of_the_dead(site: Site) 
         seen.append(found.dead({"c2": 1.0}))
     assert seen == [{}] * 5 + [{"c2": 1.0}]
     assert found.dead({"c2": 2.0}) == found.dead({}) == {}
+
+
+def test_a_host_whose_clock_is_wrong_is_noticed(site: Site, lines: io.StringIO) -> None:
+    """Once an hour, and by the metric; it is negative, as the host is behind."""
+    metric = "baremetal_sched_conductor_clock_difference_seconds"
+    site.database.step(7200)
+    for hours in range(2):
+        site.beat()
+        site.beat()
+        warnings = [each for each in map(json.loads, lines.getvalue().splitlines()) if "of this host" in each["event"]]
+        assert [each["conductor"] for each in warnings] == ["c1", "c2"] * (hours + 1)
+        site.own.go_on(3600)
+        entries = re.findall(rf'^{metric}{{conductor="(\w+)"}} (\S+)$', site.service.http.get("/metrics").text, re.M)
+        behind = 7200.0 - 3600.0 * hours
+        assert {(host, round(float(ahead), -2)) for host, ahead in entries} == {("c1", -behind), ("c2", -behind)}
