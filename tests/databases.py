@@ -72,6 +72,7 @@ ON_SERVERS = (
     "tests/functional/scheduling/test_capacity.py",
     "tests/functional/scheduling/test_closing.py",
     "tests/functional/scheduling/test_domains",
+    "tests/functional/scheduling/test_failovers.py",
     "tests/functional/scheduling/test_events",
     "tests/functional/scheduling/test_fair_turns.py",
     "tests/functional/scheduling/test_gathering.py",

@@ -31,6 +31,11 @@ def _changes(data: dict[str, Any]) -> str:
     return ", ".join(words)
 
 
+def _cursor(stream: str, event: dict[str, Any], *, has_mark: bool) -> str:
+    """Return the cursor after the event; with its mark if the service takes marks."""
+    return f"{stream}:{int(event['sequence'])}" + (f":{event['id'][:8]}" if has_mark else "")
+
+
 class _ReadsEvents(FitsOrNot, command.Command):
     """A command that reads events."""
 
@@ -66,8 +71,8 @@ class ListEvents(_ReadsEvents, command.Lister):
         while parsed_args.limit is None or len(rows) < parsed_args.limit:
             limit = [] if parsed_args.limit is None else [("limit", str(parsed_args.limit - len(rows)))]
             answer = self.read(client, parsed_args, after, *limit)
-            stream = answer["cursor"].partition(":")[0]
-            rows += [(event, f"{stream}:{int(event['sequence'])}") for event in answer["events"]]
+            stream, _, *marks = answer["cursor"].split(":")
+            rows += [(event, _cursor(stream, event, has_mark=bool(marks))) for event in answer["events"]]
             if not answer["events"] and answer["cursor"] == after:
                 break
             after = answer["cursor"]

@@ -43,7 +43,7 @@ class Decisions:
         return self._wait(self._poller, uuid, until, project)
 
     def wait_for_events(self, number: int, until: float, project: str | None = None) -> bool:
-        """Wait in the same way until there is an event with a higher number."""
+        """Wait in the same way until the last event is another one than that with this number."""
         return self._wait(self._events, number, until, project)
 
     def _wait(self, poller: Poller[Key, bool], key: Key, until: float, project: str | None) -> bool:
@@ -69,4 +69,4 @@ class Decisions:
 
     def _numbered(self, numbers: Collection[int]) -> dict[int, bool]:
         last = self._database.select(reading.last_number)
-        return {number: True for number in numbers if number < last}
+        return {number: True for number in numbers if number != last}

@@ -75,15 +75,16 @@ def _read(call: SchedulingCall, wanted: _Selection, after: Cursor | None) -> tup
 def _find(
     connection: Connection, call: SchedulingCall, wanted: _Selection, after: Cursor | None
 ) -> tuple[list[Event], Cursor, bool]:
-    reading.require_served(connection, call.settings)
-    stream = reading.stream(connection)
-    if after is None:
-        after = stream.beginning if wanted.after in (None, NOW) else Cursor.parse(wanted.after or "")
+    if after is None and wanted.after not in (None, NOW):
+        after = Cursor.parse(wanted.after)
+    stream = reading.stream(connection, after.number if after is not None else 0)
+    stream.require_served(call.settings)
+    after = after or stream.beginning
     stream.require(after)
     if wanted.after == NOW:
         return [], stream.now, True
-    if after.number >= stream.last:
-        return [], after, True
+    if after.number == stream.last:
+        return [], stream.now, True
     until = stream.last
     if wanted.types is not None and wanted.node is None:
         until = min(until, after.number + reading.WINDOW)
@@ -96,7 +97,8 @@ def _find(
         nodes=None if wanted.node is None else [wanted.node],
         until=until,
     )
-    reading.stream(connection).require(after)  # some of them may have been deleted since
     if len(events) == wanted.limit:
         until = events[-1].number
-    return events, Cursor(stream.uuid, until), until >= stream.last
+    now = reading.stream(connection, until)
+    now.require(after)  # some of them may have been deleted since
+    return events, now.cursor(until), until >= stream.last

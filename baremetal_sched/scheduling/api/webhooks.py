@@ -69,7 +69,7 @@ def create_webhook(call: SchedulingCall, session: Session) -> Response:
     """POST /v1/webhooks"""
     call.refuse_query()
     NEW_WEBHOOK.check(call.json)
-    reading.require_served(session, call.settings)
+    reading.stream(session).require_served(call.settings)
     project = call.caller.project_id or ""
     if not project:
         call.require(MANAGE_ALL_WEBHOOKS)
@@ -183,7 +183,7 @@ def _document(call: SchedulingCall, session: Session, stream: reading.Stream, ho
         "project_id": hook.project or None,
         "user_id": hook.maker.get("user_id"),
         "state": PARKED if hook.parked else ACTIVE,
-        "cursor": str(Cursor(hook.stream, hook.number)),
+        "cursor": str(webhooks.cursor_of(hook)),
         "behind": _behind(call, session, stream, hook),
         "failing_since": _time(hook.failing_since),
         **document(hook, ("last_status", "last_error")),
@@ -199,7 +199,9 @@ def _time(seconds: float | None) -> str | None:
 
 
 def _behind(call: SchedulingCall, session: Session, stream: reading.Stream, hook: Webhook) -> int | None:
-    if hook.stream != stream.uuid or hook.number < stream.oldest - 1:
+    if hook.number != stream.last:
+        stream = reading.stream(session, hook.number)
+    if not stream.has(webhooks.cursor_of(hook)) or hook.number < stream.oldest - 1:
         return None
     try:
         mask = call.makers.mask(hook.maker)

@@ -1,31 +1,46 @@
 """Reading events: those with a number, in order."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, func, literal, select
+from sqlalchemy import BigInteger, ColumnElement, Connection, bindparam, func, literal, select
 
 from baremetal_sched.baremetal.visibility import is_exactly
 from baremetal_sched.db import compiled, schema_state
 from baremetal_sched.db.event_notes import NODE_COLUMNS
 from baremetal_sched.db.models import EventProject, EventStream, NumberedEvent
-from baremetal_sched.db.models.base import table_of
+from baremetal_sched.db.models.base import SchemaState, table_of
 from baremetal_sched.db.transaction import Reader, connection_of
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.events import EventsDisabled, EventsGone, EventsNotServed
-from baremetal_sched.scheduling.events.cursors import Cursor
+from baremetal_sched.scheduling.events.cursors import Cursor, mark_of
 from baremetal_sched.settings import Settings
 
-#: The revision whose release writes events.
-FIRST_REVISION = "0030"
+#: The revisions whose releases write events, and take cursors with a mark.
+FIRST_REVISION, MARKS_REVISION = "0030", "0032"
 
 #: The number of events that one statement looks at, at most, to find those of some types.
 WINDOW = 10_000
 
 EVENTS, PROJECTS, STREAM = table_of(NumberedEvent), table_of(EventProject), table_of(EventStream)
-_LAST = select(STREAM.c.last).where(STREAM.c.id == 1)
+_IS_ONE = STREAM.c.id == 1
+_LAST = select(STREAM.c.last).where(_IS_ONE)
+#: SELECT s.uuid, s.last, (SELECT min(number) FROM events), (SELECT served_since FROM schema_state),
+#: (SELECT uuid FROM events WHERE number = s.last), (SELECT uuid FROM events WHERE number = :number)
+#: FROM event_stream s WHERE s.id = 1
+_STREAM = select(
+    STREAM.c.uuid,
+    STREAM.c.last,
+    select(func.min(EVENTS.c.number)).scalar_subquery().label("oldest"),
+    select(table_of(SchemaState).c.served_since).scalar_subquery().label("served_since"),
+    select(EVENTS.c.uuid).where(EVENTS.c.number == STREAM.c.last).scalar_subquery().label("newest"),
+    select(EVENTS.c.uuid)
+    .where(EVENTS.c.number == bindparam("number", type_=BigInteger()))
+    .scalar_subquery()
+    .label("at"),
+).where(_IS_ONE)
 
 
 @dataclass(frozen=True)
@@ -57,46 +72,78 @@ class Event:
 
 @dataclass(frozen=True)
 class Stream:
-    """The numbers that can be read: from ``oldest`` to ``last``; ``oldest`` is ``last + 1`` if there are none."""
+    """The numbers that can be read: from ``oldest`` to ``last``; ``oldest`` is ``last + 1`` if there are none.
+
+    ``marks``: of the last event, and of the one that was asked for, by number. ``served_since``: the oldest release
+    that may serve the database.
+    """
 
     uuid: str
     last: int
     oldest: int
+    marks: Mapping[int, str]
+    served_since: str | None
 
     @property
     def now(self) -> Cursor:
         """Return the cursor after all events."""
-        return Cursor(self.uuid, self.last)
+        return self.cursor(self.last)
 
     @property
     def beginning(self) -> Cursor:
         """Return the cursor before all events that can be read."""
         return Cursor(self.uuid, self.oldest - 1)
 
+    def cursor(self, number: int, mark: str | None = None) -> Cursor:
+        """Return the cursor after the event with this number, whose ``mark`` is given, or one of the known. Until
+        ``db upgrade --finish`` there may be processes that take no marks: none is given."""
+        takes_marks = schema_state.is_since(self.served_since, MARKS_REVISION)
+        return Cursor(self.uuid, number, (mark or self.marks.get(number)) if takes_marks else None)
+
+    def has(self, cursor: Cursor) -> bool:
+        """Return whether the event at the cursor, one of those whose marks are known, is or was in the stream."""
+        known = self.marks.get(cursor.number) if cursor.mark else None
+        return cursor.stream == self.uuid and cursor.number <= self.last and known in (None, cursor.mark)
+
     def require(self, cursor: Cursor) -> None:
         """Raise EventsGone unless all events after the cursor can be read."""
         if cursor.stream != self.uuid:
-            raise EventsGone(cursor=str(cursor), reason="it is of another stream", oldest=str(self.beginning))
-        if cursor.number < self.oldest - 1:
-            raise EventsGone(cursor=str(cursor), reason="they have been deleted", oldest=str(self.beginning))
+            reason = "it is of another stream"
+        elif not self.has(cursor):
+            reason = "the database has lost the event at the cursor, as in a failover to a server that did not have it"
+        elif cursor.number < self.oldest - 1:
+            reason = "they have been deleted"
+        else:
+            return
+        raise EventsGone(cursor=str(cursor), reason=reason, oldest=str(self.beginning))
+
+    def require_served(self, settings: Settings) -> None:
+        """Raise EventsDisabled, or EventsNotServed while a release that writes none may serve the database."""
+        if not settings.events.enabled:
+            raise EventsDisabled
+        if not schema_state.is_since(self.served_since, FIRST_REVISION):
+            raise EventsNotServed
 
 
-def require_served(reader: Reader, settings: Settings) -> None:
-    """Raise EventsDisabled, or EventsNotServed while a release that writes none may serve the database."""
-    if not settings.events.enabled:
-        raise EventsDisabled
-    if not schema_state.has_finished(connection_of(reader), FIRST_REVISION):
-        raise EventsNotServed
+def stream(reader: Reader, number: int = 0) -> Stream:
+    """Return the stream, in one statement; it knows the mark of the event with this ``number``."""
+    row = reader.execute(_STREAM, {"number": number}).one()
+    if number > row.last:
+        _catch_up(reader)
+        row = reader.execute(_STREAM, {"number": number}).one()
+    marks = {at: mark_of(uuid) for at, uuid in ((row.last, row.newest), (number, row.at)) if uuid is not None}
+    return Stream(row.uuid, row.last, row.last + 1 if row.oldest is None else row.oldest, marks, row.served_since)
 
 
-def stream(reader: Reader) -> Stream:
-    """Return the stream, in one statement.
-
-    SELECT uuid, last, (SELECT min(number) FROM events) FROM event_stream WHERE id = 1
-    """
-    oldest = select(func.min(EVENTS.c.number)).scalar_subquery()
-    uuid, last, first = reader.execute(select(STREAM.c.uuid, STREAM.c.last, oldest).where(STREAM.c.id == 1)).one()
-    return Stream(uuid, last, last + 1 if first is None else first)
+def _catch_up(reader: Reader) -> None:
+    """On Galera, wait for what other servers have committed: the cursor may be of one that is ahead."""
+    connection = connection_of(reader)
+    if connection.dialect.name not in ("mysql", "mariadb"):
+        return
+    if connection.exec_driver_sql("SHOW VARIABLES LIKE 'wsrep_sync_wait'").first():
+        connection.exec_driver_sql("SET SESSION wsrep_sync_wait = 1")
+        connection.exec_driver_sql("SELECT 1")
+        connection.exec_driver_sql("SET SESSION wsrep_sync_wait = DEFAULT")
 
 
 def last_number(connection: Connection) -> int:

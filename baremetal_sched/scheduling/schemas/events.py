@@ -54,6 +54,6 @@ EVENT = fields(
 EVENTS = fields(
     {
         "events": said("In the order in which they were committed.", array(component("Event"))),
-        "cursor": said("The value of after for what follows.", TEXT),
+        "cursor": said("The value of after for what follows: STREAM:NUMBER:MARK, or STREAM:NUMBER.", TEXT),
     }
 )

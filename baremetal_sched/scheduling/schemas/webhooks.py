@@ -77,7 +77,7 @@ _WEBHOOK = {
 _SECRET = said("What the receiver verifies signatures with: only in the answer that makes it.", TEXT)
 _LOST = said(
     "How many events after the cursor had been deleted, those that are not for it counted; null: unknown, as the "
-    "database was restored from a backup.",
+    "database was restored from a backup, or has lost events.",
     {"type": ["integer", "null"], "minimum": 0},
 )
 _SKIPPED = said(

@@ -32,10 +32,10 @@ from baremetal_sched.errors.events import EventsGone
 from baremetal_sched.errors.webhooks import MakerGone
 from baremetal_sched.scheduling.events import reading
 from baremetal_sched.scheduling.events.cloud_events import cloud_event
-from baremetal_sched.scheduling.events.cursors import Cursor
+from baremetal_sched.scheduling.events.cursors import Cursor, mark_of
 from baremetal_sched.scheduling.events.masks import Mask
 from baremetal_sched.scheduling.webhooks.sending import SECONDS, DeliveryResult, Envelope, Sender
-from baremetal_sched.scheduling.webhooks.webhooks import Document
+from baremetal_sched.scheduling.webhooks.webhooks import Document, cursor_of
 
 log = structlog.get_logger(__name__)
 
@@ -58,7 +58,7 @@ Rights = Callable[[Document], Mask | None]
 
 _ROWS, _STREAM = table_of(Webhook), table_of(EventStream)
 _HAS_MORE = or_(
-    _ROWS.c.number < select(_STREAM.c.last).scalar_subquery(),
+    _ROWS.c.number != select(_STREAM.c.last).scalar_subquery(),
     _ROWS.c.stream != select(_STREAM.c.uuid).scalar_subquery(),
 )
 _IS_DUE: ColumnElement[bool] = and_(
@@ -79,9 +79,9 @@ class _Batch:
     ``refusal``: why nothing may be sent.
     """
 
-    start: int
+    start: Cursor
     envelopes: Sequence[Envelope] = ()
-    end: int = 0
+    end: Cursor | None = None
     is_last: bool = True
     refusal: DeliveryResult | None = None
 
@@ -109,9 +109,9 @@ class Delivery:
         while goes_on:
             batch = self._database.read(self._read)
             if batch is not None:
-                number, result, is_over = self._send(batch)
+                cursor, result, is_over = self._send(batch)
                 goes_on = not is_over and time.monotonic() < ends
-                note = partial(self._record, number=number, result=result, goes_on=goes_on)
+                note = partial(self._record, cursor=cursor, result=result, goes_on=goes_on)
             if batch is None or not self._hold(note):
                 self._database.change(self._give_back)
                 return
@@ -152,66 +152,75 @@ class Delivery:
         hook, now = row
         self._ahead = now - begins
         self._attempts = hook.attempts or []
-        self._url, self._uuid, self._failures = hook.url, hook.uuid, hook.failures
+        self._url, self._uuid, self._failures, cursor = hook.url, hook.uuid, hook.failures, cursor_of(hook)
         previous = hook.previous_secret if (hook.previous_until or 0) > now else None
         self._keys = [each for each in (hook.secret, previous) if each is not None]
         if any(isinstance(each, UnreadableText) for each in (hook.url, *self._keys)):
-            return _Batch(hook.number, refusal=DeliveryResult("The secret cannot be decrypted."))
+            return _Batch(cursor, refusal=DeliveryResult("The secret cannot be decrypted."))
         try:
             mask = self._rights(hook.maker)
             if mask is not None:
-                return self._next(session, hook, mask)
+                return self._next(session, hook, cursor, mask)
             refusal = DeliveryResult("Its maker may not read events any more.")
         except MakerGone as error:
             refusal = DeliveryResult(str(error), parks=True)
         except AuthenticationUnavailable as error:
             refusal = DeliveryResult(f"The rights of its maker are unknown: {error.details['reason']}.", parks=None)
-        except EventsGone:
-            refusal = DeliveryResult("Events after its cursor have been deleted.", parks=True)
-        return _Batch(hook.number, refusal=refusal)
+        except EventsGone as error:
+            reason = error.details["reason"]
+            refusal = DeliveryResult(f"Events after its cursor cannot be read: {reason}.", parks=True)
+        return _Batch(cursor, refusal=refusal)
 
-    def _next(self, session: Session, hook: Webhook, mask: Mask) -> _Batch:
+    def _next(self, session: Session, hook: Webhook, cursor: Cursor, mask: Mask) -> _Batch:
         """Return the next events that the filter and the rights of the maker let through. Raises EventsGone."""
-        stream = reading.stream(session)
+        stream = reading.stream(session, hook.number)
+        stream.require(cursor)
         until = min(stream.last, hook.number + reading.WINDOW) if hook.types else stream.last
         events = reading.read_after(
             session, hook.number, _BATCH, project=mask.project, types=hook.types or None, nodes=hook.nodes or None,
             until=until,
         )  # fmt: skip
-        # If the oldest event was deleted meanwhile, some of these may have been, too.
-        reading.stream(session).require(Cursor(hook.stream, hook.number))
         end = until if len(events) < _BATCH else events[-1].number
+        # If the oldest event was deleted meanwhile, some of these may have been, too.
+        now = reading.stream(session, end)
+        now.require(cursor)
         source = self._sender.source
         envelopes = [
-            Envelope(each.number, each.uuid, orjson.dumps(cloud_event(mask.apply(each), source))) for each in events
+            Envelope(
+                now.cursor(each.number, mark_of(each.uuid)),
+                each.uuid,
+                orjson.dumps(cloud_event(mask.apply(each), source)),
+            )
+            for each in events
         ]
-        return _Batch(hook.number, envelopes, end, end >= stream.last)
+        return _Batch(cursor, envelopes, now.cursor(end), end >= stream.last)
 
-    def _send(self, batch: _Batch) -> tuple[int, DeliveryResult | None, bool]:
+    def _send(self, batch: _Batch) -> tuple[Cursor, DeliveryResult | None, bool]:
         """Send events in order until one is refused, or the time is over.
 
-        Returns the number up to which everything is delivered, the result of the last attempt, and whether the turn is
+        Returns the cursor up to which everything is delivered, the result of the last attempt, and whether the turn is
         over.
         """
-        number, result = batch.start, batch.refusal
+        cursor, result = batch.start, batch.refusal
         ends = time.monotonic() + _BATCH_SECONDS
         for envelope in batch.envelopes:
             now = time.monotonic()
             if now >= min(ends, self._leased_until - SECONDS):
-                return number, result, False
+                return cursor, result, False
             result = self._sender.send(self._url, envelope, self._keys, now + SECONDS, now + self._ahead)
             self._seconds = time.monotonic() - now
             attempt = {"time": in_words(now + self._ahead), **result.document(self._seconds), "event": envelope.uuid}
             self._attempts = [attempt, *self._attempts[: MOST_ATTEMPTS - 1]]
             if result.error is None:
-                number, self._failures = envelope.number, 0
+                cursor, self._failures = envelope.cursor, 0
             if result.error is not None or self._seconds > _SLOW:
-                return number, result, True
-        return (number, result, True) if batch.refusal else (batch.end, result, batch.is_last)
+                return cursor, result, True
+        return batch.end or cursor, result, batch.is_last
 
-    def _record(self, connection: Connection, number: int, result: DeliveryResult | None, goes_on: bool) -> bool:
+    def _record(self, connection: Connection, cursor: Cursor, result: DeliveryResult | None, goes_on: bool) -> bool:
         """UPDATE webhooks SET number = …, … WHERE id = … AND fence = …; return whether the fence is still its own."""
-        values: dict[str, Any] = {"number": number, "leased_until": epoch() + LEASE if goes_on else 0}
+        moved = {"number": cursor.number, "mark": cursor.mark}
+        values: dict[str, Any] = {**moved, "leased_until": epoch() + LEASE if goes_on else 0}
         if result is not None:
             values |= {"last_status": result.status, "last_error": result.error, "last_seconds": self._seconds}
             values["attempts"] = self._attempts

@@ -13,6 +13,7 @@ from baremetal_sched.allowed_hosts import AddressRefused, is_public
 from baremetal_sched.bounded_http import Answer, CallFailed
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.scheduling.events.cloud_events import source_of
+from baremetal_sched.scheduling.events.cursors import Cursor
 from baremetal_sched.scheduling.webhooks.signing import headers_of
 from baremetal_sched.scheduling.webhooks.webhooks import hosts_of
 from baremetal_sched.settings import Settings
@@ -32,9 +33,9 @@ _MOST_WORDS = 255
 
 @dataclass(frozen=True)
 class Envelope:
-    """An event: its number, its UUID, and the CloudEvent as JSON."""
+    """An event: the cursor after it, its UUID, and the CloudEvent as JSON."""
 
-    number: int
+    cursor: Cursor
     uuid: str
     body: bytes
 

@@ -13,7 +13,7 @@ from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.models import Webhook
 from baremetal_sched.errors.webhooks import InvalidWebhookUrl, TooManyWebhooks, WebhookExists, WebhookNotFound
 from baremetal_sched.scheduling.events import reading
-from baremetal_sched.scheduling.events.cursors import Cursor
+from baremetal_sched.scheduling.events.cursors import Cursor, mark_of
 from baremetal_sched.scheduling.events.masks import Mask
 from baremetal_sched.scheduling.events.reading import Event
 from baremetal_sched.scheduling.webhooks.signing import new_secret
@@ -23,6 +23,11 @@ Document = Mapping[str, Any]
 
 #: Seconds for which the secret before the newest one signs, too.
 OVERLAP = 86_400.0
+
+
+def cursor_of(hook: Webhook) -> Cursor:
+    """Return the cursor of a webhook."""
+    return Cursor(hook.stream, hook.number, hook.mark)
 
 
 #: The entry of ``[events] allowed_hosts`` that stands for all public addresses.
@@ -71,8 +76,8 @@ def create(session: Session, project: str, maker: Document, values: Document, mo
     now = reading.stream(session).now
     hook = Webhook(
         uuid=str(uuid.uuid4()), project=project, place=place, maker=dict(maker), secret=new_secret(), parked=False,
-        types=[], nodes=[], stream=now.stream, number=now.number, fence=0, leased_until=0, retry_at=0, failures=0,
-        created_at=utcnow(),
+        types=[], nodes=[], stream=now.stream, number=now.number, mark=now.mark, fence=0, leased_until=0, retry_at=0,
+        failures=0, created_at=utcnow(),
     )  # fmt: skip
     change(session, hook, values)
     session.add(hook)
@@ -117,19 +122,20 @@ def renew_secret(session: Session, hook: Webhook) -> None:
 
 def resume(session: Session, hook: Webhook, after: Cursor | None = None) -> int | None:
     """Deliver again, beginning at once, what comes after the cursor (``hook``: its row locked), or after another one.
-    Return how many events after it have been deleted meanwhile; None if that is unknown, as the stream is another one.
+    Return how many events after it have been deleted meanwhile; None if that is unknown, as the stream is another one,
+    or has lost events.
 
     No conductor that began before moves the cursor any more. Raises EventsGone if not all events after ``after`` are
     left.
     """
-    stream = reading.stream(session)
+    stream = reading.stream(session, (after or hook).number)
     oldest = stream.beginning
     if after is not None:
         stream.require(after)
-        hook.stream, hook.number = after.stream, after.number
-    lost = max(0, oldest.number - hook.number) if hook.stream == stream.uuid else None
+        hook.stream, hook.number, hook.mark = after.stream, after.number, stream.cursor(after.number).mark
+    lost = max(0, oldest.number - hook.number) if stream.has(cursor_of(hook)) else None
     if lost != 0:
-        hook.stream, hook.number = oldest.stream, oldest.number
+        hook.stream, hook.number, hook.mark = oldest.stream, oldest.number, oldest.mark
     hook.parked, hook.retry_at, hook.failures, hook.failing_since = False, 0, 0, None
     hook.fence += 1
     return lost
@@ -138,14 +144,15 @@ def resume(session: Session, hook: Webhook, after: Cursor | None = None) -> int 
 def skip(session: Session, hook: Webhook, mask: Mask) -> Event | None:
     """Move the cursor of a webhook, which this transaction has resumed, past the next event that would be sent by the
     rights of its maker. Return this event as the maker may see it; None if there is none."""
-    number, last = hook.number, reading.stream(session).last
-    while number < last:
-        until = min(last, number + reading.WINDOW)
+    number, stream = hook.number, reading.stream(session)
+    while number < stream.last:
+        until = min(stream.last, number + reading.WINDOW)
         found = reading.read_after(
             session, number, 1, project=mask.project, types=hook.types or None, nodes=hook.nodes or None, until=until
         )
         if found:
-            hook.number = found[0].number
+            cursor = stream.cursor(found[0].number, mark_of(found[0].uuid))
+            hook.number, hook.mark = cursor.number, cursor.mark
             return mask.apply(found[0])
         number = until
     return None

@@ -11,6 +11,8 @@ from uuid import NAMESPACE_URL, uuid5
 ELLIPSIS = "…"
 
 _UUID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b")
+#: A cursor with the mark of its last event, and the mark of one that no example shows.
+_CURSOR, _MARK = re.compile(r"(\b[0-9a-f]{8}-[0-9a-f-]{27}:\d+:)([0-9a-f]{8})\b"), "5e0f3c1a"
 _NIL = "00000000-0000-0000-0000-000000000000"
 #: What differs from run to run, and what the examples have in its place.
 _CONSTANTS = [
@@ -33,6 +35,7 @@ class Constants:
     def replace(self, text: str) -> str:
         """Return ``text`` as it is in every run."""
         text = _UUID.sub(lambda found: self._constant(found[0]), text)
+        text = _CURSOR.sub(lambda found: found[1] + self._mark(found[2]), text)
         for pattern, constant in _CONSTANTS:
             text = pattern.sub(constant, text)
         return text
@@ -40,6 +43,9 @@ class Constants:
     def _constant(self, uuid: str) -> str:
         number = len(self._uuids)
         return self._uuids.setdefault(uuid, str(uuid5(NAMESPACE_URL, f"example {number}")))
+
+    def _mark(self, mark: str) -> str:
+        return next((known[:8] for uuid, known in self._uuids.items() if uuid.startswith(mark)), _MARK)
 
 
 def request_text(method: str, path: str, headers: Mapping[str, str], body: Any) -> str:

@@ -44,6 +44,18 @@ def forget(service: Service, count: int) -> None:
     service.database.change(oldest)
 
 
+def lose(service: Service, count: int) -> None:
+    """Lose the newest events, as in a failover to a server that did not have them: their numbers are given again."""
+
+    def newest(connection: Connection) -> None:
+        left = (connection.scalar(select(STREAM.c.last)) or 0) - count
+        for column in (PROJECTS.c.number, EVENTS.c.number):
+            connection.execute(delete(column.table).where(column > left))
+        connection.execute(update(STREAM).values(last=left))
+
+    service.database.change(newest)
+
+
 def last(service: Service) -> str:
     """The cursor after all events."""
     return service.database.select(lambda connection: str(reading.stream(connection).now))
