@@ -28,7 +28,8 @@ def follow(cursor, inventory):
         data = event["data"]
         if event["type"] == "baremetal.node.delete.end":
             inventory.pop(event["subject"], None)
-        elif event["type"].startswith("baremetal.node."):  # these have the node's state, in the order of its changes
+        elif event["type"].startswith("baremetal.node.") and "provision_state" in data:
+            # These have the node's state, in the order of its changes, unless the reader may not see it.
             inventory[event["subject"]] = {name: data[name] for name in FIELDS}
         print(event["type"], event["subject"], data.get("provision_state"), flush=True)
     return answer["cursor"]

@@ -11,12 +11,12 @@ HEADERS = ("webhook-id", "webhook-timestamp", "webhook-signature")
 
 
 def failure(event):
-    """Return what to say about an event; None if nothing has failed."""
-    data, changed = event["data"], event["data"]["changed"]
-    machine = data["name"] or data["uuid"]
+    """Return what to say about an event; None if nothing has failed. What it has depends on its type."""
+    data = event["data"]
+    machine = data.get("name") or data.get("uuid") or event["subject"]
     if event["type"] == "baremetal.node.provision_set.error":
-        return f"{machine}: {data['provision_state']}"
-    fault = changed.get("fault", {}).get("after")
+        return f"{machine}: {data.get('provision_state', 'failed')}"
+    fault = data.get("changed", {}).get("fault", {}).get("after")
     return f"{machine}: {fault}" if fault else None
 
 

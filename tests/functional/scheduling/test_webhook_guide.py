@@ -1,23 +1,34 @@
 """The receiver of the guide: it tells a chat when a machine fails."""
 
+import re
 import runpy
 import socket
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
+import orjson
 import pytest
 import requests
 
+from baremetal_sched.scheduling.events.cloud_events import cloud_event
 from baremetal_sched.scheduling.events.numbering import Numbering
+from baremetal_sched.scheduling.events.reading import Event
+from baremetal_sched.scheduling.webhooks.signing import headers_of, new_secret
 from tests.functional.scheduling.test_webhook_deliveries import deliver, make, show
 from tests.receiver import Receiver, answering
 from tests.service import Service
 
-SAMPLE = Path(__file__).parents[3] / "api-ref" / "guides" / "samples" / "webhook_to_chat.py"
+GUIDES = Path(__file__).parents[3] / "api-ref" / "guides"
+SAMPLE = GUIDES / "samples" / "webhook_to_chat.py"
+INVENTORY = GUIDES / "samples" / "events_inventory.py"
 
 
 class _Silent(WSGIRequestHandler):
@@ -84,3 +95,68 @@ def test_it_says_so_if_the_chat_is_gone(database_url: str, monkeypatch: pytest.M
         number_events(service)
         deliver(service)
         assert (show(service, hook)["last_error"], show(service, hook)["last_status"]) == ("It answered 500.", 500)
+
+
+def types_of_the_guide() -> list[str]:
+    """The types in the table of the guide, where ``end`` after ``a.b.start`` is a.b.end; and that of tests."""
+    (table,) = re.findall(r"^=+  =+\n(.+?)^=+  =+\n", (GUIDES / "events.rst").read_text(), re.MULTILINE | re.DOTALL)
+    types: list[str] = []
+    for line in table.splitlines():
+        for word in re.findall(r"``([a-z_.]+)``", line[:50]):
+            known = "." in word and not word.startswith("delete.")
+            types.append(word if known else f"{types[-1].rsplit('.', 1 + word.count('.'))[0]}.{word}")
+    assert {"baremetal.node.power_set.error", "baremetal.allocation.delete.end", "scheduling.hold.changed"} <= {*types}
+    return [*types, "scheduling.webhook.test"]
+
+
+NODE = "11111111-0000-4000-8000-000000000001"
+#: What an event may have: all, what masks leave to those who only use the machine, nothing.
+DATA: list[dict[str, Any]] = [
+    {
+        "uuid": NODE, "name": None, "provision_state": "active", "power_state": None, "maintenance": True,
+        "changed": {"fault": {"before": None, "after": "power failure"}, "last_error": {"before": None, "after": "x"}},
+    },
+    {"uuid": NODE, "consumer": None},
+    {"uuid": NODE, "name": "n1"},
+    {},
+]  # fmt: skip
+
+
+def events_of_all_types() -> Iterator[dict[str, Any]]:
+    for number, (kind, data) in enumerate(product(types_of_the_guide(), DATA), 1):
+        yield cloud_event(Event(number, str(uuid4()), kind, NODE, NODE, 1_800_000_000.0, data), "/scheduling/v1")
+
+
+def test_the_chat_is_told_of_every_type(monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests) -> None:
+    """What is no failure is taken, too: what follows it would wait for a day."""
+    receive, secret = runpy.run_path(str(SAMPLE))["receive"], new_secret()
+    monkeypatch.setenv("WEBHOOK_SECRET", secret)
+    with Receiver(answering(200)) as chat, served(receive) as url:
+        monkeypatch.setenv("CHAT_URL", chat.url)
+        for event in events_of_all_types():
+            with subtests.test(f"{event['type']} {sorted(event['data'])}"):
+                chat.received.clear()
+                body = orjson.dumps(event)
+                headers = headers_of(event["id"], int(time.time()), body, [secret])
+                assert requests.post(url, body, headers=headers, timeout=600).status_code == 204
+                fault = "fault" in event["data"].get("changed", {})
+                assert bool(chat.received) == (fault or event["type"].endswith("provision_set.error"))
+
+
+def test_the_inventory_takes_every_type(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    events = list(events_of_all_types())
+    answers = {
+        "events?after=now": {"cursor": "c1"},
+        "nodes?fields": {"nodes": []},
+        "events?after=c1": {"cursor": "c2", "events": events},
+    }
+
+    def answer(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        asked = f"{environ['PATH_INFO']}?{environ['QUERY_STRING']}"
+        start_response("200 OK", [("Content-Type", "application/json")])
+        return [next(orjson.dumps(answer) for part, answer in answers.items() if part in asked)]
+
+    with served(answer) as url:
+        monkeypatch.setattr(sys, "argv", [str(INVENTORY), url.rstrip("/"), "1"])
+        runpy.run_path(str(INVENTORY))
+    assert len(capsys.readouterr().out.splitlines()) == len(events) + 2
