@@ -1,6 +1,8 @@
 """Webhooks that a conductor delivers for: a thread each, so that no receiver waits for another one."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property, partial
 from itertools import count
 
@@ -10,8 +12,10 @@ from baremetal_sched.conductor.outage import SHOWS_OUTAGE
 from baremetal_sched.conductor.questions import spawn
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.db.types import AnyRow
+from baremetal_sched.scheduling.webhooks import testing
 from baremetal_sched.scheduling.webhooks.delivering import DUE, Delivery, Rights
 from baremetal_sched.scheduling.webhooks.sending import Sender
+from baremetal_sched.scheduling.webhooks.testing import WAITING
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -30,6 +34,7 @@ class Deliveries:
         #: When each of the webhooks had its last turn here: a count, as the clock of the database may be set.
         self._turns: dict[int, int] = {}
         self._counter = count(1)
+        self._testing: set[str] = set()
 
     @cached_property
     def _sender(self) -> Sender:
@@ -64,14 +69,34 @@ class Deliveries:
             return False
         return free > (quarter if own else 0)
 
+    def begin_tests(self) -> None:
+        """Begin the deliveries that were asked for as tests, as many at a time as there are threads."""
+        for token in self._database.select(lambda connection: connection.scalars(WAITING).all()):
+            with self._lock:
+                if token in self._testing or len(self._testing) >= self._settings.events.webhook_threads:
+                    continue
+                self._testing.add(token)
+            spawn(partial(self._test, token), "conductor-webhook-test")
+
     def _deliver(self, webhook_id: int) -> None:
         """Send what is due to one webhook. If the database fails, its lease ends by itself."""
-        try:
+        with _logged(webhook_id=webhook_id):
             Delivery(self._database, self._sender, self._rights, webhook_id).run()
-        except SHOWS_OUTAGE as error:
-            log.info("a delivery was interrupted", webhook_id=webhook_id, reason=str(error))
-        except Exception:
-            log.exception("a delivery failed", webhook_id=webhook_id)
-        finally:
-            with self._lock:
-                del self._running[webhook_id]
+        with self._lock:
+            del self._running[webhook_id]
+
+    def _test(self, token: str) -> None:
+        with _logged(test=token):
+            testing.deliver(self._database, self._sender, token)
+        with self._lock:
+            self._testing.discard(token)
+
+
+@contextmanager
+def _logged(**subject: object) -> Iterator[None]:
+    try:
+        yield
+    except SHOWS_OUTAGE as error:
+        log.info("a delivery was interrupted", **subject, reason=str(error))
+    except Exception:
+        log.exception("a delivery failed", **subject)

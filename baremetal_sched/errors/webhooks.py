@@ -1,6 +1,6 @@
 """Errors of webhooks."""
 
-from baremetal_sched.errors import ConflictError, InvalidError, NotFoundError
+from baremetal_sched.errors import ConflictError, InvalidError, NotFoundError, UnavailableError
 
 
 class WebhookNotFound(NotFoundError):
@@ -30,3 +30,19 @@ class InvalidWebhookUrl(InvalidError):
     """``reason`` is a sentence without the URL, which may have a token in it."""
 
     template = "Invalid input for field/attribute url. {reason}"
+
+
+class WebhookTestUnderWay(ConflictError):
+    """``retry_after``: seconds until it is over at the latest."""
+
+    template = "A webhook of this project is being tested already. Try again when that is done."
+
+
+class TooManyWebhookTests(ConflictError):
+    """``retry_after``: seconds until the next may begin."""
+
+    template = "Webhooks of a project are tested at most {limit} times a minute. Try again in {retry_after} seconds."
+
+
+class WebhookTestNotSent(UnavailableError):
+    template = "The test was not sent: {reason}. Try again in a moment."

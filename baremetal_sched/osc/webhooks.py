@@ -1,4 +1,4 @@
-"""openstack scheduling webhook create, list, show, set, delete, resume"""
+"""openstack scheduling webhook create, list, show, set, delete, resume, test"""
 
 import argparse
 from typing import Any
@@ -195,3 +195,15 @@ class ResumeWebhook(_OfWebhook, command.ShowOne):
         body: Document | None = {"skip": 1} if parsed_args.skip else None
         body = body if parsed_args.after is None else {"after": parsed_args.after}
         return _shown(client.request("scheduling", "POST", path, body))
+
+
+class TestWebhook(_OfWebhook, command.ShowOne):
+    """Send an event for a test, and show what the receiver answers
+
+    The event has the type scheduling.webhook.test and is in no list. A parked webhook is tested, too, and stays parked.
+    """
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Return the names and values of the result."""
+        client = client_of(self.app)
+        return _shown(client.request("scheduling", "POST", _path(_find(client, parsed_args.webhook), "test")))

@@ -1,5 +1,5 @@
-"""Requests that wait until a claim is decided or an event comes: one thread of the process for each reads the database
-for all of them."""
+"""Requests that wait until a claim is decided, an event comes or a webhook was tested: one thread of the process for
+each reads the database for all of them."""
 
 import time
 from collections.abc import Collection
@@ -8,7 +8,7 @@ from typing import TypeVar
 from sqlalchemy import select
 
 from baremetal_sched.baremetal.conductors.driver_client import Waits
-from baremetal_sched.db.models import WaitingRequest
+from baremetal_sched.db.models import WaitingRequest, WebhookTest
 from baremetal_sched.db.polling import Poller
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import TooManyWaiting
@@ -33,6 +33,7 @@ class Decisions:
         self._waits = waits
         self._poller: Poller[str, bool] = Poller("claim-decisions", self._decided, lambda age: _INTERVAL)
         self._events: Poller[int, bool] = Poller("events", self._numbered, lambda age: _EVENTS_INTERVAL)
+        self._tests: Poller[str, bool] = Poller("webhook-tests", self._answered, lambda age: _INTERVAL)
 
     def wait(self, uuid: str, until: float, project: str | None = None) -> bool:
         """Wait until the claim does not wait any more, or is deleted, but not beyond ``until`` (``time.monotonic``).
@@ -45,6 +46,10 @@ class Decisions:
     def wait_for_events(self, number: int, until: float, project: str | None = None) -> bool:
         """Wait in the same way until the last event is another one than that with this number."""
         return self._wait(self._events, number, until, project)
+
+    def wait_for_test(self, token: str, until: float, project: str | None = None) -> bool:
+        """Wait in the same way until the test of a webhook has a result."""
+        return self._wait(self._tests, token, until, project)
 
     def _wait(self, poller: Poller[Key, bool], key: Key, until: float, project: str | None) -> bool:
         with self._places.place(project) as is_free:
@@ -61,6 +66,7 @@ class Decisions:
         """Wait until the threads have nothing to ask for."""
         self._poller.close()
         self._events.close()
+        self._tests.close()
 
     def _decided(self, uuids: Collection[str]) -> dict[str, bool]:
         query = select(WaitingRequest.uuid).where(IS_WAITING, WaitingRequest.uuid.in_(uuids))
@@ -70,3 +76,7 @@ class Decisions:
     def _numbered(self, numbers: Collection[int]) -> dict[int, bool]:
         last = self._database.select(reading.last_number)
         return {number: True for number in numbers if number != last}
+
+    def _answered(self, tokens: Collection[str]) -> dict[str, bool]:
+        query = select(WebhookTest.token).where(WebhookTest.answer.is_not(None), WebhookTest.token.in_(tokens))
+        return self._database.select(lambda connection: {token: True for (token,) in connection.execute(query)})

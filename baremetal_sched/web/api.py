@@ -12,6 +12,7 @@ from oslo_policy import policy
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header
 
+from baremetal_sched.errors import SchedulerError
 from baremetal_sched.settings import Settings
 from baremetal_sched.web.authentication import Strategy, make
 from baremetal_sched.web.call import Call
@@ -20,7 +21,6 @@ from baremetal_sched.web.http_errors import (
     MethodNotAllowed,
     NotAcceptable,
     Statuses,
-    TooManyFailedLogins,
     UnsupportedMediaType,
     status_of,
 )
@@ -150,7 +150,7 @@ class Api(ABC):
         if status == 401 and self.strategy.challenge is not None:
             response.headers["WWW-Authenticate"] = self.strategy.challenge
         if status in (429, 503):
-            details = error.details if isinstance(error, TooManyFailedLogins) else {}
+            details = error.details if isinstance(error, SchedulerError) else {}
             response.headers["Retry-After"] = str(details.get("retry_after", 1))
         return response
 

@@ -48,6 +48,7 @@ GRANT INSERT, UPDATE, DELETE ON baremetal_sched.servers TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.traits TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.volume_connectors TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.volume_targets TO 'baremetal_api'@'%';
+GRANT INSERT, UPDATE, DELETE ON baremetal_sched.webhook_tests TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.webhooks TO 'baremetal_api'@'%';
 
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.aggregates TO 'baremetal_conductor'@'%';
@@ -85,4 +86,5 @@ GRANT INSERT, UPDATE, DELETE ON baremetal_sched.server_actions TO 'baremetal_con
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.server_groups TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.servers TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.traits TO 'baremetal_conductor'@'%';
+GRANT INSERT, UPDATE, DELETE ON baremetal_sched.webhook_tests TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.webhooks TO 'baremetal_conductor'@'%';

@@ -16,12 +16,12 @@ GRANT INSERT, UPDATE, DELETE ON
     flavors, group_members, holds, image_members, image_properties, image_tags, images, inspection_rules, inventories, keypairs,
     machine_groups, node_allocations, node_history, node_traits, node_work, nodes, page_sessions, pending_claims, portgroups, ports,
     provider_aggregates, provider_traits, resource_classes, resource_providers, runbook_traits, runbooks, server_actions,
-    server_group_members, server_groups, server_tags, servers, traits, volume_connectors, volume_targets, webhooks
+    server_group_members, server_groups, server_tags, servers, traits, volume_connectors, volume_targets, webhook_tests, webhooks
     TO baremetal_api;
 
 GRANT INSERT, UPDATE, DELETE ON
     aggregates, allocations, bios_settings, conductor_hardware_types, conductor_interfaces, conductors, consumers,
     driver_calls, event_notes, event_projects, event_stream, events, firmware_components, group_members, holds, inventories, machine_groups, node_allocations, node_history, node_inventories,
     node_traits, node_work, nodes, page_sessions, pending_claims, portgroups, ports, provider_aggregates, provider_traits, resource_classes, resource_providers,
-    server_actions, server_groups, servers, traits, webhooks
+    server_actions, server_groups, servers, traits, webhook_tests, webhooks
     TO baremetal_conductor;

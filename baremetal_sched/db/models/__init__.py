@@ -28,7 +28,7 @@ from baremetal_sched.db.models.servers import Server, ServerAction, ServerTag
 from baremetal_sched.db.models.steps import DeployTemplate, InspectionRule, Runbook, RunbookTrait
 from baremetal_sched.db.models.volume import VolumeConnector, VolumeTarget
 from baremetal_sched.db.models.waiting_requests import WaitingRequest
-from baremetal_sched.db.models.webhooks import Webhook
+from baremetal_sched.db.models.webhooks import Webhook, WebhookTest
 
 __all__ = [
     "Aggregate",
@@ -87,5 +87,6 @@ __all__ = [
     "VolumeTarget",
     "WaitingRequest",
     "Webhook",
+    "WebhookTest",
     "table_of",
 ]

@@ -5,9 +5,29 @@ from typing import Any
 from sqlalchemy import BigInteger, Double, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from baremetal_sched.db.models.base import Base, Created, HasUuid, table_args
+from baremetal_sched.db.models.base import Base, Created, HasId, HasUuid, table_args
 from baremetal_sched.db.sealing import SealedText
 from baremetal_sched.db.types import Json
+
+
+class WebhookTest(HasId, Base):
+    """The last delivery for a test that was asked for in a project (empty: in none).
+
+    ``token`` identifies it, and is the id of its event. A conductor takes it until ``begins_before``, and writes the
+    ``answer``. ``asked``: when the last tests of the project were asked for. Times are seconds since 1970 by the clock
+    of the database.
+    """
+
+    __tablename__ = "webhook_tests"
+    __table_args__ = table_args()
+
+    project: Mapped[str] = mapped_column(String(255), unique=True)
+    token: Mapped[str] = mapped_column(String(36))
+    webhook_id: Mapped[int]
+    asked: Mapped[list[float]] = mapped_column(Json)
+    begins_before: Mapped[float] = mapped_column(Double)
+    is_taken: Mapped[bool]
+    answer: Mapped[dict[str, object] | None] = mapped_column(Json)
 
 
 class Webhook(HasUuid, Created, Base):

@@ -31,7 +31,7 @@ _ERRORS = {
     409: "Nothing is free, the claim differs from the one with its UUID, or it belongs to something else.",
     410: "What follows the cursor cannot be read any more.",
     415: "The content type is not accepted.",
-    429: "There were too many failed log-ins from the client's address.",
+    429: "There were too many failed log-ins from the client's address, or tests of webhooks of the project.",
     503: "The database is unavailable, the search took too long, or too many explanations are being worked on.",
 }
 _OTHER = "Other"

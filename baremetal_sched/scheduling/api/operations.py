@@ -45,7 +45,13 @@ from baremetal_sched.scheduling.schemas.explanations import (
 )
 from baremetal_sched.scheduling.schemas.holds import CHANGES, HOLD, HOLDS, MADE_HOLDS, NEW_HOLD, NEW_HOLDS, NODE_HOLDS
 from baremetal_sched.scheduling.schemas.requests import DRY_RUN, REQUEST
-from baremetal_sched.scheduling.schemas.webhooks import RESUMED_WEBHOOK, WEBHOOK, WEBHOOK_WITH_SECRET, WEBHOOKS
+from baremetal_sched.scheduling.schemas.webhooks import (
+    RESUMED_WEBHOOK,
+    WEBHOOK,
+    WEBHOOK_TEST,
+    WEBHOOK_WITH_SECRET,
+    WEBHOOKS,
+)
 
 #: The schemas that others refer to.
 SCHEMAS: Mapping[str, Mapping[str, Any]] = {
@@ -74,6 +80,7 @@ SCHEMAS: Mapping[str, Mapping[str, Any]] = {
     "Webhook": WEBHOOK,
     "WebhookWithSecret": WEBHOOK_WITH_SECRET,
     "ResumedWebhook": RESUMED_WEBHOOK,
+    "WebhookTest": WEBHOOK_TEST,
     "Webhooks": WEBHOOKS,
     "Error": ERROR,
 }

@@ -176,8 +176,8 @@ RULES = (
     policy.RuleDefault(
         MANAGE_WEBHOOKS,
         "role:admin or role:service",
-        description="Make, see, change, resume and delete the webhooks of the caller's project, which send what their "
-        "maker may read (scheduling:events:get)",
+        description="Make, see, change, test, resume and delete the webhooks of the caller's project, which send what "
+        "their maker may read (scheduling:events:get)",
         scope_types=_SCOPES,
     ),
     policy.RuleDefault(

@@ -3,6 +3,7 @@
 from baremetal_sched.baremetal.api.policies.holds import ADD, GET, REMOVE, UPDATE
 from baremetal_sched.errors.compute import FlavorNotFound
 from baremetal_sched.errors.image import ImageNotFound
+from baremetal_sched.errors.webhooks import TooManyWebhookTests, WebhookTestUnderWay
 from baremetal_sched.scheduling.api import (
     capacity,
     claims,
@@ -15,6 +16,7 @@ from baremetal_sched.scheduling.api import (
     openapi,
     policies,
     requests,
+    webhook_tests,
     webhooks,
 )
 from baremetal_sched.web.http_errors import Statuses
@@ -201,6 +203,14 @@ ROUTES: tuple[Route, ...] = (
         policy=policies.MANAGE_WEBHOOKS,
         takes=(JSON,),
         may_be_empty=True,
+    ),
+    Route(
+        "POST",
+        "/v1/webhooks/<webhook>/test",
+        webhook_tests.send_test,
+        transaction=None,
+        policy=policies.MANAGE_WEBHOOKS,
+        statuses=dict.fromkeys((WebhookTestUnderWay, TooManyWebhookTests), 429),
     ),
     Route("GET", "/v1/claims", claims.list_claims, policy=policies.GET_CLAIM),
     Route(

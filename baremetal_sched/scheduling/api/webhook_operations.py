@@ -40,4 +40,7 @@ WEBHOOK_OPERATIONS: Mapping[tuple[str, str], Operation] = {
         expires=True,
         conflicts=True,
     ),
+    ("POST", "/v1/webhooks/<webhook>/test"): Operation(
+        "test_webhook", "Send an event for a test, beside the queue, and wait for the result", "WebhookTest"
+    ),
 }

@@ -62,7 +62,7 @@ def list_webhooks(call: SchedulingCall, session: Session) -> Response:
 def show_webhook(call: SchedulingCall, session: Session, webhook: str) -> Response:
     """GET /v1/webhooks/{webhook}"""
     call.refuse_query()
-    return _shown(call, session, _find(call, session, webhook))
+    return _shown(call, session, find(call, session, webhook))
 
 
 def create_webhook(call: SchedulingCall, session: Session) -> Response:
@@ -88,7 +88,7 @@ def update_webhook(call: SchedulingCall, session: Session, webhook: str) -> Resp
     """
     call.refuse_query()
     CHANGED_WEBHOOK.check(call.json)
-    hook = _find(call, session, webhook, lock=True)
+    hook = find(call, session, webhook, lock=True)
     values = _values(call)
     has_new_secret = values.pop("new_secret", False)
     if not call.allows(MANAGE_ALL_WEBHOOKS):
@@ -103,7 +103,7 @@ def update_webhook(call: SchedulingCall, session: Session, webhook: str) -> Resp
 def delete_webhook(call: Call, session: Session, webhook: str) -> Response:
     """DELETE /v1/webhooks/{webhook}"""
     call.refuse_query()
-    session.delete(_find(call, session, webhook, lock=True))
+    session.delete(find(call, session, webhook, lock=True))
     return empty_response()
 
 
@@ -114,7 +114,7 @@ def resume_webhook(call: SchedulingCall, session: Session, webhook: str) -> Resp
     EventsGone for a cursor as readers are answered.
     """
     call.refuse_query()
-    hook = _find(call, session, webhook, lock=True)
+    hook = find(call, session, webhook, lock=True)
     wanted = call.json if call.raw_body else {}
     RESUMPTION.check(wanted)
     if not call.allows(MANAGE_ALL_WEBHOOKS) or _is_orphan(call, hook):
@@ -149,7 +149,8 @@ def visible_to(call: Call) -> Collection[ColumnElement[bool]]:
     return (is_exactly(Webhook.project.expression, literal(project)) if project else false(),)
 
 
-def _find(call: Call, session: Session, text: str, *, lock: bool = False) -> Webhook:
+def find(call: Call, session: Session, text: str, *, lock: bool = False) -> Webhook:
+    """Return the webhook with the UUID ``text``, if it is the caller's business. Raises WebhookNotFound."""
     uuid = canonical_uuid(text)
     if uuid is None:
         raise WebhookNotFound(webhook=text)

@@ -45,11 +45,14 @@ RESUMPTION = Form({**closed({"after": _AFTER, "skip": _SKIP}), "maxProperties": 
 _TIME = {**TEXT_OR_NULL, "format": "date-time"}
 _LINKS = array(fields({"rel": TEXT, "href": said("An absolute URL.", {**TEXT, "format": "uri"})}))
 _STATUS = said("The HTTP status of the answer; null: there was none.", {"type": ["integer", "null"]})
-_ATTEMPT = {
-    "time": said("When it began.", {**TEXT, "format": "date-time"}),
+_RESULT = {
     "status": _STATUS,
     "duration": said("How many seconds it took.", {"type": "number", "minimum": 0}),
     "error": said("Why it failed; null: it succeeded.", TEXT_OR_NULL),
+}
+_ATTEMPT = {
+    "time": said("When it began.", {**TEXT, "format": "date-time"}),
+    **_RESULT,
     "event": said("The id of the event.", UUID),
 }
 _WEBHOOK = {
@@ -86,6 +89,7 @@ _SKIPPED = said(
 )
 
 WEBHOOK = fields(_WEBHOOK)
+WEBHOOK_TEST = fields(_RESULT)
 WEBHOOK_WITH_SECRET = fields({**_WEBHOOK, "secret": _SECRET}, {"secret"})
 RESUMED_WEBHOOK = fields({**_WEBHOOK, "lost": _LOST, "skipped": _SKIPPED}, {"skipped"})
 WEBHOOKS = fields({"webhooks": array(component("Webhook")), "webhooks_links": _LINKS}, {"webhooks_links"})

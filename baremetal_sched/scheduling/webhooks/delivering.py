@@ -35,7 +35,7 @@ from baremetal_sched.scheduling.events.cloud_events import cloud_event
 from baremetal_sched.scheduling.events.cursors import Cursor, mark_of
 from baremetal_sched.scheduling.events.masks import Mask
 from baremetal_sched.scheduling.webhooks.sending import SECONDS, DeliveryResult, Envelope, Sender
-from baremetal_sched.scheduling.webhooks.webhooks import Document, cursor_of
+from baremetal_sched.scheduling.webhooks.webhooks import Document, cursor_of, keys_of
 
 log = structlog.get_logger(__name__)
 
@@ -153,8 +153,7 @@ class Delivery:
         self._ahead = now - begins
         self._attempts = hook.attempts or []
         self._url, self._uuid, self._failures, cursor = hook.url, hook.uuid, hook.failures, cursor_of(hook)
-        previous = hook.previous_secret if (hook.previous_until or 0) > now else None
-        self._keys = [each for each in (hook.secret, previous) if each is not None]
+        self._keys = keys_of(hook, now)
         if any(isinstance(each, UnreadableText) for each in (hook.url, *self._keys)):
             return _Batch(cursor, refusal=DeliveryResult("The secret cannot be decrypted."))
         try:

@@ -114,6 +114,12 @@ def change(session: Session, hook: Webhook, values: Document) -> None:
         hook.failures, hook.failing_since, hook.attempts = 0, None, None
 
 
+def keys_of(hook: Webhook, now: float) -> list[str]:
+    """Return the secrets that sign at a time of the clock of the database; an UnreadableText cannot be decrypted."""
+    previous = hook.previous_secret if (hook.previous_until or 0) > now else None
+    return [each for each in (hook.secret, previous) if each is not None]
+
+
 def renew_secret(session: Session, hook: Webhook) -> None:
     """Give the webhook a new secret. For a day the one before signs as well; the one before that no longer does."""
     hook.previous_secret, hook.previous_until = hook.secret, session.scalars(select(epoch())).one() + OVERLAP

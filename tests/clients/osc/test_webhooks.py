@@ -69,6 +69,8 @@ def test_the_guide(python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert [listed[name] for name in ("Name", "State", "Behind", "Last Error")] == ["chat", "active", 0, None]
         shown = reader.follow("show")
         assert (shown["last_status"], shown["attempts"][0]["status"]) == (204, 204)
+        tested = reader.follow("test")
+        assert (tested["status"], tested["error"]) == (204, None)
         assert reader.follow("set")["url"] == hook_url
         assert reader.follow("resume")["lost"] == 0
         assert reader.follow("resume")["skipped"] is None

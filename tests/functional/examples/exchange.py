@@ -23,6 +23,7 @@ _CONSTANTS = [
     (re.compile(r"whsec_[A-Za-z0-9+/=]+"), "whsec_b3duZXJzIG9mIG1hY2hpbmVzIHJlYWQgZXZlbnRzIQ=="),
     (re.compile(r"\br-[0-9a-z]{8}\b"), "r-4kq0x2mz"),
     (re.compile(r'(?<="duration_seconds": )\d+'), "0"),
+    (re.compile(r'(?<="duration": )\d+(\.\d+)?'), "0.042"),
 ]
 
 

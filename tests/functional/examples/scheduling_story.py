@@ -1,7 +1,12 @@
 """Scheduling: four machines, and why a request finds none of them."""
 
+from unittest.mock import patch
+
+from baremetal_sched import bounded_http
+from baremetal_sched.bounded_http import Answer
 from tests.functional.examples.storyteller import Storyteller
 from tests.numbered import number_all
+from tests.webhook_tests import sending
 
 NODES = {
     "rack1-07": ["CUSTOM_NVME", "CUSTOM_OLD"],
@@ -97,12 +102,14 @@ def _tell_domains(teller: Storyteller) -> None:
 
 
 def _tell_webhooks(teller: Storyteller) -> None:
-    """A chat is told of failures; its secret is replaced; it refuses an event."""
+    """A chat is told of failures; it is tried; its secret is replaced; it refuses an event."""
     new = {"name": "chat", "url": "https://hooks.example.com/machines", "types": ["baremetal.node.provision_set.error"]}
     hook = teller.ask("POST", "/v1/webhooks", new)["uuid"]
     teller.ask("GET", "/v1/webhooks", query="state=active&limit=2")
     one = "/v1/webhooks/{webhook}"
     teller.ask("GET", one, webhook=hook)
+    with sending(teller.service), patch.object(bounded_http, "exchange", lambda *_, **__: Answer(204, "", None, b"")):
+        teller.ask("POST", f"{one}/test", webhook=hook)
     teller.ask("PATCH", one, {"new_secret": True}, webhook=hook)
     teller.service.set_columns(UUIDS["rack1-07"], provision_state="deploy failed")
     number_all(teller.service)

@@ -1,0 +1,36 @@
+"""/v1/webhooks/{webhook}/test: a delivery to try a receiver, for whose result the request waits."""
+
+import time
+from functools import partial
+
+from flask import Response
+
+from baremetal_sched.errors.webhooks import WebhookTestNotSent
+from baremetal_sched.scheduling.api.request_bodies import SchedulingCall
+from baremetal_sched.scheduling.api.webhooks import find
+from baremetal_sched.scheduling.webhooks import testing
+from baremetal_sched.web.responses import json_response
+
+
+def send_test(call: SchedulingCall, session: None, webhook: str) -> Response:
+    """POST /v1/webhooks/{webhook}/test
+
+    Raises WebhookTestUnderWay, TooManyWebhookTests; WebhookTestNotSent if no conductor sends it.
+    """
+    call.refuse_query()
+    seconds, project = testing.patience(call.settings), call.caller.project_id
+    token = call.database.write(
+        lambda session: testing.begin(session, find(call, session, webhook), seconds), deadline=call.deadline
+    )
+    read = partial(testing.answer_of, token=token)
+    until = time.monotonic() + seconds
+    may_wait = call.decisions.wait_for_test(token, until, project)
+    answer = call.database.read(read, deadline=call.deadline)
+    if answer is None and not call.database.change(partial(testing.withdraw, token=token), deadline=call.deadline):
+        call.decisions.wait_for_test(token, until + testing.LONGEST, project)
+        answer = call.database.read(read, deadline=call.deadline)
+    if answer is None:
+        raise WebhookTestNotSent(
+            reason="no conductor sends events to webhooks now" if may_wait else "too many requests wait already"
+        )
+    return json_response(answer)

@@ -1,0 +1,116 @@
+"""Deliveries that somebody asks for to try a receiver: beside the queue, whatever the state of the webhook.
+
+The request writes a row. A conductor takes it, sends an event of its own type, which has no number and is in no list,
+and writes the result, for which the request waits. A project has one row: one test at a time.
+"""
+
+import math
+import time
+import uuid
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, delete, false, select, true, update
+from sqlalchemy.orm import Session
+
+from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.models import Webhook, WebhookTest, table_of
+from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.sealing import UnreadableText
+from baremetal_sched.db.transaction import Database, Reader
+from baremetal_sched.db.types import Query
+from baremetal_sched.errors.webhooks import TooManyWebhookTests, WebhookTestUnderWay
+from baremetal_sched.scheduling.events.cloud_events import cloud_event
+from baremetal_sched.scheduling.events.reading import Event
+from baremetal_sched.scheduling.webhooks.sending import SECONDS, DeliveryResult, Envelope, Sender
+from baremetal_sched.scheduling.webhooks.webhooks import cursor_of, keys_of
+from baremetal_sched.settings import Settings
+
+#: The type of the events.
+TYPE = "scheduling.webhook.test"
+#: Seconds after a conductor has begun until its result is there, or there will be none.
+LONGEST = SECONDS + 5.0
+#: How many tests of a project may begin within a period, in seconds.
+_MOST, _PERIOD = 6, 60.0
+#: Seconds after which the row of a project may be forgotten.
+_KEPT = 600.0
+
+_TESTS = table_of(WebhookTest)
+#: The tests that no conductor has begun.
+WAITING: Query = select(_TESTS.c.token).where(_TESTS.c.is_taken == false(), _TESTS.c.begins_before > epoch())
+
+
+def patience(settings: Settings) -> float:
+    """Return the seconds within which a conductor begins, if one sends to webhooks at all."""
+    interval: float = settings.events.webhooks_interval
+    return 5.0 + 2 * interval
+
+
+def begin(session: Session, hook: Webhook, seconds: float) -> str:
+    """Ask for a delivery, which a conductor must begin within ``seconds``; return its token.
+
+    Raises WebhookTestUnderWay, TooManyWebhookTests.
+    """
+    now = session.scalars(select(epoch())).one()
+    test = session.scalars(select(WebhookTest).where(WebhookTest.project == hook.project).with_for_update()).first()
+    if test is None:
+        test = WebhookTest(project=hook.project, asked=[], answer={})
+        session.add(test)
+    ends = test.begins_before + (LONGEST if test.is_taken else 0) if test.answer is None else 0
+    # What lies further ahead is of a time before the clock was set back.
+    if now < ends <= now + seconds + LONGEST:
+        raise WebhookTestUnderWay(retry_after=math.ceil(ends - now))
+    recent = [each for each in test.asked if now - _PERIOD < each <= now]
+    if len(recent) >= _MOST:
+        raise TooManyWebhookTests(limit=_MOST, retry_after=math.ceil(recent[0] + _PERIOD - now))
+    test.token, test.webhook_id, test.asked = str(uuid.uuid4()), hook.id, [*recent, now]
+    test.begins_before, test.is_taken, test.answer = now + seconds, False, None
+    return test.token
+
+
+def answer_of(reader: Reader, token: str) -> dict[str, Any] | None:
+    """Return the result, as ``DeliveryResult.document`` has it; None as long as there is none."""
+    found: dict[str, Any] | None = reader.scalar(select(_TESTS.c.answer).where(_TESTS.c.token == token))
+    return found
+
+
+def withdraw(connection: Connection, token: str) -> bool:
+    """Return whether no conductor has begun the test; then none will."""
+    waits = update(_TESTS).where(_TESTS.c.token == token, _TESTS.c.is_taken == false())
+    return bool(rows_changed(connection.execute(waits.values(begins_before=0))))
+
+
+def deliver(database: Database, sender: Sender, token: str) -> None:
+    """Send the event of a test, unless another conductor does, and write the result."""
+    if database.change(lambda connection: _take(connection, token)):
+        answer = _send(database, sender, token)
+        written = update(_TESTS).where(_TESTS.c.token == token).values(answer=answer)
+        database.change(lambda connection: connection.execute(written))
+        database.change(
+            lambda connection: connection.execute(delete(_TESTS).where(_TESTS.c.begins_before < epoch() - _KEPT))
+        )
+
+
+def _take(connection: Connection, token: str) -> bool:
+    """UPDATE webhook_tests SET is_taken = true WHERE token = … AND (it waits)"""
+    waits = (_TESTS.c.token == token, _TESTS.c.is_taken == false(), _TESTS.c.begins_before > epoch())
+    return bool(rows_changed(connection.execute(update(_TESTS).where(*waits).values(is_taken=true()))))
+
+
+def _send(database: Database, sender: Sender, token: str) -> dict[str, Any]:
+    of_test = select(_TESTS.c.webhook_id).where(_TESTS.c.token == token).scalar_subquery()
+    query = select(Webhook, epoch()).where(Webhook.id == of_test)
+    asked = time.monotonic()
+    found = database.read(lambda session: session.execute(query).first())
+    if found is None:
+        return DeliveryResult("It was deleted.").document(0)
+    hook, now = found
+    keys = keys_of(hook, now)
+    if any(isinstance(each, UnreadableText) for each in (hook.url, *keys)):
+        return DeliveryResult("The secret cannot be decrypted.").document(0)
+    event = cloud_event(Event(0, token, TYPE, hook.uuid, None, now, {}), sender.source)
+    del event["sequence"]
+    begins = time.monotonic()
+    envelope = Envelope(cursor_of(hook), token, orjson.dumps(event))
+    result = sender.send(hook.url, envelope, keys, begins + SECONDS, now + begins - asked)
+    return result.document(time.monotonic() - begins)
