@@ -76,6 +76,7 @@ ON_SERVERS = (
     "tests/functional/scheduling/test_events",
     "tests/functional/scheduling/test_fair_turns.py",
     "tests/functional/scheduling/test_gathering.py",
+    "tests/functional/scheduling/test_gathering_turns.py",
     "tests/functional/scheduling/test_handover.py",
     "tests/functional/scheduling/test_hidden_holds.py::test_rules_about_types_hide_these_types",
     "tests/functional/scheduling/test_newcomers.py",

@@ -20,6 +20,7 @@ from baremetal_sched.conductor.webhooks import Deliveries
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors.baremetal import HostNameTaken
+from baremetal_sched.scheduling.gathering import SweepPlace
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -32,8 +33,8 @@ _PAUSES = 20
 
 @dataclass(frozen=True)
 class ConductorHost:
-    """A conductor's host name, database and settings, with its open queries, unresponsive addresses and deliveries to
-    webhooks (None: it makes none)."""
+    """A conductor's host name, database and settings, with its open queries, unresponsive addresses, deliveries to
+    webhooks (None: it makes none) and the place where its last sweep ended."""
 
     name: str
     database: Database
@@ -41,6 +42,7 @@ class ConductorHost:
     questions: Questions = field(default_factory=Questions, compare=False)
     back_off: BackOff = field(default_factory=BackOff, compare=False)
     deliveries: Deliveries | None = field(default=None, compare=False)
+    gathering: SweepPlace = field(default_factory=SweepPlace, compare=False)
 
     @cached_property
     def clock(self) -> DatabaseClock:

@@ -184,7 +184,7 @@ def sweep_claims(host: ConductorHost) -> None:
         # Every conductor looks after machines without a conductor: claims through placement need none.
         return membership.owner(uuid, group, driver) in (host.name, None)
 
-    sweep.sweep(host.database, host.settings, host.name, is_own)
+    sweep.sweep(host.database, host.settings, host.name, is_own, host.gathering)
 
 
 def sweep_holds(host: ConductorHost) -> None:

@@ -79,8 +79,9 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default=50,
             min=1,
             help="The number of different waiting requests that are tested when a machine becomes free, before the "
-            "transaction that freed it commits. Projects take turns. If none of these requests fits, but others may, "
-            "the next sweep hands the machine over.",
+            "transaction that freed it commits; after the commit, as many different requests for several machines are "
+            "counted. Projects take turns. If none of these requests fits, but others may, the next sweep hands the "
+            "machine over.",
         ),
         cfg.FloatOpt(
             "sweep_interval",

@@ -55,11 +55,12 @@ def _passed_over(session: Session, settings: Settings) -> Iterator[str]:
 
 
 def _groups_passed_over(session: Session, settings: Settings, before: datetime) -> Iterator[str]:
-    """Look at the first claim of several machines in each queue, which is served right after machines become free; the
-    others are left to sweeps. A named group may have got room a moment ago, as one of its machines was released."""
-    first: dict[str, WaitingRequest] = {}
+    """Look at the first claim of several machines of each project in each queue, which is served right after machines
+    become free; the others may be left to sweeps. A named group may have got room a moment ago, as one of its machines
+    was released."""
+    first: dict[tuple[str, str], WaitingRequest] = {}
     for waiting in session.scalars(select(WaitingRequest).where(IS_GATHERING).order_by(*ORDER).limit(_ALL)):
-        first.setdefault(waiting.resource_class, waiting)
+        first.setdefault((waiting.resource_class, waiting.consumer_project), waiting)
     for waiting in first.values():
         claim = GroupClaim.of(waiting) if waiting.created_at < before and waiting.group_id is None else None
         if claim is not None and _enough(session, settings, claim, before):

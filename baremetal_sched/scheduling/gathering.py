@@ -1,26 +1,35 @@
 """Requests that wait for several machines: each is served when enough are free at one moment, in a transaction of its
 own.
 
-No free machine is kept for them: requests for one machine are served meanwhile. After a commit that freed machines the
-first request of their class is looked at; the sweep looks at all.
+No free machine is kept for them: requests for one machine are served meanwhile. After a commit that freed machines, or
+that gave back a machine of a group, the requests that this may help are looked at; the sweep looks at all.
+
+In which order they are looked at: the highest priority first, and of each priority one request of each project in turn.
+So no project keeps others from their turn, however much it asks for. What equal or similar requests need is counted
+once, and a request that needs more machines than are free costs nothing else.
 """
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import structlog
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, Integer, Select, and_, bindparam, func, or_, select, tuple_
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.matching.free_counts import FreeCounts
 from baremetal_sched.baremetal.matching.request import MachineContext
-from baremetal_sched.baremetal.matching.several import may_be_had
+from baremetal_sched.baremetal.matching.spreading import GroupNow
+from baremetal_sched.db.faults import Fault, classify
 from baremetal_sched.db.models import WaitingRequest
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.errors import SchedulerError, UnavailableError
+from baremetal_sched.errors import DatabaseAway, SchedulerError, UnavailableError
 from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.waiting_requests import FAILED, GATHERING, IS_GATHERING
 from baremetal_sched.scheduling import group_claims, machine_groups
+from baremetal_sched.scheduling.queue import KnownRequest, known_requests
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -28,67 +37,210 @@ log = structlog.get_logger(__name__)
 #: Seconds that one sweep spends, and the greatest number of requests that it looks at.
 _SECONDS = 5.0
 _MOST = 1000
+#: After a commit, this many times as many requests are looked at as may need a count of their own.
+_TIMES_TESTED = 4
 
-#: What a claim is made of.
-_COLUMNS = tuple(
-    getattr(WaitingRequest, name) for name in ("uuid", "request", "consumer_project", "consumer_user", "consumer_type")
-)
-#: In which order they are served.
+#: In which order the requests of a project are served.
 ORDER = (WaitingRequest.priority.desc(), WaitingRequest.asked_at, WaitingRequest.id)
 
+#: The place of a request: its priority (the negative), its turn among those of its project, the time when it was made,
+#: and its id.
+Place = tuple[int, int, float, int]
 
-def serve_first(database: Database, settings: Settings, freed: Mapping[int, str], deadline: float | None) -> None:
-    """Serve the first request for machines of the class of each freed machine (its class by the id of its provider), if
-    that helps, and the next one as long as there is enough for it. Raises the errors of the database."""
-    for name in sorted(set(freed.values())):
-        near = [provider for provider, each in freed.items() if each == name]
-        look = partial(_first, settings=settings, resource_class=name, near=near)
-        while (first := database.read(look, deadline=deadline)) and serve(database, settings, first, deadline):
-            pass
+
+def _in_turn(*conditions: ColumnElement[bool], goes_on: bool = False) -> Select[Any]:
+    """Return the query of requests that wait, in the order of looking at them; with ``goes_on`` behind a place:
+
+    SELECT … FROM (SELECT id, priority, …, row_number() OVER (PARTITION BY priority, consumer_project ORDER BY asked_at,
+    id) AS turn FROM pending_claims WHERE state = 'gathering' AND …) AS queue
+    ORDER BY priority DESC, turn, asked_at, id LIMIT :most
+    """
+    names = ("id", "uuid", "priority", "asked_at", "request_key", "consumer_project", "group_id")
+    by_project = (WaitingRequest.priority, WaitingRequest.consumer_project)
+    turn = func.row_number().over(partition_by=by_project, order_by=ORDER[1:]).label("turn")
+    waits = select(*(getattr(WaitingRequest, name) for name in names), turn).where(IS_GATHERING, *conditions)
+    queue = waits.subquery("queue").c
+    query: Select[Any] = select(*queue)
+    if goes_on:
+        priority, *place = (bindparam(name, type_=queue[name].type) for name in ("priority", "turn", "asked_at", "id"))
+        behind = and_(queue.priority == priority, tuple_(queue.turn, queue.asked_at, queue.id) > tuple_(*place))
+        query = query.where(or_(queue.priority < priority, behind))
+    in_order = query.order_by(queue.priority.desc(), queue.turn, queue.asked_at, queue.id)
+    return in_order.limit(bindparam("most", type_=Integer))
+
+
+_ALL, _GOING_ON = _in_turn(), _in_turn(goes_on=True)
+#: Those of classes, and those of groups.
+_HELPED = _in_turn(
+    or_(
+        WaitingRequest.resource_class.in_(bindparam("classes", expanding=True)),
+        WaitingRequest.group_id.in_(bindparam("groups", expanding=True)),
+    )
+)
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """A claim of several machines that waits."""
+
+    place: Place
+    uuid: str
+    key: str
+    project: str
+    group_id: int | None
+
+    @property
+    def claim_id(self) -> int:
+        return self.place[-1]
+
+
+@dataclass
+class SweepPlace:
+    """The place of the request at which the last sweep of this process ended; None: all were looked at."""
+
+    after: Place | None = None
+
+
+class _Looks:
+    """Looks at claims in turn, and serves each for which enough machines are free, until it may not ``go_on`` after a
+    number of counts.
+
+    ``near``: only what helps the free machines (ids of providers) counts, except for claims of ``groups`` (ids), which
+    have just given back a machine; None: all free machines count.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        go_on: Callable[[int], bool],
+        near: Collection[int] | None = None,
+        groups: Collection[int] = (),
+    ) -> None:
+        self._settings = settings
+        self._go_on = go_on
+        self._near = near
+        self._groups = groups
+
+    def serve(
+        self, database: Database, read: Callable[[Session], list[_Waiting]], deadline: float | None = None
+    ) -> tuple[list[_Waiting], int]:
+        """Serve the claims that ``read`` returns, in its order; return them, and how many of them were looked at.
+        Raises the errors of the database."""
+
+        def look(session: Session) -> tuple[list[_Waiting], tuple[int, int, bool]]:
+            claims = read(session)
+            return claims, self._first(session, claims, counted=0)
+
+        claims, (done, counted, is_found) = database.read(look, deadline=deadline)
+        while is_found:
+            serve(database, self._settings, claims[done].uuid, deadline)
+            again = partial(self._first, claims=claims[done + 1 :], counted=counted)
+            passed, counted, is_found = database.read(again, deadline=deadline)
+            done += 1 + passed
+        return claims, done
+
+    def _first(self, session: Session, claims: Sequence[_Waiting], counted: int) -> tuple[int, int, bool]:
+        """Return how many claims are passed over, the number of counts, and whether the next claim may be served.
+        Nothing is locked."""
+        counts = FreeCounts(MachineContext(session, self._settings), self._near or ())
+        known = known_requests(session.connection(), {each.claim_id: each.key for each in claims})
+        hopeless: set[tuple[str, str]] = set()
+        for passed, each in enumerate(claims):
+            if not self._go_on(counted + counts.number):
+                return passed, counted + counts.number, False
+            request = known.get(each.key)
+            if request is None or (each.key, each.project) in hopeless:
+                continue
+            if self._may_be_served(session, counts, each, request):
+                return passed, counted + counts.number, True
+            # Equal claims of the project find nothing either.
+            hopeless.add((each.key, each.project))
+        return len(claims), counted + counts.number, False
+
+    def _may_be_served(self, session: Session, counts: FreeCounts, claim: _Waiting, known: KnownRequest) -> bool:
+        if known.several is None:
+            return False
+        anywhere = self._near is None or claim.group_id in self._groups
+        may_be_had = partial(counts.may_be_had, known.shared_key, known.request, anywhere=anywhere)
+        # Whatever its group has, it can get no more than without it.
+        if not may_be_had(GroupNow(known.several)):
+            return False
+        if known.several.group is None:
+            return True
+        try:
+            return may_be_had(machine_groups.asked(session, claim.project, known.several))
+        except DatabaseAway:
+            raise
+        except SchedulerError as error:
+            log.info("a claim of several machines cannot be looked at now", claim=claim.uuid, reason=str(error))
+            return False
+
+
+def serve_freed(
+    database: Database, settings: Settings, freed: Mapping[int, str], groups: Collection[int], deadline: float | None
+) -> None:
+    """Serve requests that freed machines may help (classes by the ids of their providers), and those of groups (ids)
+    that gave back a machine. Raises the errors of the database."""
+    most: int = settings.scheduling.most_tested
+    helped = {"classes": sorted({*freed.values()}), "groups": sorted(groups), "most": _TIMES_TESTED * most}
+    looks = _Looks(settings, lambda counted: counted < most, freed, groups)
+    claims, looked = looks.serve(database, lambda session: _read(session, _HELPED, **helped), deadline)
+    if looked < len(claims):
+        log.info("too many different claims of several machines wait: some are left to the sweep")
 
 
 def serve(database: Database, settings: Settings, uuid: str, deadline: float | None = None) -> bool:
-    """Serve a request if enough machines are free; return whether it was. One that cannot be served has failed. Raises
-    the errors of the database."""
+    """Serve a request if enough machines are free; return whether it was. One that cannot be served has failed."""
     try:
         served = database.write(partial(group_claims.serve, settings=settings, uuid=uuid), deadline=deadline)
-    except UnavailableError:
-        raise
+    except UnavailableError as error:
+        log.info("left to the next sweep", claim=uuid, reason=str(error))
+        return False
     except SchedulerError as error:
         database.write(partial(_fail, uuid=uuid, reason=str(error)), deadline=deadline)
+        return False
+    except Exception as error:
+        if classify(error) is not Fault.BUG:
+            raise
+        # One request must not keep others from their turn.
+        log.exception("a claim that waits cannot be served", claim=uuid)
         return False
     if served:
         log.info("handed machines over", claim=uuid)
     return served
 
 
-def sweep(database: Database, settings: Settings) -> None:
-    """Serve all requests for which enough machines are free, and forget groups that are gone. Raises the errors of the
-    database."""
-    until = time.monotonic() + _SECONDS
-    for uuid in database.read(_all):
-        if time.monotonic() > until:
-            break
-        try:
-            serve(database, settings, uuid)
-        except UnavailableError as error:
-            log.info("left to the next sweep", claim=uuid, reason=str(error))
+def sweep(database: Database, settings: Settings, place: SweepPlace | None = None) -> None:
+    """Serve all requests for which enough machines are free, from ``place`` on, and forget groups that are gone. If the
+    time is over before all were looked at, ``place`` is where to go on. Raises the errors of the database."""
+    place, until = place or SweepPlace(), time.monotonic() + _SECONDS
+    read = partial(_from_place, after=place.after)
+    claims, looked = _Looks(settings, lambda _: time.monotonic() <= until).serve(database, read)
+    if looked == len(claims) < _MOST:
+        place.after = None
+    elif looked:
+        place.after = claims[looked - 1].place
     database.write(machine_groups.sweep)
 
 
-def _first(session: Session, settings: Settings, resource_class: str, near: Collection[int]) -> str | None:
-    """Return the first request of the class, if the freed machines can help it. Nothing is locked."""
-    of_class = select(*_COLUMNS).where(IS_GATHERING, WaitingRequest.resource_class == resource_class)
-    first = session.execute(of_class.order_by(*ORDER).limit(1)).first()
-    claim = None if first is None else group_claims.GroupClaim.of(first)
-    if claim is None:
-        return None
-    group = machine_groups.asked(session, claim.project, claim.several, names_nodes=False)
-    return claim.uuid if may_be_had(MachineContext(session, settings), claim.request, group, near) else None
+def _from_place(session: Session, after: Place | None) -> list[_Waiting]:
+    """Return the requests behind a place, and around the end those before it."""
+    if after is None:
+        return _read(session, _ALL, most=_MOST)
+    priority, turn, asked_at, claim_id = after
+    place = {"priority": -priority, "turn": turn, "asked_at": asked_at, "id": claim_id}
+    claims = _read(session, _GOING_ON, most=_MOST, **place)
+    before = _read(session, _ALL, most=_MOST - len(claims)) if len(claims) < _MOST else ()
+    return [*claims, *(each for each in before if each.place <= after)]
 
 
-def _all(session: Session) -> list[str]:
-    return list(session.scalars(select(WaitingRequest.uuid).where(IS_GATHERING).order_by(*ORDER).limit(_MOST)))
+def _read(session: Session, query: Select[Any], **given: Any) -> list[_Waiting]:
+    return [
+        _Waiting((-priority, turn, asked_at, claim_id), uuid, key, project, group_id)
+        for claim_id, uuid, priority, asked_at, key, project, group_id, turn in session.connection().execute(
+            query, given
+        )
+    ]
 
 
 def _fail(session: Session, uuid: str, reason: str) -> None:

@@ -8,7 +8,7 @@ Requests that it does not satisfy keep their place. The story of a hand-over:
    of the request's kind gives it the machine by the code that also chooses for new requests.
 4. A request that is not satisfied after all, or that fails, is undone by its savepoint, and the next one is tried.
 5. The commit frees the machine and gives it away at once: no search sees it free in between.
-6. After the commit, ``look_after`` serves requests that began to wait meanwhile, the first request for several machines
+6. After the commit, ``look_after`` serves requests that began to wait meanwhile, requests for several machines
    (``gathering``), and servers of server groups, which step 3 passes over, since their groups must be locked before a
    machine: the queue is read without locks, and the groups that it chose are locked. The ``sweep`` finds the rest.
 
@@ -265,7 +265,8 @@ class ClaimHandover:
             if self._database.select(partial(self._is_wanted, machines=freed.wanted), deadline=deadline):
                 serve = partial(serve_free, settings=self._settings, machines=freed.wanted, most=self._most)
                 self._database.write(serve, deadline=deadline)
-            gathering.serve_first(self._database, self._settings, freed.gathered, deadline)
+            if freed.gathered:
+                gathering.serve_freed(self._database, self._settings, freed.gathered, (), deadline)
         except SchedulerError as error:
             log.info("what was freed is left to the sweep", reason=str(error))
         except Exception:  # what freed it is committed: its request has succeeded

@@ -23,9 +23,27 @@ from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.waiting_requests import QueueEntry
 from baremetal_sched.settings import Settings
 
-#: The requests of claims by their keys, which never change, with the project that asked first: most claims wait for
-#: longer than one hand-over.
-_requests: dict[str, tuple[str, MachineRequest]] = {}
+
+@dataclass(frozen=True)
+class KnownRequest:
+    """The request of claims with the same key, which never changes; the project that asked first; ``several``: how many
+    machines it is for, None: one. ``shared_key``: the same for requests that differ only in their project, or in how
+    many machines they are for."""
+
+    project: str
+    request: MachineRequest
+    several: Several | None
+    shared_key: str
+
+    @classmethod
+    def of(cls, project: str, document: Mapping[str, Any]) -> "KnownRequest":
+        """Return what ``document`` was made of."""
+        request, several = read(document)
+        return cls(project, request, several, waiting_requests.key_of(request.of_anyone().document()))
+
+
+#: Requests by their keys: most claims wait for longer than one hand-over.
+_requests: dict[str, KnownRequest] = {}
 _MOST_REQUESTS = 10_000
 
 #: If a queue has more entries than may be tested, this many are read to find the ones that may fit.
@@ -114,13 +132,14 @@ def _queue(
     queue = waiting_requests.entries(connection, class_name, machine.traits, most + 1)
     if len(queue) > most and most < _MOST_READ:
         queue = waiting_requests.entries(connection, class_name, machine.traits, _MOST_READ + 1)
-    known = _with_requests(connection, queue)
+    known = known_requests(connection, {entry.first: entry.request_key for entry in queue})
     fitting: list[tuple[QueueEntry, str]] = []
     group_of: dict[QueueEntry, str] = {}
-    for entry, project, request in known:
-        group = server_group_of(request)
-        if (group is None or groups is not None) and request.may_fit(machine):
-            fitting.append((entry, project))
+    for entry in queue:
+        each = known.get(entry.request_key)
+        group = None if each is None else server_group_of(each.request)
+        if each is not None and (group is None or groups is not None) and each.request.may_fit(machine):
+            fitting.append((entry, each.project))
             if group is not None:
                 group_of[entry] = group
     chosen = _shared(fitting, most)
@@ -144,16 +163,18 @@ def _shared(queue: Sequence[tuple[QueueEntry, str]], most: int) -> list[QueueEnt
     return [queue[place][0] for place in sorted(place for *_, place in sorted(ranked)[:most])]
 
 
-def _with_requests(connection: Connection, queue: Sequence[QueueEntry]) -> list[tuple[QueueEntry, str, MachineRequest]]:
-    """Return the entries with their projects and requests, except those whose claim was deleted meanwhile."""
-    known = {each.request_key: _requests.get(each.request_key) for each in queue}
-    missing = {each.first: each.request_key for each in queue if known[each.request_key] is None}
-    for first, (project, document) in waiting_requests.requests_of(connection, missing.keys()).items():
-        known[missing[first]] = (project, request_of(document))
+def known_requests(connection: Connection, keys: Mapping[int, str]) -> dict[str, KnownRequest]:
+    """Return the requests of claims, known by ids and keys, by their keys, except those of claims that were deleted
+    meanwhile."""
+    known = {key: _requests.get(key) for key in keys.values()}
+    missing = {claim_id: key for claim_id, key in keys.items() if known[key] is None}
+    for claim_id, (project, document) in waiting_requests.requests_of(connection, missing.keys()).items():
+        known[missing[claim_id]] = KnownRequest.of(project, document)
+    found = {key: each for key, each in known.items() if each is not None}
     if len(_requests) > _MOST_REQUESTS:
         _requests.clear()
-    _requests.update({key: pair for key, pair in known.items() if pair is not None})
-    return [(each, *pair) for each in queue if (pair := known[each.request_key]) is not None]
+    _requests.update(found)
+    return found
 
 
 # -- the next request --------------------------------------------------------------------------------------------------

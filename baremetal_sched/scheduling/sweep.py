@@ -24,6 +24,7 @@ from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.tables import CLASSES, PROVIDERS
 from baremetal_sched.placement.waiting_requests import IS_OVERDUE, IS_WAITING, TIMED_OUT, WAITING
 from baremetal_sched.scheduling import gathering, machine_groups
+from baremetal_sched.scheduling.gathering import SweepPlace
 from baremetal_sched.scheduling.handover import ALL, SessionHandover, serve_free
 from baremetal_sched.scheduling.queue import current_request, read
 from baremetal_sched.settings import Settings
@@ -44,9 +45,11 @@ _MOST = 1000
 IsOwn = Callable[[str, str, str], bool]
 
 
-def sweep(database: Database, settings: Settings, conductor: str, is_own: IsOwn) -> None:
-    """Give away the free machines of the conductor (a host name), serve requests for several, then end the claims whose
-    time is over.
+def sweep(
+    database: Database, settings: Settings, conductor: str, is_own: IsOwn, place: SweepPlace | None = None
+) -> None:
+    """Give away the free machines of the conductor (a host name), serve requests for several, from ``place`` on, then
+    end the claims whose time is over.
 
     Raises the errors of the database. Machines that cannot be given away now are left to the next sweep.
     """
@@ -56,7 +59,7 @@ def sweep(database: Database, settings: Settings, conductor: str, is_own: IsOwn)
             break
         serve = partial(_serve, settings=settings, conductor=conductor, provider=provider, name=resource_class)
         _try(database, serve, f"provider {provider}")
-    gathering.sweep(database, settings)
+    gathering.sweep(database, settings, place)
     _end_overdue(database, settings)
 
 

@@ -6,7 +6,7 @@ others lock meanwhile is left out, and the choice is repeated.
 """
 
 import random
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,6 @@ from baremetal_sched.baremetal.matching.spreading import (
     Place,
     Quotas,
     Several,
-    adds_room,
     lack,
     quotas,
     sentence,
@@ -51,9 +50,10 @@ _ATTEMPTS = 10
 #: The prime by which machines are shuffled: concurrent choices rarely choose the same.
 _PRIME = 65_537
 
-#: The domains of machines that have become free.
-_HOME, _OWN, _FREED = table_of(DomainMember).alias("home"), table_of(Node).alias("own"), PROVIDERS.alias("freed")
 PACK, SPREAD = table_of(DomainMember).alias("pack"), table_of(DomainMember).alias("spread")
+
+#: Owner and lessee of machines.
+Tenants = tuple[str | None, str | None]
 
 
 @dataclass(frozen=True)
@@ -105,25 +105,6 @@ def fitting_several(context: MachineContext, request: MachineRequest, group: Gro
     picked = {} if chosen is None else _pick(context.session, fitting.query, group.several, chosen)
     rows = context.session.execute(_rows(fitting.query, picked)).all()
     return [(node.uuid, fitting.claim(node, root)) for node, root in rows]
-
-
-def may_be_had(context: MachineContext, request: MachineRequest, group: GroupNow, near: Collection[int]) -> bool:
-    """Return False if ``choose_several`` would choose none of the machines in the domains of ``near`` (providers, by
-    their ids): it is then of no use that these are free. Raises like it, except for StaleDataError."""
-    fitting = free_machines(context, request, remembers=True)
-    if fitting is None:
-        return False
-    query, several = fitting.query, group.several
-    alias, level = (SPREAD, several.spread_by) if several.pack_by is None else (PACK, several.pack_by)
-    if level is not None:
-        home = select(_HOME.c.domain_id).join(_OWN, _OWN.c.id == _HOME.c.node_id)
-        home = home.join(_FREED, _FREED.c.uuid == _OWN.c.uuid).where(_FREED.c.id.in_(near), _HOME.c.level == level)
-        here = count_places(context.session, query.where(alias.c.domain_id.in_(home)), several)
-        if several.pack_by is not None:
-            return quotas(several, here, group.held) is not None
-        if not adds_room(several, here, group.held, len(near)):
-            return False
-    return quotas(several, count_places(context.session, query, several), group.held) is not None
 
 
 @dataclass(frozen=True)
@@ -231,11 +212,22 @@ def count_places(session: Session, query: Query, several: Several) -> dict[Place
     LEFT JOIN domain_members pack ON pack.node_id = n.id AND pack.level = … LEFT JOIN domain_members spread …
     GROUP BY pack.domain_id, spread.domain_id
     """
+    return {(pack, spread): number for pack, spread, number in _counted(session, query, several) if number}
+
+
+def count_by_tenants(session: Session, query: Query, several: Several) -> dict[Tenants, dict[Place, int]]:
+    """Return the same for each owner and lessee of the machines."""
+    found: dict[Tenants, dict[Place, int]] = {}
+    for pack, spread, owner, lessee, number in _counted(session, query, several, Node.owner, Node.lessee):
+        found.setdefault((owner, lessee), {})[pack, spread] = number
+    return found
+
+
+def _counted(session: Session, query: Query, several: Several, *by: Any) -> Sequence[Any]:
     columns, query = _placed(query, several)
     keys = [column for column in columns if isinstance(column, Column)]
-    counted = query.with_only_columns(*columns, func.count(), maintain_column_froms=True).order_by(None)
-    rows = session.execute(counted.group_by(*keys)).all()
-    return {(pack, spread): number for pack, spread, number in rows if number}
+    counted = query.with_only_columns(*columns, *by, func.count(), maintain_column_froms=True).order_by(None)
+    return session.execute(counted.group_by(*keys, *by)).all()
 
 
 def _placed(query: Query, several: Several) -> tuple[list[Any], Query]:

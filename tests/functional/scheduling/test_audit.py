@@ -56,7 +56,7 @@ def test_who_waits_beside_a_machine_that_fits(
 def test_who_waits_beside_several_that_fit_together(
     served: Service, monkeypatch: pytest.MonkeyPatch, row: Rows
 ) -> None:
-    monkeypatch.setattr(gathering, "serve_first", lambda *_: None)
+    monkeypatch.setattr(gathering, "serve_freed", lambda *_: None)
     fill(served, a=1, b=2)
     for count, where, is_passed_over in ((2, PACK, True), (3, PACK, False), (3, {}, True)):
         with row(count, where):
