@@ -25,7 +25,8 @@ from baremetal_sched.baremetal.matching.spreading import GroupNow
 from baremetal_sched.db.faults import Fault, classify
 from baremetal_sched.db.models import WaitingRequest
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.errors import DatabaseAway, SchedulerError, UnavailableError
+from baremetal_sched.errors import DatabaseAway, SchedulerError
+from baremetal_sched.errors.scheduling import ConsumerInUse
 from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.waiting_requests import FAILED, GATHERING, IS_GATHERING
 from baremetal_sched.scheduling import group_claims, machine_groups
@@ -190,14 +191,15 @@ def serve_freed(
 
 
 def serve(database: Database, settings: Settings, uuid: str, deadline: float | None = None) -> bool:
-    """Serve a request if enough machines are free; return whether it was. One that cannot be served has failed."""
+    """Serve a request if enough machines are free; return whether it was. If its machines cannot be chosen now, it
+    still waits: only a request whose UUIDs are in use has failed."""
     try:
         served = database.write(partial(group_claims.serve, settings=settings, uuid=uuid), deadline=deadline)
-    except UnavailableError as error:
-        log.info("left to the next sweep", claim=uuid, reason=str(error))
+    except ConsumerInUse as error:
+        database.write(partial(_fail, uuid=uuid, reason=str(error)), deadline=deadline)
         return False
     except SchedulerError as error:
-        database.write(partial(_fail, uuid=uuid, reason=str(error)), deadline=deadline)
+        log.info("left to the next sweep", claim=uuid, reason=str(error))
         return False
     except Exception as error:
         if classify(error) is not Fault.BUG:

@@ -10,6 +10,7 @@ from baremetal_sched.settings import load
 from tests.functional.scheduling.test_claims import CLAIMS, UUID, listed, message, post, show
 from tests.functional.scheduling.test_domains import make, put
 from tests.functional.scheduling.test_several import OTHER, PACK, SPREAD, claim, fill, names_of, racks_of
+from tests.functional.scheduling.test_shared_resources import HOLDER, Rack
 from tests.service import Service
 
 ME = {"consumer": {"uuid": UUID, "project_id": "p"}}
@@ -156,3 +157,32 @@ def test_all_machines_are_counted_only_for_one_that_helps(served: Service) -> No
         counts.append(sum("count(*)" in each and "domain_members" in each for each in seen))
     assert counts[1:3] == [1, 1]
     assert racks_of(names_of(served, show(served))) == ["a", "b"]
+
+
+# -- what one waits for ------------------------------------------------------------------------------------------------
+
+
+def test_what_is_free_only_with_what_others_share_does_not_end_it(service: Service) -> None:
+    """For a moment only machines that share what it needs are free: it waits, and is served by others."""
+    rack = Rack(service)
+    served = rack.service
+    served.placement("DELETE", f"/allocations/{HOLDER}")
+    own = [served.add_node(name) for name in ("o1", "o2")]
+    for node in own:
+        child = served.placement("POST", "/resource_providers", {"name": f"{node}-disk", "parent_provider_uuid": node})
+        stock = {"resource_class": "DISK_GB", "total": 2}
+        served.placement("POST", f"/resource_providers/{child.json['uuid']}/inventories", stock)
+    query = {"query": "resources=CUSTOM_GOLD:1&resources_disk=DISK_GB:2"}
+    held = post(served, query, count=2, status=201).json
+    for uuid in ("n1", "n2"):
+        served.baremetal("PUT", f"/nodes/{uuid}/maintenance")
+    post(served, query, count=2, wait=60, status=202, **ME)
+    for uuid in ("n1", "n2"):
+        served.baremetal("DELETE", f"/nodes/{uuid}/maintenance")
+    assert show(served)["state"] == "waiting"
+    sweep(served)
+    # Nor if they were free when it was looked at, and are not when it is to be served.
+    assert not gathering.serve(served.database, load({}), UUID)
+    assert show(served)["state"] == "waiting"
+    release(served, held["uuid"])
+    assert (show(served)["state"], {each["node"] for each in show(served)["machines"]}) == ("claimed", set(own))
