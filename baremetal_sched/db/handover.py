@@ -46,6 +46,8 @@ class HandoverNotes:
     providers: set[int] = field(default_factory=set)
     nodes: set[str] = field(default_factory=set)
     waiting: list[str] = field(default_factory=list)
+    #: Machine groups (ids) whose consumers have got or given back something.
+    groups: set[int] = field(default_factory=set)
     #: Providers (ids) for whose machines no request waited when the transaction read them.
     unwanted: set[int] = field(default_factory=set)
     #: Providers (ids) whose machines were offered to waiting claims a moment ago: newcomers may have the rest.

@@ -186,7 +186,7 @@ class Database:
         if notes.requests_work and self.on_work is not None:
             self.on_work()
         if self.handover is not None:
-            if (notes.providers or notes.nodes) and not attempts.given_up:
+            if (notes.providers or notes.nodes or notes.groups) and not attempts.given_up:
                 self.handover.look_after(notes, deadline)
             if notes.waiting:
                 self.handover.look_again(notes.waiting, deadline)

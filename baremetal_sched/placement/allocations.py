@@ -24,7 +24,15 @@ from baremetal_sched.placement import events, indivisible, single_claim, stock
 from baremetal_sched.placement.consumers import FIRST, PLACEMENT, RESERVED, ConsumerWrite, Taken, Unset, take_reserved
 from baremetal_sched.placement.indivisible import Trees
 from baremetal_sched.placement.stock import InventoryLookup
-from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, PROVIDERS, SERVES_MACHINES, first_waiting, is_open
+from baremetal_sched.placement.tables import (
+    ALLOCATIONS,
+    CONSUMERS,
+    GROUP_MEMBERS,
+    PROVIDERS,
+    SERVES_MACHINES,
+    first_waiting,
+    is_open,
+)
 from baremetal_sched.placement.usages import KEEP, OF_SINGLE, text_of
 
 _ROOT = PROVIDERS.alias("root")
@@ -76,6 +84,7 @@ _HOLDINGS = select(
     PROVIDERS.c.root_id,
     # The driver's value, which is true or false either way.
     type_coerce(PROVIDERS.c.indivisible, Integer).label("indivisible"),
+    select(GROUP_MEMBERS.c.group_id).where(GROUP_MEMBERS.c.consumer_id == ALLOCATIONS.c.consumer_id).scalar_subquery(),
 ).join_from(ALLOCATIONS, PROVIDERS, PROVIDERS.c.id == ALLOCATIONS.c.provider_id)
 _HELD = _HOLDINGS.where(ALLOCATIONS.c.consumer_id.in_(bindparam("consumers", expanding=True)))
 #: Besides: who waits for a machine of its class, and whether any machine can use what the provider gives.
@@ -114,7 +123,7 @@ def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str)
     for row in stocks.rows.values():
         trees.note(row.provider_id, row.root_id, row.indivisible)
     holders = [consumer.id for consumer in consumers.values()]
-    held = _held(connection.execute(_HELD, {"consumers": holders}), trees) if holders else {}
+    held = _held(connection, connection.execute(_HELD, {"consumers": holders}), trees) if holders else {}
     released, growth = _sum(held.values()), _sum(wanted.values())
     try:
         stock.check(stocks, requests, released)
@@ -196,12 +205,15 @@ def _wanted(request: ConsumerWrite, stocks: InventoryLookup) -> _Amounts:
     }
 
 
-def _held(holdings: Iterable[Any], trees: Trees) -> dict[int, _Amounts]:
-    """Return the amounts in rows of ``_HOLDINGS``, by consumer id; the providers are added to ``trees``."""
+def _held(connection: Connection, holdings: Iterable[Any], trees: Trees) -> dict[int, _Amounts]:
+    """Return the amounts in rows of ``_HOLDINGS``, by consumer id. The providers are added to ``trees``, the machine
+    groups of the consumers to the transaction's notes: these are about to change."""
     held: dict[int, _Amounts] = {}
-    for consumer_id, provider_id, class_id, used, root_id, is_indivisible in holdings:
+    for consumer_id, provider_id, class_id, used, root_id, is_indivisible, group_id in holdings:
         held.setdefault(consumer_id, {})[provider_id, class_id] = used
         trees.note(provider_id, root_id, is_indivisible)
+        if group_id is not None:
+            notes_of(connection).groups.add(group_id)
     return held
 
 
@@ -326,7 +338,7 @@ def _release(connection: Connection, consumer_uuid: str, is_own: Callable[[Any],
     consumer = found.id if found is not None and is_own(found) else None
     trees = Trees()
     holdings = [] if consumer is None else compiled.run(connection, _HELD_BY_ONE, {"consumer": consumer}).all()
-    held = _held((row[:-2] for row in holdings), trees).get(consumer) if consumer is not None else None
+    held = _held(connection, (row[:-2] for row in holdings), trees).get(consumer) if consumer is not None else None
     if not held:
         raise NoAllocations(consumer=consumer_uuid)
     notes = notes_of(connection)

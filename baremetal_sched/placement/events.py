@@ -11,8 +11,9 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.event_notes import UNLOCKED_COLUMNS, events_in, events_of, values_within
+from baremetal_sched.db.handover import notes_of
 from baremetal_sched.placement.consumers import ConsumerWrite
-from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, PENDING_CLAIMS, PROVIDERS
+from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, GROUP_MEMBERS, PENDING_CLAIMS, PROVIDERS
 
 MACHINE_CLAIMED = "scheduling.machine.claimed"
 MACHINE_RELEASED = "scheduling.machine.released"
@@ -87,8 +88,18 @@ def note_lost(session: Session, machine: Mapping[str, str]) -> None:
     """Note that the consumers of a machine, whose provider is locked, lose it, as it is deleted. ``machine``: its UUID
     and NODE_COLUMNS."""
     uuid, told = machine["uuid"], {name: machine[name] for name in ("uuid", *UNLOCKED_COLUMNS)}
-    for consumer in sorted(_holders(session, PROVIDERS.c.uuid == uuid, locks=True)):
+    holders = _holders(session, PROVIDERS.c.uuid == uuid, locks=True)
+    if holders:
+        note_groups(session, CONSUMERS.c.uuid.in_([consumer for consumer, *_ in holders]))
+    for consumer in sorted(holders):
         events_in(session).add(MACHINE_RELEASED, uuid, _data(*consumer), node=told, project=consumer[1])
+
+
+def note_groups(session: Session, *conditions: ColumnElement[bool]) -> None:
+    """Note the machine groups of the consumers that meet the conditions: they have fewer machines now."""
+    groups = select(GROUP_MEMBERS.c.group_id).join(CONSUMERS, CONSUMERS.c.id == GROUP_MEMBERS.c.consumer_id)
+    found = session.scalars(groups.where(GROUP_MEMBERS.c.group_id.is_not(None), *conditions))
+    notes_of(session.connection()).groups.update(found)
 
 
 def _note(connection: Connection, kind: str, root: str | int, consumer: str, project: str, user: str) -> None:

@@ -265,8 +265,8 @@ class ClaimHandover:
             if self._database.select(partial(self._is_wanted, machines=freed.wanted), deadline=deadline):
                 serve = partial(serve_free, settings=self._settings, machines=freed.wanted, most=self._most)
                 self._database.write(serve, deadline=deadline)
-            if freed.gathered:
-                gathering.serve_freed(self._database, self._settings, freed.gathered, (), deadline)
+            if freed.gathered or notes.groups:
+                gathering.serve_freed(self._database, self._settings, freed.gathered, notes.groups, deadline)
         except SchedulerError as error:
             log.info("what was freed is left to the sweep", reason=str(error))
         except Exception:  # what freed it is committed: its request has succeeded

@@ -1,5 +1,7 @@
 """Claims of several machines that wait: served when enough are free at one moment, and passed by single requests."""
 
+from typing import Any
+
 import pytest
 from sqlalchemy import select
 
@@ -11,6 +13,7 @@ from tests.functional.scheduling.test_claims import CLAIMS, UUID, listed, messag
 from tests.functional.scheduling.test_domains import make, put
 from tests.functional.scheduling.test_several import OTHER, PACK, SPREAD, claim, fill, names_of, racks_of
 from tests.functional.scheduling.test_shared_resources import HOLDER, Rack
+from tests.restored import Rows
 from tests.service import Service
 
 ME = {"consumer": {"uuid": UUID, "project_id": "p"}}
@@ -186,3 +189,53 @@ def test_what_is_free_only_with_what_others_share_does_not_end_it(service: Servi
     assert show(served)["state"] == "waiting"
     release(served, held["uuid"])
     assert (show(served)["state"], {each["node"] for each in show(served)["machines"]}) == ("claimed", set(own))
+
+
+# -- groups that shrink ------------------------------------------------------------------------------------------------
+
+
+def taking(served: Service, waits: dict[str, Any], **first: Any) -> list[dict[str, Any]]:
+    """The machines of the first claim of group g; a second claim of it waits."""
+    own = {"consumer": {"uuid": OTHER, "project_id": "p"}}
+    machines: list[dict[str, Any]] = claim(served, group="g", **{**own, **first})["machines"]
+    claim(served, status=202, group="g", wait=60, even_if_impossible=True, **{**ME, **waits})
+    return machines
+
+
+def test_what_a_full_group_gives_back_serves_its_own_claim(served: Service, row: Rows) -> None:
+    """Without a sweep: the group has room again, whatever becomes of the machine that it has given back."""
+    fill(served, a=2, b=2)
+    one = {"count": 1}
+    with row("the same machine"):
+        machines = taking(served, one, count=2, **SPREAD)
+        served.placement("DELETE", f"/allocations/{machines[0]['consumer']}")
+        assert show(served)["state"] == "claimed"
+    with row("a machine that is not free then"):
+        machines = taking(served, one, count=2, **SPREAD)
+        served.baremetal("PUT", f"/nodes/{machines[0]['node']}/maintenance")
+        served.placement("DELETE", f"/allocations/{machines[0]['consumer']}")
+        assert show(served)["state"] == "claimed"
+    with row("a machine of another class"):
+        served.add_node("s-0", resource_class="silver")
+        put(served, make(served, "s"), "s-0")
+        domain = served.http.get("/scheduling/v1/domains").json["domains"]
+        put(served, next(each["uuid"] for each in domain if each["name"] == "s"), "a-0", "b-0")
+        for name in ("a-1", "b-1"):
+            served.baremetal("PUT", f"/nodes/{name}/maintenance")
+        silver = {"query": "resources=CUSTOM_SILVER:1"}
+        machines = taking(served, one, **silver, **one, **SPREAD)
+        served.placement("DELETE", f"/allocations/{machines[0]['consumer']}")
+        assert show(served)["state"] == "claimed"
+    with row("a machine that is deleted"):
+        machines = taking(served, one, count=2, **SPREAD)
+        served.baremetal("PUT", f"/nodes/{machines[0]['node']}/maintenance")
+        served.baremetal("DELETE", f"/nodes/{machines[0]['node']}")
+        assert show(served)["state"] == "claimed"
+    with row("its last one, in a rack that has too few"):
+        served.add_node("b-2")
+        domain = served.http.get("/scheduling/v1/domains").json["domains"]
+        put(served, next(each["uuid"] for each in domain if each["name"] == "b"), "b-2")
+        only = {"query": f"resources=CUSTOM_GOLD:1&in_tree={served.node('a-0')['uuid']}"}
+        machines = taking(served, {"count": 3}, **only, **one, **PACK)
+        served.placement("DELETE", f"/allocations/{machines[0]['consumer']}")
+        assert racks_of(names_of(served, show(served))) == ["b", "b", "b"]
