@@ -8,9 +8,9 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
+from uuid import UUID
 
 from baremetal_sched.documents.json_schema import SchemaDict
-from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors.placement import BadQuery
 from baremetal_sched.placement.schemas.common import IDENTIFIER, closed, is_tolerant_uuid
 
@@ -153,7 +153,7 @@ def _aggregates(text: str, given: str) -> list[str]:
         if not is_tolerant_uuid(aggregate):
             raise BadQuery(message=f"{PREFIX}Expected 'member_of' parameter to contain valid UUID(s). Got: {aggregate}")
     # An aggregate has the spelling of the client that made it, or, after a move, the usual one.
-    return [*dict.fromkeys((*aggregates, *(canonical_uuid(each) or each for each in aggregates)))]
+    return [*dict.fromkeys((*aggregates, *(str(UUID(each)) for each in aggregates)))]
 
 
 def all_values(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

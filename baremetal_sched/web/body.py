@@ -6,7 +6,6 @@ from typing import Any, NoReturn
 
 from flask import Request
 
-from baremetal_sched.db.documents import depth, fault_of, text_fault
 from baremetal_sched.web.http_errors import BadRequest, BodyTooDeep, BodyTooLarge
 
 
@@ -36,10 +35,8 @@ def parse_json(raw: bytes, max_depth: int) -> Any:
             raise ValueError("a number has too many digits") from None
         raise
     # What is wrong with a text has to be escaped in JSON, and each level has a bracket of its own.
-    if raw.count(b"{") + raw.count(b"[") > max_depth and depth(document) > max_depth:
-        raise BodyTooDeep(limit=max_depth)
-    if b"\\u" in raw:
-        _require_texts(fault_of(document))
+    if b"\\u" in raw or raw.count(b"{") + raw.count(b"[") > max_depth:
+        _check(document, max_depth)
     return document
 
 
@@ -54,11 +51,29 @@ def _finite(text: str) -> float:
     return number
 
 
+def _check(document: Any, max_depth: int) -> None:
+    level, depth = [document], 0
+    while level:
+        below: list[Any] = []
+        for value in level:
+            if isinstance(value, str):
+                check_text(value)
+            elif isinstance(value, dict):
+                below.extend(value.keys())
+                below.extend(value.values())
+            elif isinstance(value, list):
+                below.extend(value)
+        depth += any(isinstance(value, dict | list) for value in level)
+        if depth > max_depth:
+            raise BodyTooDeep(limit=max_depth)
+        level = below
+
+
 def check_text(text: str) -> None:
     """Raise BadRequest if ``text`` holds a NUL or half a surrogate pair."""
-    _require_texts(text_fault(text))
-
-
-def _require_texts(fault: str | None) -> None:
-    if fault is not None:
-        raise BadRequest(message=f"Text must not contain {fault}.")
+    if "\x00" in text:
+        raise BadRequest(message="Text must not contain the character NUL.")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise BadRequest(message="Text must not contain unpaired surrogates.") from None

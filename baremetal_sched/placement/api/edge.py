@@ -1,8 +1,10 @@
 """The Placement API's own behaviour at the edge."""
 
+from contextlib import suppress
+from uuid import UUID
+
 from flask import Response
 
-from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import NotAuthenticated, TooManyConflicts
 from baremetal_sched.placement.api import accept, errors, policies
 from baremetal_sched.placement.api.accept import HTML
@@ -37,7 +39,8 @@ class PlacementApi(Api):
         named = call.http.view_args or {}
         for name in ("uuid", "consumer"):  # in any spelling, as clients may have one from before a move
             if name in named:
-                named[name] = canonical_uuid(named[name]) or named[name]
+                with suppress(ValueError):
+                    named[name] = str(UUID(named[name]))
         return None
 
     def accepts_json(self, call: Call) -> bool:
