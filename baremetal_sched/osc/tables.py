@@ -85,14 +85,14 @@ class HeldColumn(FormattableColumn[list[dict[str, Any]]]):
         return "" if moment is None else f" until {moment[:16].replace('T', ' ')} UTC"
 
 
-class AttemptsColumn(FormattableColumn[list[dict[str, Any]]]):
+class AttemptsColumn(FormattableColumn[list[Document]]):
     """Attempts to deliver events, a line each."""
 
     def human_readable(self) -> str:
         return lines(wrapped(plain(self._words(each))) for each in self._value)
 
     @staticmethod
-    def _words(attempt: dict[str, Any]) -> str:
+    def _words(attempt: Document) -> str:
         said = attempt["error"] or f"It answered {attempt['status']}."
         return f"{attempt['time']} ({attempt['duration']:g} s) event {attempt['event']}: {said}"
 

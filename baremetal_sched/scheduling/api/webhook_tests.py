@@ -11,6 +11,9 @@ from baremetal_sched.scheduling.api.webhooks import find
 from baremetal_sched.scheduling.webhooks import testing
 from baremetal_sched.web.responses import json_response
 
+#: Seconds before the deadline of a request at which it ends waiting.
+_RESERVE = 5.0
+
 
 def send_test(call: SchedulingCall, session: None, webhook: str) -> Response:
     """POST /v1/webhooks/{webhook}/test
@@ -24,10 +27,11 @@ def send_test(call: SchedulingCall, session: None, webhook: str) -> Response:
     )
     read = partial(testing.answer_of, token=token)
     until = time.monotonic() + seconds
-    may_wait = call.decisions.wait_for_test(token, until, project)
+    latest = until + testing.LONGEST if call.deadline is None else call.deadline - _RESERVE
+    may_wait = call.decisions.wait_for_test(token, min(until, latest), project)
     answer = call.database.read(read, deadline=call.deadline)
     if answer is None and not call.database.change(partial(testing.withdraw, token=token), deadline=call.deadline):
-        call.decisions.wait_for_test(token, until + testing.LONGEST, project)
+        call.decisions.wait_for_test(token, min(until + testing.LONGEST, latest), project)
         answer = call.database.read(read, deadline=call.deadline)
     if answer is None:
         raise WebhookTestNotSent(

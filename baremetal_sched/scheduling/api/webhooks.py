@@ -122,7 +122,7 @@ def resume_webhook(call: SchedulingCall, session: Session, webhook: str) -> Resp
     after = wanted.get("after")
     if after is not None:
         after = reading.stream(session).now if after == NOW else Cursor.parse(after)
-    more: dict[str, Any] = {"lost": webhooks.resume(session, hook, after)}
+    more: dict[str, object] = {"lost": webhooks.resume(session, hook, after)}
     if "skip" in wanted:
         mask = call.makers.mask(hook.maker)
         event = None if mask is None else webhooks.skip(session, hook, mask)

@@ -7,7 +7,6 @@ and writes the result, for which the request waits. A project has one row: one t
 import math
 import time
 import uuid
-from typing import Any
 
 import orjson
 from sqlalchemy import Connection, delete, false, select, true, update
@@ -68,9 +67,9 @@ def begin(session: Session, hook: Webhook, seconds: float) -> str:
     return test.token
 
 
-def answer_of(reader: Reader, token: str) -> dict[str, Any] | None:
+def answer_of(reader: Reader, token: str) -> dict[str, object] | None:
     """Return the result, as ``DeliveryResult.document`` has it; None as long as there is none."""
-    found: dict[str, Any] | None = reader.scalar(select(_TESTS.c.answer).where(_TESTS.c.token == token))
+    found: dict[str, object] | None = reader.scalar(select(_TESTS.c.answer).where(_TESTS.c.token == token))
     return found
 
 
@@ -97,7 +96,7 @@ def _take(connection: Connection, token: str) -> bool:
     return bool(rows_changed(connection.execute(update(_TESTS).where(*waits).values(is_taken=true()))))
 
 
-def _send(database: Database, sender: Sender, token: str) -> dict[str, Any]:
+def _send(database: Database, sender: Sender, token: str) -> dict[str, object]:
     of_test = select(_TESTS.c.webhook_id).where(_TESTS.c.token == token).scalar_subquery()
     query = select(Webhook, epoch()).where(Webhook.id == of_test)
     asked = time.monotonic()
