@@ -56,6 +56,7 @@ ON_SERVERS = (
     "tests/functional/compute/test_waiting_servers.py::test_a_deletion_waits_for_the_hand_over",
     "tests/functional/conductor/test_call_watch.py",
     "tests/functional/conductor/test_clocks.py",
+    "tests/functional/conductor/test_site_clocks.py",
     "tests/functional/conductor/test_daemon.py",
     "tests/functional/conductor/test_lost_races.py",
     "tests/functional/conductor/test_reconciliation.py",

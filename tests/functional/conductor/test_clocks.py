@@ -22,7 +22,7 @@ from baremetal_sched.errors import DatabaseAway
 from baremetal_sched.errors.baremetal import HostNameTaken
 from tests.clocks import Clock
 from tests.database_clock import SettableClock, settable
-from tests.functional.baremetal.provisioning import LOG_STEP, ask, enrol, put_into
+from tests.functional.baremetal.provisioning import LOG_STEP, WAIT_STEP, ask, enrol, put_into
 from tests.functional.conductor.test_orphans import begin
 from tests.functional.conductor.test_polling import Busy, busy
 from tests.functional.conductor.test_who_works import node_id
@@ -30,6 +30,10 @@ from tests.restored import Rows
 from tests.service import Service
 
 __all__ = ["busy"]
+
+pytestmark = pytest.mark.ci
+
+EVENTS = {"allowed_hosts": "127.0.0.1"}
 
 INTERVAL, TIMEOUT, WAIT = 10.0, 60.0, 1800.0
 #: Seconds that the test itself may take.
@@ -69,10 +73,15 @@ class Site:
         self.service.database.write(change)
 
     def postpone(self, node: int, seconds: float) -> None:
-        """Let the machine execute a step by itself, about which it is asked in ``seconds``."""
-        later = update(NodeWork).where(NodeWork.node_id == node)
-        values = {"kind": "poll", "claimed_by": None, "not_before": epoch() + seconds}
-        self.service.database.write(lambda session: session.execute(later.values(values)) and None)
+        """Let the machine execute its last step by itself, about which it is asked in ``seconds``."""
+
+        def change(session: Session) -> None:
+            step = {**WAIT_STEP, "args": {"seconds": seconds}}
+            arguments = {"step": step, "since": session.scalar(select(epoch())), "remembered": {}}
+            values = {"kind": "poll", "claimed_by": None, "not_before": epoch() + seconds, "arguments": arguments}
+            session.execute(update(NodeWork).where(NodeWork.node_id == node).values(values))
+
+        self.service.database.write(change)
 
     def beat(self) -> None:
         """Each sends a heartbeat, and does what there is to do then."""
@@ -118,7 +127,7 @@ def site(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     )
     for module in (database_clock, entry, conductors):
         monkeypatch.setattr(module, "time", own)
-    with Service(database_url, conductor=options) as service, settable(service.database) as clock:
+    with Service(database_url, conductor=options, events=EVENTS) as service, settable(service.database) as clock:
         yield Site(service, clock, own)
 
 

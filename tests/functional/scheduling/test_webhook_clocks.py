@@ -77,8 +77,8 @@ def test_deliveries_are_dated_by_the_clock_of_the_database(
     monkeypatch.setattr(delivering, "_BATCH_SECONDS", 60.0)
 
     def slow(handler: BaseHTTPRequestHandler) -> None:
-        answering(204)(handler)
         stopped.go_on(1)  # a slower one would end the turn
+        answering(204)(handler)
 
     receiver.behave = slow
     with settable(service.database) as clock:
