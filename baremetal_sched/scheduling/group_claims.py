@@ -25,6 +25,7 @@ from baremetal_sched.errors.placement import TAKEN_MEANWHILE, ConsumerConflict, 
 from baremetal_sched.errors.scheduling import ConsumerInUse
 from baremetal_sched.placement import allocations, events
 from baremetal_sched.placement.consumers import ConsumerWrite, amounts_held_by
+from baremetal_sched.placement.tables import GROUP_MEMBERS
 from baremetal_sched.placement.waiting_requests import CLAIM, CLAIMED, IS_GATHERING
 from baremetal_sched.scheduling import machine_groups
 from baremetal_sched.scheduling.queue import read
@@ -155,3 +156,5 @@ def release(session: Session, claim: str) -> None:
     for machine in machines_of(session, [claim])[claim]:
         with suppress(NoAllocations):
             allocations.release_given(session, machine.consumer, CLAIM)
+    # These consumers are in the group no more.
+    events.note_groups(session, GROUP_MEMBERS.c.claim == claim)

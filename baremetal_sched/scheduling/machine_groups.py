@@ -1,12 +1,13 @@
 """Groups of machines: a name in a project, how its machines are spread, and where they are now.
 
-A group is gone with its last machine and its last waiting request; its row is swept later. A claim for a group
-locks the row before all else, so claims of one group follow each other.
+A group is gone with its last machine and its last waiting request; its row is swept later. Its machines are those that
+the consumers of its claims have now, until the claim is deleted: then what a consumer has got elsewhere is its own. A
+claim for a group locks the row before all else, so claims of one group follow each other.
 """
 
 from dataclasses import replace
 
-from sqlalchemy import and_, delete, exists, or_, select, update
+from sqlalchemy import ColumnElement, and_, delete, exists, or_, select, update
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
@@ -54,16 +55,17 @@ def now(session: Session, several: Several, group: MachineGroup | None, *, names
     """Return the request by the rules of its group, unless the group is gone; and where its machines are now, with
     ``names_nodes`` also which nodes they are.
 
-    Where they are: SELECT … FROM group_members m JOIN allocations a ON a.consumer_id = m.consumer_id JOIN
-    resource_providers p ON p.id = a.provider_id AND p.mirrored_class_id = a.resource_class_id JOIN nodes n ON
-    n.uuid = p.uuid … WHERE m.group_id = … (as ``count_places`` counts)
+    Where they are: SELECT … FROM group_members m JOIN pending_claims c ON c.uuid = m.claim JOIN allocations a ON
+    a.consumer_id = m.consumer_id JOIN resource_providers p ON p.id = a.provider_id AND p.mirrored_class_id =
+    a.resource_class_id JOIN nodes n ON n.uuid = p.uuid … WHERE m.group_id = … (as ``count_places`` counts)
     """
     if group is None or _is_gone(session, group):
         return GroupNow(several)
     spread_by, at_most, pack_by = _rules(group)
     several = replace(several, spread_by=spread_by, at_most=at_most, pack_by=pack_by)
-    own = session.scalars(_nodes(group)).all() if names_nodes else ()
-    return GroupNow(several, count_places(session, _nodes(group), several), own)
+    nodes = _nodes(GroupMember.group_id == group.id)
+    own = session.scalars(nodes).all() if names_nodes else ()
+    return GroupNow(several, count_places(session, nodes, several), own)
 
 
 def asked(session: Session, project: str, several: Several, *, names_nodes: bool = False) -> GroupNow:
@@ -93,16 +95,18 @@ def join(session: Session, project: str, several: Several, group: MachineGroup |
     return group.id
 
 
-def _nodes(group: MachineGroup) -> Query:
+def _nodes(*conditions: ColumnElement[bool]) -> Query:
+    """Return the query of the nodes that the consumers have whose rows of ``group_members`` meet the conditions."""
     of_class = PROVIDERS.c.mirrored_class_id == Allocation.resource_class_id
     provider = and_(PROVIDERS.c.id == Allocation.provider_id, of_class)
     return (
         select(Node.id)
         .select_from(GroupMember)
+        .join(WaitingRequest, WaitingRequest.uuid == GroupMember.claim)
         .join(Allocation, Allocation.consumer_id == GroupMember.consumer_id)
         .join(PROVIDERS, provider)
         .join(Node, Node.uuid == PROVIDERS.c.uuid)
-        .where(GroupMember.group_id == group.id)
+        .where(*conditions)
     )
 
 
@@ -123,7 +127,7 @@ def _is_gone(session: Session, group: MachineGroup) -> bool:
 
 
 _IS_USED = or_(
-    exists().where(GroupMember.group_id == MachineGroup.id),
+    _nodes(GroupMember.group_id == MachineGroup.id).correlate(MachineGroup).exists(),
     exists().where(IS_GATHERING, WaitingRequest.group_id == MachineGroup.id),
 )
 
@@ -137,4 +141,6 @@ def sweep(session: Session) -> None:
     free = session.scalars(locked.with_for_update(skip_locked=True)).all()
     # Under the locks: nobody joins them any more.
     still = session.scalars(select(MachineGroup.id).where(MachineGroup.id.in_(free), ~_IS_USED)).all()
+    leave = update(GroupMember).where(GroupMember.group_id.in_(still)).values(group_id=None)
+    session.execute(leave.execution_options(synchronize_session=False))
     session.execute(delete(MachineGroup).where(MachineGroup.id.in_(still)))

@@ -239,3 +239,28 @@ def test_what_a_full_group_gives_back_serves_its_own_claim(served: Service, row:
         machines = taking(served, {"count": 3}, **only, **one, **PACK)
         served.placement("DELETE", f"/allocations/{machines[0]['consumer']}")
         assert racks_of(names_of(served, show(served))) == ["b", "b", "b"]
+
+
+def test_the_name_of_a_group_is_free_though_a_consumer_has_something_else(served: Service, row: Rows) -> None:
+    fill(served, a=2, b=1)
+    other = served.placement("POST", "/resource_providers", {"name": "store"}).json["uuid"]
+    stock = {"resource_class": "DISK_GB", "total": 10}
+    served.placement("POST", f"/resource_providers/{other}/inventories", stock)
+    other_claim = {"consumer": {"uuid": OTHER, "project_id": "p"}}
+    elsewhere = {"nothing of a machine": (other, "DISK_GB"), "another machine": (None, "CUSTOM_GOLD")}
+    for name, (provider, resource_class) in elsewhere.items():
+        with row(name):
+            machine = claim(served, 1, group="g", **ME, **SPREAD)["machines"][0]
+            free = {served.node(each)["uuid"] for each in ("a-0", "a-1", "b-0")} - {machine["node"]}
+            has = provider or min(free)
+            served.claim(machine["consumer"], has, resource_class, generation=1)
+            if provider is None:
+                assert "are spread by rack" in claim(served, 1, 409, group="g", **PACK, **other_claim)
+                release(served, UUID)
+            claim(served, 1, group="g", **PACK, **other_claim)
+            allocations = served.placement("GET", f"/allocations/{machine['consumer']}").json["allocations"]
+            assert list(allocations) == [has]
+            for each in listed(served, "state=claimed"):
+                release(served, each)
+            sweep(served)
+            assert served.database.read(lambda session: session.scalars(select(MachineGroup.id)).all()) == []
