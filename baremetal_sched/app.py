@@ -13,6 +13,7 @@ from werkzeug.middleware.dispatcher import DispatcherMiddleware
 import baremetal_sched.compute.hosts.node_changes  # noqa: F401 - it follows nodes
 from baremetal_sched import auth_settings, start_warnings
 from baremetal_sched import settings as settings_module
+from baremetal_sched.allowed_hosts import allowed_hosts
 from baremetal_sched.baremetal.api.edge import BaremetalApi
 from baremetal_sched.baremetal.api.waiting import WaitingApi
 from baremetal_sched.baremetal.conductors.driver_client import DriverClient
@@ -27,6 +28,7 @@ from baremetal_sched.scheduling import handover
 from baremetal_sched.scheduling.api.edge import SchedulingApi
 from baremetal_sched.scheduling.decisions import Decisions
 from baremetal_sched.scheduling.metrics import CapacityMetrics, of_events, of_webhooks
+from baremetal_sched.scheduling.webhooks.webhooks import hosts_of
 from baremetal_sched.settings import Settings
 from baremetal_sched.ui.api import UiApi
 from baremetal_sched.web import authentication, metrics, slots
@@ -64,7 +66,7 @@ def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = Non
 
     ``settings`` may be a plain dictionary ``{group: {option: value}}``, which overrides files and environment; None
     uses only these. Nothing connects to the database before the first request, so a server may fork after this. Call
-    ``dispose()`` of its ``database`` when done.
+    ``dispose()`` of its ``database`` when done. Raises InvalidValue for a list of hosts with an entry that names none.
     """
     if not isinstance(settings, Settings):
         settings = settings_module.load(overrides=settings)
@@ -72,6 +74,8 @@ def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = Non
         log.warning("NO AUTHENTICATION: with noauth2 callers are trusted to be who they claim; for tests only")
     if auth_settings.is_open(settings) and settings.api.insecure:
         log.warning("NO AUTHENTICATION: everyone who can reach the service can do everything ([api] insecure)")
+    allowed_hosts(settings)
+    hosts_of(settings, "https")
     start_warnings.warn(settings)
     database = Database(settings, limits.for_requests(settings))
     handover.install(database, settings)

@@ -8,6 +8,7 @@ needs an option receives the settings.
 """
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from oslo_config import cfg
 from oslo_policy import opts as policy_opts
 
 from baremetal_sched import auth_settings, config_names, keystone_settings
-from baremetal_sched.options import OPTIONS
+from baremetal_sched.options import OPTIONS, kinds
 from baremetal_sched.options.service import CORS
 
 #: The settings as the code reads them: ``settings.api.max_limit``.
@@ -123,7 +124,8 @@ def _check_values(
                 place = places.get((group.lower(), option.dest))
                 if place is None:
                     raise
-                value = "" if option.secret else f" = {place.value}"
+                # An address may contain a password.
+                value = "" if option.secret else f" = {re.sub('//[^/]*@', '//***@', place.value)}"
                 reason = (
                     _reason(error, place.value)
                     if not option.secret or "$" not in place.value
@@ -143,6 +145,11 @@ def _reason(error: Exception, value: str) -> str:
 
 
 def _check(settings: Settings) -> None:
+    for origin in settings.cors.allowed_origin or ():  # the library's option takes any text
+        try:
+            kinds.ORIGIN(origin)
+        except ValueError as error:
+            raise cfg.Error(f"[cors] allowed_origin: {origin!r} cannot be an origin. {error}") from None
     keystone_settings.check(settings)
     if settings.conductor.heartbeat_timeout <= settings.conductor.heartbeat_interval:
         raise cfg.Error("[conductor] heartbeat_timeout must be longer than heartbeat_interval")

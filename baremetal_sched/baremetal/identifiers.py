@@ -3,12 +3,13 @@
 import re
 
 from baremetal_sched.documents.schema import canonical_mac, canonical_uuid
+from baremetal_sched.options.kinds import CONDUCTOR_GROUP
 
 _LOGICAL_NAME = re.compile(r"[A-Za-z0-9\-._~]{1,255}")
 _HOST_NAME = re.compile(
     r"(?=.{1,255}\Z)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*"
 )
-_CONDUCTOR_GROUP = re.compile(r"[A-Za-z0-9_\-.]{0,255}")
+_CONDUCTOR_GROUP = re.compile(CONDUCTOR_GROUP)
 _DATAPATH_ID = re.compile(r"[0-9a-f]{16}", re.IGNORECASE)
 
 #: Most traits on a node (specification node-traits).

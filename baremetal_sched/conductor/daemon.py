@@ -13,6 +13,8 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched import commands
+from baremetal_sched.baremetal.domains import domain_list
+from baremetal_sched.baremetal.visibility import EVERYTHING
 from baremetal_sched.conductor import answering, job, orphaned_reservations
 from baremetal_sched.conductor.answering import Answering
 from baremetal_sched.conductor.call_watch import CallWatch
@@ -55,7 +57,17 @@ _LOGOUT_SECONDS = 5.0
 
 
 def warn(database: Database, settings: Settings) -> None:
-    """Warn if nodes have passwords and no encryption key is configured. Raises DatabaseAway."""
+    """Warn if nodes have passwords and no encryption key is configured, and if there is no domain of the level of
+    server groups. Raises DatabaseAway."""
+    level: str = settings.compute.server_group_level
+    known = database.read(lambda session: domain_list.levels(session, EVERYTHING)) if level else [level]
+    if level not in known:
+        log.warning(
+            "[compute] server_group_level: there is no domain of this level, so servers of groups with the policies "
+            "affinity and anti-affinity find no machine",
+            server_group_level=level,
+            levels=known,
+        )
     if settings.database.secrets_key_file:
         return
 

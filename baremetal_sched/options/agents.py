@@ -109,7 +109,12 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         ),
     ],
     "metrics": [
-        cfg.StrOpt("agent_backend", default="noop", help="Where agents send their metrics: ``noop`` or ``statsd``."),
+        cfg.StrOpt(
+            "agent_backend",
+            default="noop",
+            choices=["noop", "statsd"],
+            help="Where agents send their metrics: ``noop`` or ``statsd``.",
+        ),
         cfg.BoolOpt("agent_prepend_host", default=False, help="Names of agents' metrics contain the host name."),
         cfg.BoolOpt("agent_prepend_uuid", default=False, help="Names of agents' metrics contain the UUID of the node."),
         cfg.BoolOpt(
@@ -120,7 +125,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         cfg.StrOpt("agent_global_prefix", help="All names of agents' metrics begin with this."),
     ],
     "metrics_statsd": [
-        cfg.StrOpt("agent_statsd_host", default="localhost", help="Host to which agents send metrics."),
+        cfg.HostAddressOpt("agent_statsd_host", default="localhost", help="Host to which agents send metrics."),
         cfg.PortOpt("agent_statsd_port", default=8125, help="Port of that host."),
     ],
     "agent_containers": [

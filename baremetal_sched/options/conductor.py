@@ -1,18 +1,21 @@
 """Options of conductors and of the work they do on machines."""
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
 from baremetal_sched import auth_settings
+from baremetal_sched.options import kinds
 
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "conductor": [
-        cfg.StrOpt(
+        cfg.Opt(
             "deploy_iso",
+            type=kinds.URL,
             help="URL of the ISO image with an agent that machines boot by virtual media, unless their ``driver_info`` "
             "names another one.",
         ),
-        cfg.DictOpt(
+        cfg.Opt(
             "deploy_iso_by_arch",
+            type=types.Dict(kinds.URL),
             default={},
             help="The same by architecture (``cpu_arch`` in ``properties``), as in ``x86_64:http://…,aarch64:http://…``.",
         ),
@@ -27,8 +30,9 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default=False,
             help="Let agents write images without looking into them. Images by users can then harm the agent.",
         ),
-        cfg.StrOpt(
+        cfg.Opt(
             "conductor_group",
+            type=kinds.GROUP,
             default="",
             help="Group of nodes that this conductor serves; letter case is ignored. Empty is the default group: its "
             "conductors serve only nodes without a group. Command line: ``conductor --group``, ``serve --group``.",

@@ -2,17 +2,25 @@
 
 from oslo_config import cfg
 
+from baremetal_sched.options import kinds
+
 #: Stands for a missing user or project.
 ZERO_UUID = "00000000-0000-0000-0000-000000000000"
 
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "placement": [
-        cfg.StrOpt(
+        cfg.Opt(
             "incomplete_consumer_project_id",
+            type=kinds.at_most(255),
             default=ZERO_UUID,
             help="Project of a consumer whose allocations were written below microversion 1.8.",
         ),
-        cfg.StrOpt("incomplete_consumer_user_id", default=ZERO_UUID, help="User of such a consumer."),
+        cfg.Opt(
+            "incomplete_consumer_user_id",
+            type=kinds.at_most(255),
+            default=ZERO_UUID,
+            help="User of such a consumer.",
+        ),
         cfg.BoolOpt(
             "randomize_allocation_candidates",
             default=False,
@@ -132,8 +140,9 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         ),
     ],
     "compute": [
-        cfg.StrOpt(
+        cfg.Opt(
             "default_availability_zone",
+            type=kinds.ZONE,
             default="nova",
             help="Name of the availability zone whose machines are those of the default conductor group. Every other "
             "group is a zone of its own name.",
@@ -152,20 +161,22 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "until a machine is free; 0: without one it is in error at once. The scheduler hint ``wait`` of a request "
             "overrides it. ``[scheduling] max_wait`` limits it.",
         ),
-        cfg.StrOpt(
+        cfg.Opt(
             "server_group_level",
+            type=kinds.OPTIONAL_LEVEL,
             default="",
             help="Level of the domains, such as ``rack``, by which the servers of a server group are kept apart or "
             'together: the "host" of its policy is a domain of this level. Empty: it is the machine, so '
             "``anti-affinity`` is always met, and a second server of ``affinity`` is refused. All processes need the "
             "same value.",
         ),
-        cfg.StrOpt(
+        cfg.Opt(
             "project_id",
+            type=kinds.at_most(255),
             default=ZERO_UUID,
             help="Project of callers of the compute and image APIs while there is no authentication (``[api] "
             "auth_strategy`` is ``none``), and of users of ``http_basic`` who are ``admin`` for the system.",
         ),
-        cfg.StrOpt("user_id", default=ZERO_UUID, help="User of these callers."),
+        cfg.Opt("user_id", type=kinds.at_most(255), default=ZERO_UUID, help="User of these callers."),
     ],
 }

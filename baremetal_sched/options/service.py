@@ -5,7 +5,7 @@ import socket
 from oslo_config import cfg
 
 from baremetal_sched import auth_settings
-from baremetal_sched.options import hardware
+from baremetal_sched.options import hardware, kinds
 from baremetal_sched.releases import RELEASES
 
 OPTIONS: dict[str, list[cfg.Opt]] = {
@@ -24,12 +24,22 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             help="Name under which this conductor registers. It must be unique. Command line: ``conductor --host``.",
         ),
         *hardware.ENABLED,
-        cfg.StrOpt("default_resource_class", help="Resource class of a node that is created without one."),
-        cfg.StrOpt(
-            "default_conductor_group", default="", help="Conductor group of a node that is created without one."
+        cfg.Opt(
+            "default_resource_class",
+            type=kinds.at_most(80, least=0),
+            help="Resource class of a node that is created without one.",
         ),
-        cfg.StrOpt(
-            "default_portgroup_mode", default="active-backup", help="Mode of a portgroup that is created without one."
+        cfg.Opt(
+            "default_conductor_group",
+            type=kinds.GROUP,
+            default="",
+            help="Conductor group of a node that is created without one.",
+        ),
+        cfg.Opt(
+            "default_portgroup_mode",
+            type=kinds.at_most(255),
+            default="active-backup",
+            help="Mode of a portgroup that is created without one.",
         ),
         cfg.IntOpt(
             "hash_partition_exponent",
@@ -109,10 +119,11 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         cfg.IntOpt(
             "max_limit", default=1000, min=1, help="The maximum number of items on a page of a bare metal list."
         ),
-        cfg.StrOpt(
+        cfg.Opt(
             "public_endpoint",
+            type=kinds.ENDPOINT,
             help="Scheme and host with which links begin: ``https://cloud.example.com``. By default those of the "
-            "request.",
+            "request. Events have it in their ``source``.",
         ),
         cfg.IntOpt(
             "max_json_body_size",

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Label, Select, func, literal, null, select, union_all
 from sqlalchemy.sql.expression import FromClause
 
-from baremetal_sched.baremetal.domains.domain_list import LEVEL, domain_at
+from baremetal_sched.baremetal.domains.domain_list import domain_at
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.baremetal.nodes.traits import has_any
 from baremetal_sched.baremetal.provider.availability import (
@@ -31,6 +31,7 @@ from baremetal_sched.baremetal.schemas.traits import is_trait
 from baremetal_sched.baremetal.visibility import EVERYTHING, Conditions, Visibility
 from baremetal_sched.db.models import Hold, Node, table_of
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.options.kinds import LEVEL
 from baremetal_sched.suggestions import did_you_mean
 
 #: The keys that machines may be grouped by, besides traits and domains of a level.

@@ -7,6 +7,8 @@ from oslo_config import cfg
 from oslo_middleware.cors import CORS_OPTS
 
 from baremetal_sched import auth_settings, settings
+from baremetal_sched.app import create_app
+from baremetal_sched.errors import InvalidValue
 from baremetal_sched.options.service import CORS
 
 
@@ -134,6 +136,52 @@ def test_a_wrong_value_names_its_place(subtests: pytest.Subtests, tmp_path: Path
     ]:
         with subtests.test(text=text):
             assert refused(text, tmp_path).startswith(said)
+
+
+def test_addresses_names_and_levels_are_checked(subtests: pytest.Subtests, tmp_path: Path) -> None:
+    for option, wrong, right in [
+        (
+            "[api]\npublic_endpoint",
+            ("https://[2001:db8::10:6385", "not a url", "cloud.example.com:6385", "ftp://a", "https://", "https://a?b=c",
+             "https://a:x", "https://a#b", "https://a:99999", "https://\u00e4"),
+            ("https://cloud.example.com", "http://[2001:db8::10]:6385", "http://10.0.0.1:6385/cloud", ""),
+        ),
+        ("[conductor]\ndeploy_iso", ("agent.iso", "file:///agent.iso"), ("http://u:p@images/agent.iso?s=1", "")),
+        ("[conductor]\ndeploy_iso_by_arch", ("x86_64:agent.iso",), ("x86_64:http://a/b.iso,arm:http://a/c.iso", "")),
+        ("[cors]\nallowed_origin", ("https://a/", "a", "https://a, b"), ("*", "https://a:8443,http://b", "null")),
+        ("[metrics_statsd]\nagent_statsd_host", ("a b",), ("stats.example.com", "::1")),
+        ("[metrics]\nagent_backend", ("statds",), ("statsd",)),
+        ("[compute]\nserver_group_level", ("Rack", "my rack", "rack,row", "1", "r" * 65), ("rack", "row-2", "")),
+        ("[compute]\ndefault_availability_zone", ("a:b", "z" * 256, ""), ("nova", "zone 1")),
+        ("[compute]\nproject_id", ("p" * 256, ""), ("p1",)),
+        ("[compute]\nuser_id", ("u" * 256,), ("u1",)),
+        ("[placement]\nincomplete_consumer_project_id", ("p" * 256,), ("p1",)),
+        ("[placement]\nincomplete_consumer_user_id", ("u" * 256,), ("u1",)),
+        ("[conductor]\nconductor_group", ("a b", "g" * 256), ("Rack-1", "")),
+        ("[DEFAULT]\ndefault_conductor_group", ("a/b",), ("rack.1", "")),
+        ("[DEFAULT]\ndefault_resource_class", ("c" * 81,), ("gold", "")),
+        ("[DEFAULT]\ndefault_portgroup_mode", ("m" * 256,), ("802.3ad",)),
+    ]:  # fmt: skip
+        group, name = option.split("\n")
+        for value in wrong:
+            with subtests.test(option=name, wrong=value):
+                assert f"{group} {name}" in refused(f"{option} = {value}\n", tmp_path)
+        for value in right:
+            with subtests.test(option=name, right=value):
+                file = tmp_path / "a.conf"
+                file.write_text(f"{option} = {value}\n")
+                settings.load([str(file)])
+
+
+def test_lists_of_hosts_are_checked_before_the_first_request(subtests: pytest.Subtests) -> None:
+    for group in ("events", "inspection_rules"):
+        with subtests.test(group), pytest.raises(InvalidValue, match=rf"\[{group}\] allowed_hosts: 'a/b' is not"):
+            create_app({group: {"allowed_hosts": "a/b"}})
+
+
+def test_an_address_with_a_password_is_not_repeated(tmp_path: Path) -> None:
+    said = refused("[api]\npublic_endpoint = https://user:hunter2@cloud.example.com\n", tmp_path)
+    assert said.startswith("FILE, line 2: [api] public_endpoint = https://***@cloud.example.com: Expected a URL with")
 
 
 def test_a_password_with_a_dollar_is_not_repeated(tmp_path: Path) -> None:

@@ -14,9 +14,6 @@ from baremetal_sched.db.types import Rows
 from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.errors.domains import DomainNotFound
 
-#: The pattern of the name of a level.
-LEVEL = "^[a-z][a-z0-9_-]{0,63}$"
-
 _PARENT = aliased(Domain)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from baremetal_sched.baremetal.domains.domain_list import LEVEL
+from baremetal_sched.options.kinds import LEVEL
 from baremetal_sched.scheduling.capacity import COLUMNS, DOMAIN, TRAIT
 
 TEXT: dict[str, Any] = {"type": "string"}

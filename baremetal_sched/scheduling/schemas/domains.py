@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from baremetal_sched.baremetal.domains.domain_list import LEVEL
 from baremetal_sched.baremetal.domains.members import PERSON, PROPERTY
 from baremetal_sched.compute.schemas.form import NAME, Form, closed
+from baremetal_sched.options.kinds import LEVEL
 from baremetal_sched.scheduling.schemas.answers import (
     COUNT,
     TEXT,

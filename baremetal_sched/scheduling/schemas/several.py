@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from baremetal_sched.baremetal.domains.domain_list import LEVEL
 from baremetal_sched.compute.schemas.form import closed
+from baremetal_sched.options.kinds import LEVEL
 from baremetal_sched.scheduling.schemas.answers import TEXT, said
 
 #: The most machines of one claim.

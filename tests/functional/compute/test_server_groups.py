@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 from sqlalchemy import update
+from structlog.testing import capture_logs
 
+from baremetal_sched.conductor import daemon
 from baremetal_sched.db.models import SchemaState
 from tests.functional.compute.grouped import Cloud, fleet, get, make, put, racks
 from tests.functional.compute.test_servers import UNKNOWN, add_image, boot, message, show
@@ -183,6 +185,14 @@ def test_a_server_shows_its_group(cloud: Cloud) -> None:
     service.compute("DELETE", f"/os-server-groups/{group}", status=204)
     assert show(service, member)["server_groups"] == []
     assert show(service, member)["status"] == "BUILD"
+
+
+def test_a_level_without_domains_is_warned_of(cloud: Cloud) -> None:
+    for warned in (True, False):
+        with capture_logs() as logs:
+            daemon.warn(cloud.service.database, cloud.service.app.settings)
+        assert [line["server_group_level"] for line in logs] == ["rack"] * warned
+        put(cloud.service, "r1")
 
 
 def test_hints_that_name_no_group(cloud: Cloud, subtests: pytest.Subtests) -> None:
