@@ -9,12 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import cached_property, partial
 
 import structlog
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session
 
-from baremetal_sched import commands
-from baremetal_sched.baremetal.domains import domain_list
-from baremetal_sched.baremetal.visibility import EVERYTHING
 from baremetal_sched.conductor import answering, job, orphaned_reservations
 from baremetal_sched.conductor.answering import Answering
 from baremetal_sched.conductor.call_watch import CallWatch
@@ -24,10 +19,10 @@ from baremetal_sched.conductor.orphaned_reservations import hand_over
 from baremetal_sched.conductor.outage import SHOWS_OUTAGE, Outage
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS, PeriodicTask
 from baremetal_sched.conductor.servers import migrate_own
+from baremetal_sched.conductor.settings_warnings import warn
 from baremetal_sched.conductor.wake_pipe import WakePipe
 from baremetal_sched.conductor.webhooks import Deliveries
 from baremetal_sched.conductor.workers import Workers
-from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.drivers import registry
 from baremetal_sched.drivers.enabled import EnabledDrivers, served_types
@@ -42,9 +37,6 @@ from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-#: Hardware types whose nodes have a password in ``driver_info``.
-_WITH_PASSWORDS = ("ipmi", "redfish")
-
 #: Seconds that a stopping conductor waits for its thread that polls for calls.
 _END_SECONDS = 2.0
 #: Seconds without work after which it is looked for less often, and how often: new and due work wakes the conductor.
@@ -54,34 +46,6 @@ _QUIET_INTERVAL = 60.0
 _CALLS_INTERVAL = 0.5
 #: Seconds that the drivers of one kind of controllers may take to log out.
 _LOGOUT_SECONDS = 5.0
-
-
-def warn(database: Database, settings: Settings) -> None:
-    """Warn if nodes have passwords and no encryption key is configured, and if there is no domain of the level of
-    server groups. Raises DatabaseAway."""
-    level: str = settings.compute.server_group_level
-    known = database.read(lambda session: domain_list.levels(session, EVERYTHING)) if level else [level]
-    if level not in known:
-        log.warning(
-            "[compute] server_group_level: there is no domain of this level, so servers of groups with the policies "
-            "affinity and anti-affinity find no machine",
-            server_group_level=level,
-            levels=known,
-        )
-    if settings.database.secrets_key_file:
-        return
-
-    def count(session: Session) -> int:
-        # SELECT count(*) FROM nodes WHERE driver IN ('ipmi', 'redfish')
-        return session.scalar(select(func.count()).select_from(Node).where(Node.driver.in_(_WITH_PASSWORDS))) or 0
-
-    found = database.read(count)
-    if found:
-        log.warning(
-            "passwords of management controllers are stored as they are: set [database] secrets_key_file, then run "
-            + commands.ENCRYPT_SECRETS,
-            nodes=found,
-        )
 
 
 class ConductorDaemon:

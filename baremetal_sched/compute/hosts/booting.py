@@ -118,12 +118,11 @@ def _place_all(
         outcome = _take(context, server, request, drive, failures[server.uuid], places)
         if outcome is None:
             continue
-        savepoint.rollback()
-        # The reason is read in the state that stays, in which none of them has a machine.
+        savepoint.rollback()  # before the reason is read: in the state that stays, none of them has a machine
         if isinstance(outcome, TreeRequest):
             outcome = _too_few(context, server, outcome, placed, len(servers), places)
         none = f"None of the {len(servers)} servers was built, since they were requested together."
-        return _with_last(outcome, failures[server.uuid]).continued(none)
+        return _with_last(outcome, server, failures[server.uuid]).continued(none)
     savepoint.commit()
     return None
 
@@ -137,9 +136,9 @@ def _too_few(
     try:
         if places is not None and places.limit and len(request.hosts(context, placed + 1)) > placed:
             return Reason(f"{_BEGIN} Only {placed} of the {count} servers can be placed. {places.limit}")
+        return why_not(replace(context, needed=count), server, request)
     except _HOPELESS as error:
         return Reason(_because(error))
-    return why_not(replace(context, needed=count), server, request)
 
 
 def place(
@@ -155,13 +154,10 @@ def place(
     ``failures`` gets the nodes that were tried in vain. ``places``: of its group. Raises like ``boot``.
     """
     outcome = _take(context, server, request, drive, failures, places)
-    if outcome is None:
-        return None
     if isinstance(outcome, TreeRequest):
         outcome = why_not(context, server, outcome)
         outcome = replace(outcome, passes=outcome.passes and (places is None or not places.refuses))
-    log.info("no machine fits a server", server=server.uuid, reason=outcome.message)
-    return _with_last(outcome, failures)
+    return outcome and _with_last(outcome, server, failures)
 
 
 def _take(
@@ -217,8 +213,9 @@ def _tried(server: Server) -> str:
     return "1 node" if count == 1 else f"{count} nodes"
 
 
-def _with_last(reason: Reason, failures: _Failures) -> Reason:
-    """Return the reason, of which administrators also see the last failure."""
+def _with_last(reason: Reason, server: Server, failures: _Failures) -> Reason:
+    """Return the reason, of which administrators also see the last failure, and log it."""
+    log.info("no machine fits a server", server=server.uuid, reason=reason.message)
     if not failures:
         return reason
     node, failure = failures[-1]

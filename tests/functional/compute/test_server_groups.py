@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import update
 from structlog.testing import capture_logs
 
-from baremetal_sched.conductor import daemon
+from baremetal_sched.conductor import settings_warnings
 from baremetal_sched.db.models import SchemaState
 from tests.functional.compute.grouped import Cloud, fleet, get, make, put, racks
 from tests.functional.compute.test_servers import UNKNOWN, add_image, boot, message, show
@@ -190,7 +190,7 @@ def test_a_server_shows_its_group(cloud: Cloud) -> None:
 def test_a_level_without_domains_is_warned_of(cloud: Cloud) -> None:
     for warned in (True, False):
         with capture_logs() as logs:
-            daemon.warn(cloud.service.database, cloud.service.app.settings)
+            settings_warnings.warn(cloud.service.database, cloud.service.app.settings)
         assert [line["server_group_level"] for line in logs] == ["rack"] * warned
         put(cloud.service, "r1")
 

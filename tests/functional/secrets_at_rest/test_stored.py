@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.hardware import bios
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.conductor import daemon
+from baremetal_sched.conductor import settings_warnings
 from baremetal_sched.db import sealing
 from baremetal_sched.db.models import DriverCall, Node
 from baremetal_sched.errors import DocumentTooLarge
@@ -150,5 +150,5 @@ def test_a_warning_if_there_is_no_key(serve: Callable[..., Service], key_file: P
     service = serve()
     service.set_columns(service.add_node("n1", power=False), driver="redfish")
     for running, warned in ((serve(key_file), False), (service, True)):
-        daemon.warn(running.database, running.app.settings)
+        settings_warnings.warn(running.database, running.app.settings)
         assert ("passwords of management controllers are stored as they are" in lines.getvalue()) is warned
