@@ -129,7 +129,7 @@ class BaremetalCall(Call):
 
     def _restrictions(self) -> Iterator[Restriction]:
         texts, project = reader(self).texts, self.caller.project_id
-        if not texts.includes(self.visible):
+        if not texts.everything and not texts.includes(self.visible):
             yield Restriction(_OF_HOLDS, texts.as_owner, texts.as_lessee)
         if self.caller.unrestricted or self.allows("baremetal:node:get:filter_threshold"):
             return
