@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select, update
 from baremetal_sched.db import schema_state
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models.base import SchemaState, table_of
-from baremetal_sched.db.revisions import head
+from baremetal_sched.db.revisions import head, served_since
 
 _STATE = table_of(SchemaState)
 
@@ -49,7 +49,7 @@ def complete(connection: Connection) -> None:
 def finish(connection: Connection) -> None:
     """Note that the database is not a mirror any more."""
     _write(connection, mirror_phase=FINISHED, mirror_until=epoch())
-    schema_state.settle(connection, head())
+    schema_state.finish(connection, served_since(head()))
 
 
 def _write(connection: Connection, **values: object) -> None:

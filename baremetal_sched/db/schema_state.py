@@ -66,9 +66,14 @@ def announce(connection: Connection, found: str, target: str | None) -> None:
 
 
 def settle(connection: Connection, revision: str | None) -> None:
-    """Record that the schema is at ``revision`` and stays there."""
+    """Record that the schema is at ``revision`` and stays there. Releases that were gone before stay out: what they do
+    not know goes on during the next rolling upgrade."""
     if revision is not None:
-        _write(connection, revision=revision, served_since=revisions.served_since(revision), changing_to=None)
+        known = (revisions.served_since(revision), oldest(connection) if is_recorded(connection) else None)
+        served = (
+            each for each in known if each in revisions.chain() and revisions.age(each) <= revisions.age(revision)
+        )
+        _write(connection, revision=revision, served_since=max(served, key=revisions.age), changing_to=None)
 
 
 def finish(connection: Connection, revision: str) -> None:

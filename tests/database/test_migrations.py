@@ -217,6 +217,19 @@ def test_a_change_that_is_announced_is_served_by_who_can_serve_both(engine: Engi
         assert type(schema_state.refusal(state)) is error, state
 
 
+def test_an_upgrade_lets_no_release_in_that_was_gone_before(engine: Engine) -> None:
+    """Otherwise holds, events and webhooks would stop during every rolling upgrade."""
+    before, head = revisions.chain()[-2:]
+    for oldest in (before, revisions.served_since(before)):
+        schema.downgrade(engine, before)
+        with engine.begin() as connection:
+            schema_state.finish(connection, oldest)
+        schema.upgrade(engine)
+        with engine.connect() as connection:
+            expected = max(oldest, revisions.served_since(head), key=revisions.age)
+            assert schema_state.oldest(connection) == expected
+
+
 def test_a_change_that_was_announced_and_not_made_is_taken_back(engine: Engine) -> None:
     with engine.begin() as connection:
         schema_state.announce(connection, revisions.head(), "0008")
