@@ -12,8 +12,7 @@ from baremetal_sched.conductor.outage import SHOWS_OUTAGE
 from baremetal_sched.conductor.questions import spawn
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.db.types import AnyRow
-from baremetal_sched.scheduling.webhooks import testing
-from baremetal_sched.scheduling.webhooks.delivering import DUE, Delivery, Rights
+from baremetal_sched.scheduling.webhooks.delivering import DUE, Delivery, Rights, deliver_test
 from baremetal_sched.scheduling.webhooks.sending import Sender
 from baremetal_sched.scheduling.webhooks.testing import WAITING
 from baremetal_sched.settings import Settings
@@ -87,7 +86,7 @@ class Deliveries:
 
     def _test(self, token: str) -> None:
         with _logged(test=token):
-            testing.deliver(self._database, self._sender, token)
+            deliver_test(self._database, self._sender, token)
         with self._lock:
             self._testing.discard(token)
 

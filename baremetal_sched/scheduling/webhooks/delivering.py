@@ -34,8 +34,10 @@ from baremetal_sched.scheduling.events import reading
 from baremetal_sched.scheduling.events.cloud_events import cloud_event
 from baremetal_sched.scheduling.events.cursors import Cursor, mark_of
 from baremetal_sched.scheduling.events.masks import Mask
-from baremetal_sched.scheduling.webhooks.sending import SECONDS, DeliveryResult, Envelope, Sender
-from baremetal_sched.scheduling.webhooks.webhooks import Document, cursor_of, keys_of
+from baremetal_sched.scheduling.events.reading import Event
+from baremetal_sched.scheduling.webhooks import testing
+from baremetal_sched.scheduling.webhooks.sending import DeliveryResult, Envelope, Sender
+from baremetal_sched.scheduling.webhooks.webhooks import SECONDS, Document, cursor_of, keys_of
 
 log = structlog.get_logger(__name__)
 
@@ -52,6 +54,8 @@ _BATCH, _BATCH_SECONDS = 20, 1.0
 #: Seconds after which other webhooks have their turn. After an attempt that took longer than ``_SLOW``, they have it at
 #: once.
 _TURN_SECONDS, _SLOW = 10.0, 1.0
+
+_UNREADABLE = DeliveryResult("The secret cannot be decrypted.")
 
 #: What a maker may read today; None: nothing. Raises MakerGone, AuthenticationUnavailable.
 Rights = Callable[[Document], Mask | None]
@@ -155,7 +159,7 @@ class Delivery:
         self._url, self._uuid, self._failures, cursor = hook.url, hook.uuid, hook.failures, cursor_of(hook)
         self._keys = keys_of(hook, now)
         if any(isinstance(each, UnreadableText) for each in (hook.url, *self._keys)):
-            return _Batch(cursor, refusal=DeliveryResult("The secret cannot be decrypted."))
+            return _Batch(cursor, refusal=_UNREADABLE)
         try:
             mask = self._rights(hook.maker)
             if mask is not None:
@@ -247,3 +251,27 @@ def _failed(before: int, result: DeliveryResult) -> dict[str, Any]:
         "retry_at": epoch() + max(pause, min(result.pause, _LONGEST_PAUSE)),
         "parked": true() if result.parks else is_over if counts else false(),
     }
+
+
+def deliver_test(database: Database, sender: Sender, token: str) -> None:
+    """Send the event of a test, unless another conductor does, and write the result."""
+    if database.change(partial(testing.take, token=token)):
+        answer = _test(database, sender, token)
+        database.change(partial(testing.write_answer, token=token, answer=answer))
+
+
+def _test(database: Database, sender: Sender, token: str) -> dict[str, object]:
+    asked = time.monotonic()
+    found = database.read(partial(testing.webhook_of, token=token))
+    if found is None:
+        return DeliveryResult("It was deleted.").document(0)
+    hook, now = found
+    keys = keys_of(hook, now)
+    if any(isinstance(each, UnreadableText) for each in (hook.url, *keys)):
+        return _UNREADABLE.document(0)
+    event = cloud_event(Event(0, token, testing.TYPE, hook.uuid, None, now, {}), sender.source)
+    del event["sequence"]
+    begins = time.monotonic()
+    envelope = Envelope(cursor_of(hook), token, orjson.dumps(event))
+    result = sender.send(hook.url, envelope, keys, begins + SECONDS, now + begins - asked)
+    return result.document(time.monotonic() - begins)

@@ -15,13 +15,11 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.scheduling.events.cloud_events import source_of
 from baremetal_sched.scheduling.events.cursors import Cursor
 from baremetal_sched.scheduling.webhooks.signing import headers_of
-from baremetal_sched.scheduling.webhooks.webhooks import hosts_of
+from baremetal_sched.scheduling.webhooks.webhooks import SECONDS, hosts_of
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-#: Seconds that a delivery may take, in all.
-SECONDS = 10.0
 #: Bytes of the answer that are read; nobody sees them.
 _LARGEST_ANSWER = 64 * 2**10
 _GONE = 410

@@ -5,24 +5,18 @@ and writes the result, for which the request waits. A project has one row: one t
 """
 
 import math
-import time
 import uuid
 
-import orjson
 from sqlalchemy import Connection, delete, false, select, true, update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Webhook, WebhookTest, table_of
 from baremetal_sched.db.results import rows_changed
-from baremetal_sched.db.sealing import UnreadableText
-from baremetal_sched.db.transaction import Database, Reader
+from baremetal_sched.db.transaction import Reader
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.webhooks import TooManyWebhookTests, WebhookTestUnderWay
-from baremetal_sched.scheduling.events.cloud_events import cloud_event
-from baremetal_sched.scheduling.events.reading import Event
-from baremetal_sched.scheduling.webhooks.sending import SECONDS, DeliveryResult, Envelope, Sender
-from baremetal_sched.scheduling.webhooks.webhooks import cursor_of, keys_of
+from baremetal_sched.scheduling.webhooks.webhooks import SECONDS
 from baremetal_sched.settings import Settings
 
 #: The type of the events.
@@ -79,37 +73,23 @@ def withdraw(connection: Connection, token: str) -> bool:
     return bool(rows_changed(connection.execute(waits.values(begins_before=0))))
 
 
-def deliver(database: Database, sender: Sender, token: str) -> None:
-    """Send the event of a test, unless another conductor does, and write the result."""
-    if database.change(lambda connection: _take(connection, token)):
-        answer = _send(database, sender, token)
-        written = update(_TESTS).where(_TESTS.c.token == token).values(answer=answer)
-        database.change(lambda connection: connection.execute(written))
-        database.change(
-            lambda connection: connection.execute(delete(_TESTS).where(_TESTS.c.begins_before < epoch() - _KEPT))
-        )
+def take(connection: Connection, token: str) -> bool:
+    """Return whether the test waited for a conductor; then it is this one's.
 
-
-def _take(connection: Connection, token: str) -> bool:
-    """UPDATE webhook_tests SET is_taken = true WHERE token = … AND (it waits)"""
+    UPDATE webhook_tests SET is_taken = true WHERE token = … AND (it waits)
+    """
     waits = (_TESTS.c.token == token, _TESTS.c.is_taken == false(), _TESTS.c.begins_before > epoch())
     return bool(rows_changed(connection.execute(update(_TESTS).where(*waits).values(is_taken=true()))))
 
 
-def _send(database: Database, sender: Sender, token: str) -> dict[str, object]:
+def webhook_of(session: Session, token: str) -> tuple[Webhook, float] | None:
+    """Return the webhook that is tested, and the time; None if it was deleted."""
     of_test = select(_TESTS.c.webhook_id).where(_TESTS.c.token == token).scalar_subquery()
-    query = select(Webhook, epoch()).where(Webhook.id == of_test)
-    asked = time.monotonic()
-    found = database.read(lambda session: session.execute(query).first())
-    if found is None:
-        return DeliveryResult("It was deleted.").document(0)
-    hook, now = found
-    keys = keys_of(hook, now)
-    if any(isinstance(each, UnreadableText) for each in (hook.url, *keys)):
-        return DeliveryResult("The secret cannot be decrypted.").document(0)
-    event = cloud_event(Event(0, token, TYPE, hook.uuid, None, now, {}), sender.source)
-    del event["sequence"]
-    begins = time.monotonic()
-    envelope = Envelope(cursor_of(hook), token, orjson.dumps(event))
-    result = sender.send(hook.url, envelope, keys, begins + SECONDS, now + begins - asked)
-    return result.document(time.monotonic() - begins)
+    found = session.execute(select(Webhook, epoch()).where(Webhook.id == of_test)).first()
+    return None if found is None else (found[0], found[1])
+
+
+def write_answer(connection: Connection, token: str, answer: dict[str, object]) -> None:
+    """Write the result of a test, and forget tests of long ago."""
+    connection.execute(update(_TESTS).where(_TESTS.c.token == token).values(answer=answer))
+    connection.execute(delete(_TESTS).where(_TESTS.c.begins_before < epoch() - _KEPT))

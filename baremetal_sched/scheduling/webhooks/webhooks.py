@@ -21,6 +21,8 @@ from baremetal_sched.settings import Settings
 
 Document = Mapping[str, Any]
 
+#: Seconds that a delivery may take, in all.
+SECONDS = 10.0
 #: Seconds for which the secret before the newest one signs, too.
 OVERLAP = 86_400.0
 

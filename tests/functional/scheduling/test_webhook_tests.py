@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select, update
 
 from baremetal_sched.db.models import WebhookTest
-from baremetal_sched.scheduling.webhooks import testing
+from baremetal_sched.scheduling.webhooks import delivering, testing
 from baremetal_sched.scheduling.webhooks.sending import Sender
 from tests.functional.scheduling.happening import happen, last
 from tests.functional.scheduling.test_webhook_deliveries import OPERATOR, deliver, make, show
@@ -159,6 +159,6 @@ def test_two_conductors_send_one_event(service: Service) -> None:
         wait_until(lambda: service.database.select(lambda connection: connection.scalars(testing.WAITING).all()), "it")
         (token,) = service.database.select(lambda connection: connection.scalars(testing.WAITING).all())
         for _ in range(2):
-            testing.deliver(service.database, Sender(service.app.settings), token)
+            delivering.deliver_test(service.database, Sender(service.app.settings), token)
         asked.join()
         assert len(receiver.received) == 1
