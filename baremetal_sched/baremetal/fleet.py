@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from sqlalchemy import Integer, cast, func, not_, select
@@ -133,12 +133,13 @@ def figures(session: Session, settings: Settings) -> list[Metric]:
     is_alive = alive(settings.conductor.heartbeat_timeout)
     columns = (Conductor.hostname, Conductor.conductor_group)
     counters = (Conductor.undone_changes, Conductor.given_up_calls, Conductor.swept_machines)
-    query = select(*columns, *counters, is_alive, func.coalesce(Conductor.clock_difference, 0.0))
-    for hostname, group, changes, calls, machines, lives, ahead in session.execute(query):
+    rows: Any = session.execute(select(*columns, *counters, is_alive, Conductor.clock_difference))
+    for hostname, group, changes, calls, machines, lives, ahead in rows:
         undone.add_metric([hostname], changes)
         given_up.add_metric([hostname], calls)
         swept.add_metric([hostname], machines)
-        differs.add_metric([hostname], ahead)
+        if ahead is not None:  # it has sent no heartbeat since it started, or is of an earlier release
+            differs.add_metric([hostname], ahead)
         alive_by_group[group] = alive_by_group.get(group, 0) + bool(lives)
     for group, count in alive_by_group.items():
         living.add_metric([group], count)
