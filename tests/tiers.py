@@ -49,6 +49,7 @@ _TIERS = {
     **{f"{folder}test_{name}.py": "first" for folder, names in _SECOND.items() for name in names.split()},
     "tests/agents/": "slow",
     "tests/clients/": "slow",
+    "tests/clients/osc/test_callers.py": "ci",
     "tests/clients/osc/test_claims.py": "ci",
     "tests/clients/osc/test_domains.py": "ci",
     "tests/clients/osc/test_webhooks.py": "ci",

@@ -10,6 +10,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from subprocess import CompletedProcess
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -66,17 +67,16 @@ class People:
 
 @contextmanager
 def people(
-    database_url: str, roles: Mapping[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch
+    database_url: str, roles: Mapping[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch, **settings: Any
 ) -> Iterator[tuple[Service, People]]:
-    """A service with http_basic, whose users have these ``roles`` (YAML), and the command for them."""
+    """A service with http_basic, whose users have these ``roles`` (YAML), and the command for them; further
+    ``settings`` by group."""
     monkeypatch.setattr(password_file, "COST", 4)
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
     users, assigned = folder / "htpasswd", folder / "roles.yaml"
     users.write_text("".join(f"{name}:{password_file.hash_password(password_of(name))}\n" for name in roles))
     assigned.write_text("".join(f"{name}: {given}\n" for name, given in roles.items()))
     files = {"http_basic_auth_user_file": str(users), "http_basic_auth_roles_file": str(assigned)}
-    with (
-        Service(database_url, api={"auth_strategy": "http_basic"}, DEFAULT=files) as service,
-        in_thread(service) as web,
-    ):
+    strategy = {"auth_strategy": "http_basic"}
+    with Service(database_url, api=strategy, DEFAULT=files, **settings) as service, in_thread(service) as web:
         yield service, People(web.url)
