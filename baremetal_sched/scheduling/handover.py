@@ -90,7 +90,7 @@ class SessionHandover:
     def __init__(self, session: Session, settings: Settings, groups: Collection[str] = ()) -> None:
         self.session = session
         self._admitting = admitting(settings, groups) if groups else None
-        self._context = MachineContext(session, settings, locked_groups=groups)
+        self._context = MachineContext(session, settings)
 
     def serve(self, queues: Iterable[MachineQueue], most: int) -> bool:
         """Give each machine to the first claim that it fits; return whether one was given. At most ``most`` entries of

@@ -5,7 +5,6 @@ allocation). Every way of asking for a machine (claims, servers, allocations, re
 explanations) makes one of them, and calls ``choose`` for the machine, and ``question`` for why there is none.
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -33,9 +32,8 @@ class MachineContext:
     ``members``: the live conductors, if they are known already. ``project``: nodes of other projects do not exist for
     it; None: all nodes do. ``named``: the nodes that may be named as examples. ``needed``: the number of machines that
     an explanation is about. ``machine``: only this machine (UUID) is explained. ``unrestricted``: allocations may get
-    the nodes of any project. ``group``: the explanation is about several machines at once. ``locked_groups``: the
-    server groups (UUIDs) whose rows the transaction has locked. ``seen``: the conditions on holds that the answer may
-    count by their types.
+    the nodes of any project. ``group``: the explanation is about several machines at once. ``seen``: the conditions on
+    holds that the answer may count by their types.
     """
 
     session: Session
@@ -47,7 +45,6 @@ class MachineContext:
     machine: str | None = None
     unrestricted: bool = False
     group: GroupNow | None = None
-    locked_groups: Collection[str] = ()
     seen: Conditions = ()
 
     @classmethod

@@ -137,13 +137,11 @@ def _enter(
 
 def give(context: MachineContext, waiting: WaitingRequest, node: Node) -> bool:
     """Have the node (its row locked) deployed for the server that waits (its claim's row locked); return whether it
-    fits: never if the server is in a group that was not locked before the node. Raises CannotBegin if the deployment
-    cannot begin there, and ServerNotFound."""
+    fits. If the server is in a group, that was locked before the node. Raises CannotBegin if the deployment cannot
+    begin there, and ServerNotFound."""
     request = _request_of(waiting)
     places = group_places.of_request(context, request)
     if places is not None:
-        if places.uuid not in context.locked_groups:
-            return False
         request = places.choices(request)[-1]
     alone = request.on(node.uuid)
     host = None if alone is None else alone.choose(context)

@@ -140,7 +140,7 @@ def test_the_audit_knows_the_policy(waiting: tuple[Cloud, str, str]) -> None:
 
 def test_a_group_that_is_not_locked_is_not_served(waiting: tuple[Cloud, str, str], monkeypatch: Any) -> None:
     cloud, _, server = waiting
-    monkeypatch.setattr(server_groups, "lock_all", lambda *_: frozenset())
+    monkeypatch.setattr(server_groups, "lock_all", lambda *_: frozenset({"another"}))
     free(cloud.service, spare(cloud.service, "r2"))
     assert where(cloud.service, server) is None
     monkeypatch.undo()
