@@ -24,15 +24,7 @@ from baremetal_sched.placement import events, indivisible, single_claim, stock
 from baremetal_sched.placement.consumers import FIRST, PLACEMENT, RESERVED, ConsumerWrite, Taken, Unset, take_reserved
 from baremetal_sched.placement.indivisible import Trees
 from baremetal_sched.placement.stock import InventoryLookup
-from baremetal_sched.placement.tables import (
-    ALLOCATIONS,
-    CONSUMERS,
-    GROUP_MEMBERS,
-    PROVIDERS,
-    SERVES_MACHINES,
-    first_waiting,
-    is_open,
-)
+from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, PROVIDERS, SERVES_MACHINES, first_waiting, is_open
 from baremetal_sched.placement.usages import KEEP, OF_SINGLE, text_of
 
 _ROOT = PROVIDERS.alias("root")
@@ -84,7 +76,7 @@ _HOLDINGS = select(
     PROVIDERS.c.root_id,
     # The driver's value, which is true or false either way.
     type_coerce(PROVIDERS.c.indivisible, Integer).label("indivisible"),
-    select(GROUP_MEMBERS.c.group_id).where(GROUP_MEMBERS.c.consumer_id == ALLOCATIONS.c.consumer_id).scalar_subquery(),
+    events.GROUP_OF_HOLDER,
 ).join_from(ALLOCATIONS, PROVIDERS, PROVIDERS.c.id == ALLOCATIONS.c.provider_id)
 _HELD = _HOLDINGS.where(ALLOCATIONS.c.consumer_id.in_(bindparam("consumers", expanding=True)))
 #: Besides: who waits for a machine of its class, and whether any machine can use what the provider gives.

@@ -25,6 +25,11 @@ WITHDRAWN = "withdrawn"
 #: The columns of a consumer that its events tell.
 OWN_COLUMNS = (CONSUMERS.c.project_id, CONSUMERS.c.user_id)
 
+#: The machine group (an id) of the consumer of an allocation.
+GROUP_OF_HOLDER = (
+    select(GROUP_MEMBERS.c.group_id).where(GROUP_MEMBERS.c.consumer_id == ALLOCATIONS.c.consumer_id).scalar_subquery()
+)
+
 #: The columns that the events of claims tell.
 OF_CLAIM = (
     *("uuid", "kind", "resource_class", "priority", "asked_at", "deadline"),

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 from sqlalchemy import ColumnElement, Integer, Select, and_, bindparam, func, or_, select, tuple_
@@ -56,7 +56,7 @@ def _in_turn(*conditions: ColumnElement[bool], goes_on: bool = False) -> Select[
     id) AS turn FROM pending_claims WHERE state = 'gathering' AND …) AS queue
     ORDER BY priority DESC, turn, asked_at, id LIMIT :most
     """
-    names = ("id", "uuid", "priority", "asked_at", "request_key", "consumer_project", "group_id")
+    names = ("id", "uuid", "priority", "asked_at", "request_key", "resource_class", "consumer_project", "group_id")
     by_project = (WaitingRequest.priority, WaitingRequest.consumer_project)
     turn = func.row_number().over(partition_by=by_project, order_by=ORDER[1:]).label("turn")
     waits = select(*(getattr(WaitingRequest, name) for name in names), turn).where(IS_GATHERING, *conditions)
@@ -80,19 +80,22 @@ _HELPED = _in_turn(
 )
 
 
-@dataclass(frozen=True)
-class _Waiting:
+class _Waiting(NamedTuple):
     """A claim of several machines that waits."""
 
-    place: Place
+    claim_id: int
     uuid: str
+    priority: int
+    asked_at: float
     key: str
+    resource_class: str
     project: str
     group_id: int | None
+    turn: int
 
     @property
-    def claim_id(self) -> int:
-        return self.place[-1]
+    def place(self) -> Place:
+        return -self.priority, self.turn, self.asked_at, self.claim_id
 
 
 @dataclass
@@ -162,7 +165,9 @@ class _Looks:
         if known.several is None:
             return False
         anywhere = self._near is None or claim.group_id in self._groups
-        may_be_had = partial(counts.may_be_had, known.shared_key, known.request, anywhere=anywhere)
+        may_be_had = partial(
+            counts.may_be_had, known.shared_key, claim.resource_class, known.request, anywhere=anywhere
+        )
         # Whatever its group has, it can get no more than without it.
         if not may_be_had(GroupNow(known.several)):
             return False
@@ -237,12 +242,7 @@ def _from_place(session: Session, after: Place | None) -> list[_Waiting]:
 
 
 def _read(session: Session, query: Select[Any], **given: Any) -> list[_Waiting]:
-    return [
-        _Waiting((-priority, turn, asked_at, claim_id), uuid, key, project, group_id)
-        for claim_id, uuid, priority, asked_at, key, project, group_id, turn in session.connection().execute(
-            query, given
-        )
-    ]
+    return [*map(_Waiting._make, session.connection().execute(query, given))]
 
 
 def _fail(session: Session, uuid: str, reason: str) -> None:

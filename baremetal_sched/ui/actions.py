@@ -10,10 +10,10 @@ from urllib.parse import parse_qsl, quote
 from baremetal_sched.baremetal.api.policies import holds as hold_policies
 from baremetal_sched.baremetal.api.resources.hold_actors import nodes_by, target_of
 from baremetal_sched.baremetal.holds.rules import TYPES
+from baremetal_sched.baremetal.matching.spreading import MOST as MOST_AT_ONCE
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIM, SERVER
 from baremetal_sched.scheduling.api import policies
-from baremetal_sched.scheduling.schemas.several import MOST as MOST_AT_ONCE
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.find.form import read
 from baremetal_sched.web.body import parse_json

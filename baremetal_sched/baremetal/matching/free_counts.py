@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Collection
 
 import structlog
-from sqlalchemy import select
+from sqlalchemy import Integer, bindparam, func, select
 
+from baremetal_sched.baremetal.matching.node_request import NodeRequest
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.several import (
     PACK,
@@ -17,19 +18,59 @@ from baremetal_sched.baremetal.matching.several import (
     count_places,
     free_machines,
 )
-from baremetal_sched.baremetal.matching.spreading import GroupNow, Place, Places, Several, adds_room, quotas
+from baremetal_sched.baremetal.matching.spreading import MOST, GroupNow, Place, Places, Several, adds_room, quotas
+from baremetal_sched.db import compiled
+from baremetal_sched.db.compiled import IDS
 from baremetal_sched.db.models import DomainMember, Node, table_of
+from baremetal_sched.db.transaction import selecting
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors import DatabaseAway, SchedulerError
-from baremetal_sched.placement.tables import PROVIDERS
+from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDERS
 
 log = structlog.get_logger(__name__)
 
 #: The domains of machines that have become free.
 _HOME, _OWN, _FREED = table_of(DomainMember).alias("home"), table_of(Node).alias("own"), PROVIDERS.alias("freed")
 
+_DOMAINS = select(_HOME.c.domain_id).join(_OWN, _OWN.c.id == _HOME.c.node_id).join(_FREED, _FREED.c.uuid == _OWN.c.uuid)
+_HOMES = _DOMAINS.where(_HOME.c.level == bindparam("level"))
+
+# Statements that are created once: most requests wait because so few machines are free that nothing else counts.
+_OF_CLASS = select(CLASSES.c.id).where(CLASSES.c.name == bindparam("name")).scalar_subquery()
+_SOME_FREE = select(INVENTORIES.c.provider_id).where(
+    INVENTORIES.c.resource_class_id == _OF_CLASS, INVENTORIES.c.free > 0
+)
+#: SELECT count(*) FROM (SELECT provider_id FROM inventories WHERE resource_class_id = … AND free > 0 LIMIT …)
+_FREE_OF_CLASS = select(func.count()).select_from(_SOME_FREE.limit(MOST).subquery("some"))
+_IN, _NODE = table_of(DomainMember).alias("inside"), table_of(Node)
+#: SELECT count((SELECT i.free FROM nodes n JOIN resource_providers p … JOIN inventories i … WHERE n.id = m.node_id AND
+#: i.free > 0)) FROM domain_members m WHERE m.domain_id IN (<those of the freed machines>) GROUP BY m.domain_id
+#: (A subquery for each, since PostgreSQL would join all machines.)
+_FREE_HERE = (
+    select(INVENTORIES.c.free)
+    .select_from(_NODE)
+    .join(PROVIDERS, PROVIDERS.c.uuid == _NODE.c.uuid)
+    .join(INVENTORIES, INVENTORIES.c.provider_id == PROVIDERS.c.id)
+    .where(INVENTORIES.c.resource_class_id == PROVIDERS.c.mirrored_class_id, INVENTORIES.c.free > 0)
+    .where(_NODE.c.id == _IN.c.node_id)
+    .correlate(_IN)
+    .scalar_subquery()
+)
+_FREE_IN = select(func.count(_FREE_HERE)).select_from(_IN).group_by(_IN.c.domain_id)
+_FREE_NEAR_ONE = _FREE_IN.where(  # PostgreSQL keeps its plan
+    _IN.c.domain_id.in_(_HOMES.where(_FREED.c.id == bindparam("provider", type_=Integer)))
+)
+_FREE_NEAR = _FREE_IN.where(_IN.c.domain_id.in_(_HOMES.where(_FREED.c.id.in_([IDS]))))
+
 #: For everybody who may use all machines.
 _ANYBODY: Tenants = (None, None)
+
+
+def _may_use(request: MachineRequest, owner: str | None, lessee: str | None) -> bool:
+    """Return whether the request considers a machine with this owner and this lessee."""
+    if isinstance(request, NodeRequest):
+        return request.eligible.covers(owner, lessee)
+    return (lessee or owner) in (None, request.project)
 
 
 class FreeCounts:
@@ -44,16 +85,23 @@ class FreeCounts:
         self._near = near
         self._fitting: dict[str, FreeMachines | None] = {}
         self._counted: dict[tuple[object, ...], dict[Tenants, dict[Place, int]]] = {}
+        self._most: dict[tuple[str, bool], int] = {}
         #: The number of different requests that were counted.
         self.number = 0
 
-    def may_be_had(self, key: str, request: MachineRequest, group: GroupNow, *, anywhere: bool) -> bool:
+    def may_be_had(
+        self, key: str, resource_class: str, request: MachineRequest, group: GroupNow, *, anywhere: bool
+    ) -> bool:
         """Return False if ``choose_several`` would choose nothing now, or if the request cannot be looked at now;
         unless ``anywhere``, also if it would choose none of the machines in the domains of those near.
 
-        ``key``: the same for requests that differ only in their project.
+        ``key``: the same for requests that differ only in their project. ``resource_class``: that of the machines.
         """
         several = group.several
+        if several.count > self._at_most(resource_class):
+            return False
+        if several.pack_by is not None and not anywhere and several.count > self._at_most(several.pack_by, near=True):
+            return False
         if several.levels and not anywhere:
             here = self._places(key, request, several, near=True)
             if several.pack_by is not None:
@@ -61,6 +109,22 @@ class FreeCounts:
             if not adds_room(several, here, group.held, len(self._near)):
                 return False
         return quotas(several, self._places(key, request, several), group.held) is not None
+
+    def _at_most(self, name: str, *, near: bool = False) -> int:
+        """Return how many machines of a class are free, at most as many as one request may be for; with ``near`` how
+        many of any class in a domain of this level that one of those near is in. Some of them may not be available."""
+        if (name, near) not in self._most:
+            connection = selecting(self._context.session)
+            if near:
+                if len(self._near) == 1:
+                    given = {"level": name, "provider": min(self._near)}
+                    counts = compiled.run(connection, _FREE_NEAR_ONE, given)
+                else:
+                    counts = compiled.run(connection, _FREE_NEAR, {"level": name}, self._near)
+                self._most[name, near] = max((number for (number,) in counts), default=0)
+            else:
+                self._most[name, near] = compiled.run(connection, _FREE_OF_CLASS, {"name": name}).scalar()
+        return self._most[name, near]
 
     def _places(self, key: str, request: MachineRequest, several: Several, *, near: bool = False) -> Places:
         """Return how many machines that the request may use are free at each place."""
@@ -81,7 +145,7 @@ class FreeCounts:
             return self._counted[count].get(_ANYBODY, {})
         free: Counter[Place] = Counter()
         for tenants, places in self._counted[count].items():
-            if request.may_use(*tenants):
+            if _may_use(request, *tenants):
                 free.update(places)
         return free
 
@@ -100,6 +164,5 @@ class FreeCounts:
     def _near_ones(self, query: Query, several: Several) -> Query:
         """Return the machines of the query that are in the domains of those near."""
         alias, level = (SPREAD, several.spread_by) if several.pack_by is None else (PACK, several.pack_by)
-        home = select(_HOME.c.domain_id).join(_OWN, _OWN.c.id == _HOME.c.node_id)
-        home = home.join(_FREED, _FREED.c.uuid == _OWN.c.uuid)
-        return query.where(alias.c.domain_id.in_(home.where(_FREED.c.id.in_(self._near), _HOME.c.level == level)))
+        home = _DOMAINS.where(_FREED.c.id.in_(self._near), _HOME.c.level == level)
+        return query.where(alias.c.domain_id.in_(home))

@@ -70,10 +70,6 @@ class NodeRequest:
         """Return the same request without a project."""
         return replace(self, eligible=EVERYTHING)
 
-    def may_use(self, owner: str | None, lessee: str | None) -> bool:
-        """Return whether a machine with this owner and this lessee is considered."""
-        return self.eligible.covers(owner, lessee)
-
     def document(self) -> dict[str, Any]:
         """Return it as JSON: equal documents ask for the same. The preferred name is not part of it."""
         return {

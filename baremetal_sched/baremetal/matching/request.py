@@ -93,9 +93,6 @@ class MachineRequest(Protocol):
     def of_anyone(self) -> "MachineRequest":
         """Return the same request without a project: equal ones differ only in whose machines are considered."""
 
-    def may_use(self, owner: str | None, lessee: str | None) -> bool:
-        """Return whether a machine with this owner and this lessee is considered."""
-
     def document(self) -> dict[str, Any]:
         """Return the request as JSON: equal documents ask for the same."""
 

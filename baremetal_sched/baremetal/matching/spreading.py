@@ -20,6 +20,9 @@ Places = Mapping[Place, int]
 #: How many machines can be used, by domain of the level ``spread_by``, by domain of the level ``pack_by``.
 _Rooms = dict[int | None, dict[int | None, int]]
 
+#: The greatest number of machines of one request.
+MOST = 100
+
 #: The members of a body that say how many machines it is for, and the name of all of them in a request's document.
 MEMBERS = ("count", "spread", "pack", "group")
 SEVERAL = "several"

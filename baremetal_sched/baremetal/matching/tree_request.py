@@ -95,10 +95,6 @@ class TreeRequest:
         """Return the same request without a project."""
         return replace(self, project=None)
 
-    def may_use(self, owner: str | None, lessee: str | None) -> bool:
-        """Return whether a machine with this owner and this lessee is considered."""
-        return self.project is None or (lessee or owner) in (None, self.project)
-
     def document(self) -> dict[str, Any]:
         """Return it as JSON: equal documents ask for the same."""
         left_out = (*_PASSING, "server_group") if self.server_group is None else _PASSING  # as earlier releases do

@@ -2,12 +2,10 @@
 
 from typing import Any
 
+from baremetal_sched.baremetal.matching.spreading import MOST
 from baremetal_sched.compute.schemas.form import closed
 from baremetal_sched.options.kinds import LEVEL
 from baremetal_sched.scheduling.schemas.answers import TEXT, said
-
-#: The most machines of one claim.
-MOST = 100
 
 _NUMBER: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": MOST}
 _LEVEL = said("A level of domains, such as rack.", {**TEXT, "pattern": LEVEL})

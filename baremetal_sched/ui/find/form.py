@@ -10,6 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched import commands
+from baremetal_sched.baremetal.matching.spreading import MOST as MOST_AT_ONCE
 from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.baremetal.schemas.traits import complaint, is_trait
 from baremetal_sched.compute.flavors import flavors
@@ -20,7 +21,6 @@ from baremetal_sched.image.access import EVERYTHING, ImageRequester
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.placement.query_values import TraitConditions
-from baremetal_sched.scheduling.schemas.several import MOST as MOST_AT_ONCE
 
 
 def pairs_of(request: CandidateRequest) -> list[tuple[str, str]]:
