@@ -12,7 +12,10 @@ PAGE = Path(__file__).parents[2] / "api-ref" / "design" / "clocks.rst"
 _TYPES = (Date, DateTime, Double, Float, Interval, Time)
 _NAMES = re.compile(r"(_at|_until|_since|deadline|_time)$")
 #: Numbers of these types that are no moments.
-NO_TIMES = {"flavors.rxtx_factor", "inventories.allocation_ratio", "node_history.duration_seconds"}
+NO_TIMES = {
+    *("flavors.rxtx_factor", "inventories.allocation_ratio", "node_history.duration_seconds"),
+    "webhooks.last_seconds",
+}
 
 
 def clocks() -> dict[str, str]:
