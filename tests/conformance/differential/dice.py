@@ -48,7 +48,8 @@ class Dice:
 
     def provider(self) -> str:
         if self.chance(0.03):
-            return str(self.one(["nothing", PROVIDERS[0].upper(), AGGREGATES[0], PROVIDERS[0].replace("-", "")]))
+            # Providers are found by any spelling of their UUIDs here, and not in the original.
+            return str(self.one(["nothing", AGGREGATES[0]]))
         return str(self.one(PROVIDERS))
 
     def resource_class(self) -> str:
