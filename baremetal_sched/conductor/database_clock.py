@@ -1,4 +1,4 @@
-"""The clock of the database as a conductor sees it: somebody may set it, and nobody sets the conductor's monotonic one.
+"""The clock of the database as a conductor sees it: it may be set, which the conductor's monotonic clock never is.
 
 Everything that hosts must agree on is in seconds of the database's clock. After it was set, what is compared with it
 seems to be over, or not to have begun: then a conductor takes nothing over, and fails nothing, until every live

@@ -1,4 +1,4 @@
-"""Browsers from which a person has logged in before, so that nobody who guesses locks the person out of them.
+"""Browsers from which a person has logged in before, so that guesses of others do not lock the person out.
 
 A cookie says until when it counts, and a digest, with a key of the service, names the person.
 """

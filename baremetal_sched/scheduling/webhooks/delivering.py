@@ -72,7 +72,7 @@ _IS_DUE: ColumnElement[bool] = and_(
     _HAS_MORE,
 )
 _IS_SLOW = case((_ROWS.c.last_seconds > _SLOW, true()), else_=false()).label("is_slow")
-#: The webhooks for which there are events that nobody sends, with their projects, and whether they were slow.
+#: The webhooks with events to send that no conductor holds, with their projects, and whether they were slow.
 DUE: Query = select(_ROWS.c.id, _ROWS.c.project, _IS_SLOW).where(_IS_DUE).order_by(_ROWS.c.leased_until, _ROWS.c.id)
 
 
@@ -128,7 +128,7 @@ class Delivery:
         return is_held
 
     def _give_back(self, connection: Connection) -> None:
-        """Let another turn begin at once, as the webhook was changed or resumed. While its row is locked, nobody else
+        """Let another turn begin at once, as the webhook was changed or resumed. While its row is locked, no other
         takes it.
 
         SELECT id FROM webhooks WHERE id = … FOR UPDATE

@@ -1,4 +1,4 @@
-"""Deliveries that somebody asks for to try a receiver: beside the queue, whatever the state of the webhook.
+"""Deliveries that are requested to try a receiver: beside the queue, whatever the state of the webhook.
 
 The request writes a row. A conductor takes it, sends an event of its own type, which has no number and is in no list,
 and writes the result, for which the request waits. A project has one row: one test at a time.
