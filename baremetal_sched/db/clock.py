@@ -8,6 +8,8 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
+from baremetal_sched.errors import InvalidValue
+
 
 class epoch(FunctionElement[float]):  # noqa: N801 - used like a function of SQL
     """Seconds since 1970 by the clock of the database, with a fraction."""
@@ -72,3 +74,30 @@ def utcnow() -> datetime:
 def in_words(seconds: float) -> str:
     """Return a time in seconds since 1970 as ``2026-11-27T10:00:00Z``."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def exactly(seconds: float) -> str:
+    """Return a time in seconds since 1970 as ``2026-11-27T10:00:00.000000+00:00``."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")
+
+
+#: The beginning of the year 9999, in seconds since 1970.
+_LATEST = 253_370_764_800
+
+
+def seconds_of(name: str, text: str | None) -> float | None:
+    """Return a time in ISO 8601 as seconds since 1970. Raises InvalidValue if the text is not a time, has no time zone,
+    or is not in the years 1970 to 9998."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        seconds = moment.timestamp()
+        if moment.tzinfo is None or not 0 <= seconds < _LATEST:
+            raise ValueError
+        return seconds
+    except (ValueError, OverflowError):
+        raise InvalidValue(
+            message=f"{name} must be a time with a zone in the years 1970 to 9998, such as 2026-11-26T18:30:00+01:00, "
+            f"and not {text[:64]!r}."
+        ) from None

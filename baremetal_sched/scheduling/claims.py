@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, or_, select
@@ -32,10 +31,10 @@ from baremetal_sched.placement.waiting_requests import (
 from baremetal_sched.scheduling import group_claims, machine_groups
 from baremetal_sched.scheduling.group_claims import ClaimedMachine, GroupClaim
 from baremetal_sched.scheduling.queue import request_of
+from baremetal_sched.scheduling.schemas.answers import document
+from baremetal_sched.scheduling.schemas.claims import CLAIM_MEMBERS
+from baremetal_sched.scheduling.schemas.claims import STATES as STATES
 from baremetal_sched.settings import Settings
-
-#: The states in which clients see claims.
-STATES = (WAITING, CLAIMED, TIMED_OUT, FAILED, RELEASED)
 
 
 @dataclass(frozen=True)
@@ -270,29 +269,18 @@ def withdraw(session: Session, claim: WaitingRequest) -> None:
 def document_of(status: ClaimStatus) -> dict[str, Any]:
     """Return the claim as JSON."""
     claim = status.claim
-    return {
-        "uuid": claim.uuid,
-        "kind": claim.kind,
-        "state": status.state,
-        "resource_class": claim.resource_class,
-        "request": claim.request,
-        "priority": claim.priority,
-        "position": status.position,
-        "allocations": {uuid: {"resources": dict(amounts)} for uuid, amounts in status.allocations.items()},
-        "count": claim.request.get(SEVERAL, {}).get("count", 1),
-        "machines": [each.document(claim.resource_class) for each in status.machines],
-        "reason": claim.reason,
-        "consumer": {
+    return document(
+        CLAIM_MEMBERS,
+        claim,
+        state=status.state,
+        position=status.position,
+        allocations={uuid: {"resources": dict(amounts)} for uuid, amounts in status.allocations.items()},
+        count=claim.request.get(SEVERAL, {}).get("count", 1),
+        machines=[each.document(claim.resource_class) for each in status.machines],
+        consumer={
             "uuid": claim.uuid,
             "project_id": claim.consumer_project,
             "user_id": claim.consumer_user,
             "type": claim.consumer_type,
         },
-        "asked_at": _time(claim.asked_at),
-        "deadline": _time(claim.deadline),
-        "decided_at": None if claim.decided_at is None else _time(claim.decided_at),
-    }
-
-
-def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")
+    )

@@ -28,8 +28,8 @@ from baremetal_sched.placement.waiting_requests import CLAIMED, WAITING
 from baremetal_sched.scheduling import claims, machine_groups
 from baremetal_sched.scheduling.api.policies import ALL_CLAIMS, DELETE_CLAIM, GET_CLAIM
 from baremetal_sched.scheduling.api.request_bodies import ClaimBody, SchedulingCall, read_claim
-from baremetal_sched.scheduling.claims import STATES, ClaimStatus, NewClaim
-from baremetal_sched.scheduling.schemas.claims import KINDS
+from baremetal_sched.scheduling.claims import ClaimStatus, NewClaim
+from baremetal_sched.scheduling.schemas.claims import KINDS, STATES
 from baremetal_sched.web import audit
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.query import Query

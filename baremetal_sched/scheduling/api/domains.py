@@ -16,11 +16,11 @@ from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors.domains import DomainNotFound
 from baremetal_sched.scheduling.api.capacity import visible_to
 from baremetal_sched.scheduling.api.policies import MANAGE_DOMAINS
-from baremetal_sched.scheduling.schemas.domains import CHANGED_DOMAIN, FROM_PROPERTY, NEW_DOMAIN
+from baremetal_sched.scheduling.schemas.answers import document
+from baremetal_sched.scheduling.schemas.domains import CHANGED_DOMAIN, DOMAIN_MEMBERS, FROM_PROPERTY, NEW_DOMAIN
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.query import Query
 from baremetal_sched.web.responses import empty_response, json_response
-from baremetal_sched.web.view import document
 
 PARAMETERS = ("limit", "marker", "name", "level", "parent")
 
@@ -62,9 +62,8 @@ def list_domain_nodes(call: Call, session: Session, domain: str) -> Response:
 def create_domain(call: Call, session: Session) -> Response:
     """POST /v1/domains"""
     call.refuse_query()
-    body = call.json
-    NEW_DOMAIN.check(body)
-    made = domains.create(session, body["name"], body["level"], _parent(body))
+    body = NEW_DOMAIN.read(call.json)
+    made = domains.create(session, body["name"], body["level"], body.get("parent"))
     answer = _document(call, *domain_list.find(session, made.uuid, EVERYTHING))
     return json_response(answer, 201, {"Location": answer["links"][0]["href"]})
 
@@ -72,23 +71,20 @@ def create_domain(call: Call, session: Session) -> Response:
 def create_from_property(call: Call, session: Session) -> Response:
     """POST /v1/domains/from_property"""
     call.refuse_query()
-    body = call.json
-    FROM_PROPERTY.check(body)
-    marker = canonical_uuid(body["marker"]) if "marker" in body else None
+    body = FROM_PROPERTY.read(call.json)
     return json_response(
-        from_property.follow(session, body["level"], body["property"], marker, nodes_by(call, GET_NODE))
+        from_property.follow(session, body["level"], body["property"], body.get("marker"), nodes_by(call, GET_NODE))
     )
 
 
 def update_domain(call: Call, session: Session, domain: str) -> Response:
     """PATCH /v1/domains/{domain}"""
     call.refuse_query()
-    body = call.json
-    CHANGED_DOMAIN.check(body)
+    body = CHANGED_DOMAIN.read(call.json)
     found = domains.find_for_change(session, _uuid(domain))
     domains.rename(session, found, body.get("name", found.name))
     if "parent" in body:
-        domains.hang(session, found, _parent(body))
+        domains.hang(session, found, body["parent"])
         members.follow_parents(session, found)
     session.flush()
     return json_response(_document(call, *domain_list.find(session, found.uuid, EVERYTHING)))
@@ -133,15 +129,6 @@ def _uuid(text: str) -> str:
     return uuid
 
 
-def _parent(body: dict[str, Any]) -> str | None:
-    return None if body.get("parent") is None else canonical_uuid(body["parent"])
-
-
 def _document(call: Call, domain: Domain, parent: str | None, count: int) -> dict[str, Any]:
-    return {
-        **document(domain, ("uuid", "name", "level")),
-        "parent": parent,
-        "nodes": count,
-        **document(domain, ("from_property", "created_at", "updated_at")),
-        "links": [{"rel": "self", "href": f"{call.base_url}/v1/domains/{domain.uuid}"}],
-    }
+    links = [{"rel": "self", "href": f"{call.base_url}/v1/domains/{domain.uuid}"}]
+    return document(DOMAIN_MEMBERS, domain, parent=parent, nodes=count, links=links)

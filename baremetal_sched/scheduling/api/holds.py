@@ -1,7 +1,6 @@
 """/v1/holds, /v1/nodes/{node}/holds: why machines must not be used, who asserted that, from when to when."""
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import Any
 
 from flask import Response
@@ -17,14 +16,24 @@ from baremetal_sched.baremetal.holds.holds import NewHold
 from baremetal_sched.baremetal.holds.rules import Actor
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.visibility import Visibility, is_exactly
+from baremetal_sched.db.clock import seconds_of
 from baremetal_sched.db.models import Hold, Node
 from baremetal_sched.db.paging import Page
 from baremetal_sched.documents.schema import canonical_uuid
-from baremetal_sched.errors import InvalidValue, NotAllowed
+from baremetal_sched.errors import NotAllowed
 from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.errors.holds import HoldNotFound, HoldsRefused
 from baremetal_sched.scheduling.capacity import COLUMNS
-from baremetal_sched.scheduling.schemas.holds import ACTIVE, CHANGES, DRAINING, NEW_HOLD, NEW_HOLDS, PLANNED
+from baremetal_sched.scheduling.schemas.answers import document
+from baremetal_sched.scheduling.schemas.holds import (
+    ACTIVE,
+    CHANGES,
+    DRAINING,
+    HOLD_MEMBERS,
+    NEW_HOLD,
+    NEW_HOLDS,
+    PLANNED,
+)
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.query import Query
 from baremetal_sched.web.responses import empty_response, json_response
@@ -85,23 +94,17 @@ def create_node_hold(call: Call, session: Session, node: str) -> Response:
     """POST /v1/nodes/{node}/holds"""
     call.refuse_query()
     found = _changeable(call, session, node, ADD)
-    body = call.json
-    NEW_HOLD.check(body)
-    new = _new_hold(body)
+    new = NewHold(**NEW_HOLD.read(call.json))
     hold = holds.assert_hold(session, found, new, _asserter(call, found, new), call.settings)
-    document = _document(call, hold, found.uuid, found.name, is_masked=False, now=holds.now(session))
-    return json_response(document, 201, {"Location": document["links"][0]["href"]})
+    made = _document(call, hold, found.uuid, found.name, is_masked=False, now=holds.now(session))
+    return json_response(made, 201, {"Location": made["links"][0]["href"]})
 
 
 def update_node_hold(call: Call, session: Session, node: str, hold: str) -> Response:
     """PATCH /v1/nodes/{node}/holds/{hold}"""
     call.refuse_query()
     found = _changeable(call, session, node, UPDATE)
-    body = call.json
-    CHANGES.check(body)
-    changes = dict(body)
-    if "ends_at" in changes:
-        changes["ends_at"] = seconds_of("ends_at", changes["ends_at"])
+    changes = CHANGES.read(call.json)
     if "extra" in changes:
         changes["extra"] = changes["extra"] or {}
     uuid = _uuid_of(hold, found)
@@ -138,61 +141,16 @@ def _asserter(call: Call, node: Node, new: NewHold) -> Actor:
     return Actor(scope, user, project)
 
 
-# -- bodies ------------------------------------------------------------------------------------------------------------
-
-
-def _new_hold(body: dict[str, Any]) -> NewHold:
-    """Return the hold that a body asks for. Raises InvalidValue for a text that is not a time."""
-    return NewHold(
-        body["type"],
-        body.get("reason"),
-        body.get("extra"),
-        seconds_of("starts_at", body.get("starts_at")),
-        seconds_of("ends_at", body.get("ends_at")),
-        body.get("drain", False),
-        seconds_of("drain_deadline", body.get("drain_deadline")),
-    )
-
-
-#: The beginning of the year 9999, in seconds since 1970.
-_LATEST = 253_370_764_800
-
-
-def seconds_of(name: str, text: str | None) -> float | None:
-    """Return a time in ISO 8601 as seconds since 1970. Raises InvalidValue if the text is not a time, has no time zone,
-    or is not in the years 1970 to 9998."""
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-        seconds = moment.timestamp()
-        if moment.tzinfo is None or not 0 <= seconds < _LATEST:
-            raise ValueError
-        return seconds
-    except (ValueError, OverflowError):
-        raise InvalidValue(
-            message=f"{name} must be a time with a zone in the years 1970 to 9998, such as 2026-11-26T18:30:00+01:00, "
-            f"and not {text[:64]!r}."
-        ) from None
-
-
-def _text_of(seconds: float | None) -> str | None:
-    if seconds is None:
-        return None
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")
-
-
 # -- many nodes --------------------------------------------------------------------------------------------------------
 
 
 def create_holds(call: Call, session: Session) -> Response:
     """POST /v1/holds"""
     call.refuse_query()
-    body = call.json
-    NEW_HOLDS.check(body)
-    new, chosen = _new_hold(body), dict(body["filter"])
+    values = NEW_HOLDS.read(call.json)
+    chosen, tries, skips = dict(values.pop("filter")), values.pop("dry_run", False), values.pop("skip_refused", False)
+    new = NewHold(**values)
     nodes = hold_list.select_nodes(session, chosen.pop("nodes", ()), _conditions(chosen.items()), _addable(call))
-    skips, tries = body.get("skip_refused", False), body.get("dry_run", False)
     asserters, refusals = _asserters(call, nodes, new, skips)
     found = holds.attempts(session, asserters, new)
     refusals |= {each.node.id: str(each.refusal) for each in found if each.refusal is not None}
@@ -270,10 +228,10 @@ def list_holds(call: Call, session: Session) -> Response:
     )
     page = Page(query.limit(), query.text("marker"))
     rows = hold_list.select_holds(session, filters, page, seen_by(call))
-    document: dict[str, Any] = {"maintenance": documents_of(call, session, rows)}
+    answer: dict[str, Any] = {"maintenance": documents_of(call, session, rows)}
     if len(rows) == page.limit:
-        document["maintenance_links"] = query.next_link(rows[-1][0].uuid)
-    return json_response(document)
+        answer["maintenance_links"] = query.next_link(rows[-1][0].uuid)
+    return json_response(answer)
 
 
 def seen_by(call: Call) -> Visibility:
@@ -301,26 +259,16 @@ def documents_of(call: Call, session: Session, rows: Iterable[HoldRow]) -> list[
 
 
 def _document(call: Call, hold: Hold, node: str, name: str | None, *, is_masked: bool, now: float) -> dict[str, Any]:
-    return {
-        "uuid": hold.uuid,
-        "node_uuid": node,
-        "node_name": name,
-        "type": hold.type,
-        "reason": hold.reason,
-        "scope": hold.scope,
-        "asserted_by": None if is_masked else hold.asserted_by,
-        "asserted_by_project": None if is_masked else hold.asserted_by_project,
-        "asserted_at": _text_of(hold.asserted_at),
-        "extra": hold.extra or {},
-        "starts_at": _text_of(hold.starts_at),
-        "ends_at": _text_of(hold.ends_at),
-        "drain": hold.drain,
-        "drain_deadline": _text_of(hold.drain_deadline),
-        "begun_at": _text_of(hold.begun_at),
-        "acknowledged_at": _text_of(hold.acknowledged_at),
-        "state": _state(hold, now),
-        "links": [{"rel": "self", "href": f"{call.base_url}/v1/nodes/{node}/holds/{hold.uuid}"}],
-    }
+    return document(
+        HOLD_MEMBERS,
+        hold,
+        node_uuid=node,
+        node_name=name,
+        extra=hold.extra or {},
+        state=_state(hold, now),
+        links=[{"rel": "self", "href": f"{call.base_url}/v1/nodes/{node}/holds/{hold.uuid}"}],
+        **({"asserted_by": None, "asserted_by_project": None} if is_masked else {}),
+    )
 
 
 def _state(hold: Hold, now: float) -> str:

@@ -22,6 +22,7 @@ from baremetal_sched.scheduling.api.webhook_makers import document_of
 from baremetal_sched.scheduling.events import reading
 from baremetal_sched.scheduling.events.cloud_events import cloud_event, source_of
 from baremetal_sched.scheduling.events.cursors import Cursor
+from baremetal_sched.scheduling.schemas.answers import document
 from baremetal_sched.scheduling.schemas.webhooks import (
     ACTIVE,
     CHANGED_WEBHOOK,
@@ -29,12 +30,12 @@ from baremetal_sched.scheduling.schemas.webhooks import (
     NEW_WEBHOOK,
     PARKED,
     RESUMPTION,
+    WEBHOOK_MEMBERS,
 )
 from baremetal_sched.scheduling.webhooks import webhooks
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.query import Query
 from baremetal_sched.web.responses import empty_response, json_response
-from baremetal_sched.web.view import document
 
 PARAMETERS = ("limit", "marker", "name", "state")
 
@@ -66,15 +67,16 @@ def show_webhook(call: SchedulingCall, session: Session, webhook: str) -> Respon
 
 
 def create_webhook(call: SchedulingCall, session: Session) -> Response:
-    """POST /v1/webhooks"""
+    """POST /v1/webhooks. Raises InvalidWebhookUrl."""
     call.refuse_query()
-    NEW_WEBHOOK.check(call.json)
+    values = NEW_WEBHOOK.read(call.json)
     reading.stream(session).require_served(call.settings)
     project = call.caller.project_id or ""
     if not project:
         call.require(MANAGE_ALL_WEBHOOKS)
+    webhooks.check_url(values["url"], call.settings)
     most = call.settings.events.most_webhooks
-    hook = webhooks.create(session, project, document_of(call.caller, call.settings), _values(call), most)
+    hook = webhooks.create(session, project, document_of(call.caller, call.settings), values, most)
     answer = _shown(call, session, hook, secret=hook.secret)
     answer.status_code = 201
     answer.headers["Location"] = f"{call.base_url}/v1/webhooks/{hook.uuid}"
@@ -85,11 +87,13 @@ def update_webhook(call: SchedulingCall, session: Session, webhook: str) -> Resp
     """PATCH /v1/webhooks/{webhook}
 
     A caller who may change only the webhooks of its project becomes the maker: it gets what it may read itself.
+    Raises InvalidWebhookUrl.
     """
     call.refuse_query()
-    CHANGED_WEBHOOK.check(call.json)
+    values = CHANGED_WEBHOOK.read(call.json)
     hook = find(call, session, webhook, lock=True)
-    values = _values(call)
+    if "url" in values:
+        webhooks.check_url(values["url"], call.settings)
     has_new_secret = values.pop("new_secret", False)
     if not call.allows(MANAGE_ALL_WEBHOOKS):
         values["maker"] = document_of(call.caller, call.settings)
@@ -126,19 +130,9 @@ def resume_webhook(call: SchedulingCall, session: Session, webhook: str) -> Resp
     if "skip" in wanted:
         mask = call.makers.mask(hook.maker)
         event = None if mask is None else webhooks.skip(session, hook, mask)
-        document = {} if event is None else cloud_event(event, source_of(call.settings))
-        more["skipped"] = {name: document[name] for name in ("id", "type", "time")} if document else None
+        sent = {} if event is None else cloud_event(event, source_of(call.settings))
+        more["skipped"] = {name: sent[name] for name in ("id", "type", "time")} if sent else None
     return _shown(call, session, hook, **more)
-
-
-def _values(call: Call) -> dict[str, Any]:
-    """Return the members of the body. Raises InvalidWebhookUrl."""
-    values = dict(call.json)
-    if "url" in values:
-        webhooks.check_url(values["url"], call.settings)
-    if "nodes" in values:
-        values["nodes"] = [canonical_uuid(each) for each in values["nodes"]]
-    return values
 
 
 def visible_to(call: Call) -> Collection[ColumnElement[bool]]:
@@ -179,20 +173,19 @@ def _shown(call: SchedulingCall, session: Session, hook: Webhook, **more: Any) -
 
 
 def _document(call: SchedulingCall, session: Session, stream: reading.Stream, hook: Webhook) -> dict[str, Any]:
-    return {
-        **document(hook, ("uuid", "name", "url", "types", "nodes")),
-        "project_id": hook.project or None,
-        "user_id": hook.maker.get("user_id"),
-        "state": PARKED if hook.parked else ACTIVE,
-        "cursor": str(webhooks.cursor_of(hook)),
-        "behind": _behind(call, session, stream, hook),
-        "failing_since": _time(hook.failing_since),
-        **document(hook, ("last_status", "last_error")),
-        "attempts": hook.attempts or [],
-        "previous_secret_until": _time(hook.previous_until),
-        **document(hook, ("created_at",)),
-        "links": [{"rel": "self", "href": f"{call.base_url}/v1/webhooks/{hook.uuid}"}],
-    }
+    return document(
+        WEBHOOK_MEMBERS,
+        hook,
+        project_id=hook.project or None,
+        user_id=hook.maker.get("user_id"),
+        state=PARKED if hook.parked else ACTIVE,
+        cursor=str(webhooks.cursor_of(hook)),
+        behind=_behind(call, session, stream, hook),
+        failing_since=_time(hook.failing_since),
+        attempts=hook.attempts or [],
+        previous_secret_until=_time(hook.previous_until),
+        links=[{"rel": "self", "href": f"{call.base_url}/v1/webhooks/{hook.uuid}"}],
+    )
 
 
 def _time(seconds: float | None) -> str | None:

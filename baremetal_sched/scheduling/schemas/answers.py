@@ -1,15 +1,28 @@
-"""The schemas of answers, which describe and check nothing at run time: figures, groups, and the document itself."""
+"""The members of documents, and the schemas of answers: figures, groups, and the OpenAPI document itself.
 
-from collections.abc import Collection, Mapping
+The schemas of answers describe, and check nothing at run time.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
+from baremetal_sched.compute.schemas.form import Form, closed
+from baremetal_sched.db.clock import exactly, seconds_of
+from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.options.kinds import LEVEL
 from baremetal_sched.scheduling.capacity import COLUMNS, DOMAIN, TRAIT
+
+Schema = Mapping[str, Any]
 
 TEXT: dict[str, Any] = {"type": "string"}
 TEXT_OR_NULL: dict[str, Any] = {"type": ["string", "null"]}
 FLAG: dict[str, Any] = {"type": "boolean"}
 COUNT: dict[str, Any] = {"type": "integer", "minimum": 0}
+COUNT_OR_NULL: dict[str, Any] = {"type": ["integer", "null"], "minimum": 0}
+TIME: dict[str, Any] = {**TEXT, "format": "date-time"}
+TIME_OR_NULL: dict[str, Any] = {**TEXT_OR_NULL, "format": "date-time"}
 FRACTION: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
 UUID: dict[str, Any] = {"type": "string", "format": "uuid"}
 UUID_OR_NULL: dict[str, Any] = {"type": ["string", "null"], "format": "uuid"}
@@ -17,7 +30,7 @@ UUID_OR_NULL: dict[str, Any] = {"type": ["string", "null"], "format": "uuid"}
 COUNTS: dict[str, Any] = {"type": "object", "additionalProperties": COUNT}
 
 
-def fields(properties: Mapping[str, Any], optional: Collection[str] = ()) -> dict[str, Any]:
+def fields(properties: Schema, optional: Collection[str] = ()) -> dict[str, Any]:
     """Return the schema of an object with these properties, all of them required except the ones in ``optional``.
 
     It is open, as a later release may add fields.
@@ -26,12 +39,12 @@ def fields(properties: Mapping[str, Any], optional: Collection[str] = ()) -> dic
     return {"type": "object", "properties": dict(properties), "required": required}
 
 
-def array(items: Mapping[str, Any]) -> dict[str, Any]:
+def array(items: Schema) -> dict[str, Any]:
     """Return the schema of a list."""
     return {"type": "array", "items": dict(items)}
 
 
-def said(description: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+def said(description: str, schema: Schema) -> dict[str, Any]:
     """Return the schema with a description."""
     return {**schema, "description": description}
 
@@ -40,6 +53,87 @@ def component(name: str) -> dict[str, Any]:
     """Return a reference to a schema of the OpenAPI document."""
     return {"$ref": f"#/components/schemas/{name}"}
 
+
+LINKS = array(fields({"rel": TEXT, "href": said("An absolute URL.", {**TEXT, "format": "uri"})}))
+NEXT_PAGE = said("The link to the next page. Only if the page is full.", LINKS)
+
+
+# -- members -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of the documents of one kind. From it follow answers, bodies, their schemas, and columns of commands.
+
+    ``shown``: its schema in answers; ``new`` and ``change``: in the bodies of POST and PATCH; None: it is not there.
+    ``required``: whether a POST needs it. ``column``: its place and its title in the lists of the commands.
+    """
+
+    name: str
+    sentence: str
+    shown: Schema | None = None
+    new: Schema | None = None
+    change: Schema | None = None
+    required: bool = False
+    column: tuple[int, str] | None = None
+
+
+class Body(Form):
+    """The schema of a body, and how its members are read."""
+
+    def read(self, document: Any) -> dict[str, Any]:
+        """Return the members of a document: times as seconds since 1970, UUIDs in the canonical form. Raises
+        InvalidValue."""
+        self.check(document)
+        known = self.schema["properties"]
+        return {name: _read(name, known[name], document[name]) for name in known if name in document}
+
+
+def _read(name: str, schema: Schema, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_read(name, schema["items"], each) for each in value]
+    if schema.get("format") == "date-time":
+        return seconds_of(name, value)
+    return canonical_uuid(value) if schema.get("format") == "uuid" and value is not None else value
+
+
+def answer(members: Iterable[Member], *optional: str) -> dict[str, Any]:
+    """Return the schema of the document of a thing with these members; ``optional``: the ones that may be missing."""
+    return fields(_schemas(members, "shown"), optional)
+
+
+def new(members: Collection[Member]) -> Body:
+    """Return the body that makes a thing with these members."""
+    return Body(closed(_schemas(members, "new"), *(each.name for each in members if each.required)))
+
+
+def change(members: Iterable[Member]) -> Body:
+    """Return the body that changes at least one of these members."""
+    return Body({**closed(_schemas(members, "change")), "minProperties": 1})
+
+
+def _schemas(members: Iterable[Member], where: str) -> dict[str, Any]:
+    found = ((each, getattr(each, where)) for each in members)
+    return {each.name: said(each.sentence, schema) for each, schema in found if schema is not None}
+
+
+def document(members: Iterable[Member], row: object, **computed: Any) -> dict[str, Any]:
+    """Return the document of a row: its members are columns of their names, except the ``computed`` ones."""
+    return {
+        each.name: _in_json(computed[each.name] if each.name in computed else getattr(row, each.name), each.shown)
+        for each in members
+        if each.shown is not None
+    }
+
+
+def _in_json(value: Any, schema: Schema) -> Any:
+    """Return a time, in seconds since 1970 or a time stamp in UTC, as text; anything else as it is."""
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=UTC).isoformat()
+    return exactly(value) if isinstance(value, float) and schema.get("format") == "date-time" else value
+
+
+# -- figures and groups ------------------------------------------------------------------------------------------------
 
 #: The body of an error.
 ERROR = fields(

@@ -1,19 +1,25 @@
-"""Schemas of requests for claims, and of claims."""
+"""Claims: their members, and the schemas of requests for them."""
 
 from typing import Any
 
 from baremetal_sched.compute.schemas.form import LARGEST_INTEGER, Form, closed
+from baremetal_sched.placement.events import RELEASED
 from baremetal_sched.placement.waiting_requests import ALLOCATION as OF_ALLOCATIONS
 from baremetal_sched.placement.waiting_requests import CLAIM as OF_CLAIMS
+from baremetal_sched.placement.waiting_requests import CLAIMED, FAILED, TIMED_OUT, WAITING
 from baremetal_sched.placement.waiting_requests import SERVER as OF_SERVERS
-from baremetal_sched.scheduling.claims import STATES
 from baremetal_sched.scheduling.schemas.answers import (
     COUNT,
     COUNTS,
+    NEXT_PAGE,
     TEXT,
     TEXT_OR_NULL,
+    TIME,
+    TIME_OR_NULL,
     UUID,
     UUID_OR_NULL,
+    Member,
+    answer,
     array,
     component,
     fields,
@@ -21,14 +27,20 @@ from baremetal_sched.scheduling.schemas.answers import (
 )
 from baremetal_sched.scheduling.schemas.explanations import ALLOCATION, QUERY, SERVER
 
+#: The states in which clients see claims.
+STATES = (WAITING, CLAIMED, TIMED_OUT, FAILED, RELEASED)
 KINDS = (OF_CLAIMS, OF_ALLOCATIONS, OF_SERVERS)
 
 _ID: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 255}
 _CONSUMER = closed(
     {
-        "uuid": said("UUID of the consumer and of the claim; by default a new one.", {**TEXT, "format": "uuid"}),
-        "project_id": said("By default the caller's.", _ID),
-        "user_id": said("By default the caller's.", _ID),
+        "uuid": said("UUID of the consumer, and of the claim. By default a new one.", {**TEXT, "format": "uuid"}),
+        "project_id": said(
+            "By default that of the caller or, if it has none, [placement] incomplete_consumer_project_id.", _ID
+        ),
+        "user_id": said(
+            "By default that of the caller or, if it has none, [placement] incomplete_consumer_user_id.", _ID
+        ),
         "type": said("The type of the consumer.", {**_ID, "pattern": "^[A-Z0-9_]+$"}),
     }
 )
@@ -37,9 +49,14 @@ _SECONDS: dict[str, Any] = {"type": "integer", "minimum": 0, "maximum": LARGEST_
 
 #: Members of every body, for any request.
 _COMMON: dict[str, Any] = {
-    "consumer": said("The consumer of the claim; of several machines, their owner.", _CONSUMER),
-    "wait": said("Seconds to wait if nothing is free.", {**_SECONDS, "default": 0}),
-    "even_if_impossible": said("Wait even if no machine would fit if all were free.", {"type": "boolean"}),
+    "consumer": said(
+        "The consumer that gets the machine. Each of several machines has its own, of the same project and user.",
+        _CONSUMER,
+    ),
+    "wait": said("Seconds to wait if nothing is free, at most [scheduling] max_wait.", {**_SECONDS, "default": 0}),
+    "even_if_impossible": said(
+        "Whether to wait even if no machine would fit if all were free. Default: false.", {"type": "boolean"}
+    ),
 }
 
 
@@ -61,51 +78,83 @@ ANY_CLAIM: dict[str, Any] = {
     "oneOf": [CLAIM_BY_QUERY.schema, CLAIM_BY_FLAVOR.schema, CLAIM_LIKE_ALLOCATION.schema],
 }
 
-_TIME: dict[str, Any] = {**TEXT, "format": "date-time"}
-_TIME_OR_NULL: dict[str, Any] = {**TEXT_OR_NULL, "format": "date-time"}
-
-CLAIM = fields(
-    {
-        "uuid": said("UUID of the claim, and of its consumer if it is for one machine.", UUID),
-        "kind": said("What waits: a claim of this API, an allocation or a server.", {"enum": list(KINDS)}),
-        "state": said("Whether it waits, has its machine, waited in vain, or was given back.", {"enum": list(STATES)}),
-        "resource_class": said("The class of the requested node, as placement names it.", TEXT),
-        "request": said("The request for a machine.", {"type": "object"}),
-        "priority": said(
-            "Claims of a higher priority come first. It is 0, or -1 if no machine could have fitted at the time of "
-            "the request.",
-            {"type": "integer"},
-        ),
-        "position": said(
-            "Its place in the queue of the class, from 1; null if it does not wait.", {"type": ["integer", "null"]}
-        ),
-        "allocations": said(
-            "Its allocations, by provider (UUID).",
-            {"type": "object", "additionalProperties": fields({"resources": COUNTS})},
-        ),
-        "count": said("How many machines it is for.", COUNT),
-        "machines": said(
-            "The machines that it has now, in order; what was released is missing.",
-            array(fields({"number": said("From 1.", COUNT), "consumer": UUID, "node": UUID_OR_NULL})),
-        ),
-        "reason": said("Why it must wait, or has waited in vain; null if it got its machine.", TEXT_OR_NULL),
-        "consumer": said(
-            "The consumer of the claim.",
-            fields({"uuid": UUID, "project_id": TEXT, "user_id": TEXT, "type": TEXT_OR_NULL}),
-        ),
-        "asked_at": said("The time of the request, by the clock of the database.", _TIME),
-        "deadline": said("The time until which it waits.", _TIME),
-        "decided_at": said("When it got its machine or was ended; null while it waits.", _TIME_OR_NULL),
-    }
+_MACHINE = {
+    "number": said("Its number within the claim, from 1.", COUNT),
+    "consumer": said("UUID of its consumer.", UUID),
+    "node": said("UUID of the node; null if its provider is no node.", UUID_OR_NULL),
+}
+_CONSUMER_SHOWN = {
+    "uuid": said("UUID of the consumer.", UUID),
+    "project_id": said("Its project.", TEXT),
+    "user_id": said("Its user.", TEXT),
+    "type": said("Its type, or null.", TEXT_OR_NULL),
+}
+CLAIM_MEMBERS = (
+    Member("uuid", "UUID of the claim, and of its consumer if it is for one machine.", UUID, column=(1, "Claim")),
+    Member(
+        "kind",
+        "claim; or allocation or server, if one waits for a machine under this UUID.",
+        {"enum": list(KINDS)},
+        column=(2, "Kind"),
+    ),
+    Member(
+        "state",
+        "waiting; claimed; timed_out or failed: it waited in vain; released: its machine was given back.",
+        {"enum": list(STATES)},
+        column=(3, "State"),
+    ),
+    Member(
+        "resource_class",
+        "The class of the requested node, as placement names it. Empty if something other than a node was claimed.",
+        TEXT,
+        column=(4, "Class"),
+    ),
+    Member(
+        "request",
+        "The request for a machine, with flavor and image as they were at the time of the request.",
+        {"type": "object"},
+    ),
+    Member(
+        "priority",
+        "Claims of a higher priority come first. It is 0, or -1 if no machine could have fitted at the time of the "
+        "request (even_if_impossible).",
+        {"type": "integer"},
+    ),
+    Member(
+        "position",
+        "Its place in the queue of the class, from 1; null if it does not wait.",
+        {"type": ["integer", "null"]},
+        column=(5, "Position"),
+    ),
+    Member(
+        "allocations",
+        "Its allocations, by provider (UUID).",
+        {"type": "object", "additionalProperties": fields({"resources": said("Amounts by class.", COUNTS)})},
+        column=(9, "Machine"),
+    ),
+    Member("count", "How many machines the claim is for.", COUNT),
+    Member(
+        "machines",
+        "The machines that the claim has now, in order. Machines that were released one by one are missing.",
+        array(fields(_MACHINE)),
+    ),
+    Member(
+        "reason",
+        "Why the claim waits, waited in vain or failed; null if it has its machine.",
+        TEXT_OR_NULL,
+        column=(10, "Reason"),
+    ),
+    Member("consumer", "The consumer that gets the machine.", fields(_CONSUMER_SHOWN), column=(8, "Project")),
+    Member("asked_at", "The time of the request, by the clock of the database.", TIME, column=(6, "Asked At")),
+    Member("deadline", "The time until which the claim waits.", TIME, column=(7, "Deadline")),
+    Member(
+        "decided_at",
+        "When the claim got its machine or was ended; null while it waits, and until its end is recorded.",
+        TIME_OR_NULL,
+    ),
 )
-
+CLAIM = answer(CLAIM_MEMBERS)
 CLAIMS = fields(
-    {
-        "claims": said("The oldest first.", array(component("Claim"))),
-        "claims_links": said(
-            "The link to the next page. Only if there may be one.",
-            array(fields({"rel": TEXT, "href": said("An absolute URL.", {**TEXT, "format": "uri"})})),
-        ),
-    },
+    {"claims": said("The claims, the oldest first.", array(component("Claim"))), "claims_links": NEXT_PAGE},
     {"claims_links"},
 )

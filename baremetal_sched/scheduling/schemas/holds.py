@@ -1,42 +1,124 @@
-"""Schemas of requests for holds, and of holds."""
-
-from typing import Any
+"""Holds: their members, and the schemas of requests for them."""
 
 from baremetal_sched.baremetal.holds.hold_list import MOST_NODES
 from baremetal_sched.baremetal.holds.rules import BUILT_IN, SCOPES, TYPES
-from baremetal_sched.compute.schemas.form import Form, closed
+from baremetal_sched.compute.schemas.form import closed
 from baremetal_sched.scheduling.capacity import COLUMNS
 from baremetal_sched.scheduling.schemas.answers import (
     FLAG,
+    LINKS,
+    NEXT_PAGE,
     TEXT,
     TEXT_OR_NULL,
+    TIME,
+    TIME_OR_NULL,
     UUID,
     UUID_OR_NULL,
+    Member,
+    answer,
     array,
+    change,
     component,
     fields,
+    new,
     said,
 )
 
 #: The states of a hold, as clients see them.
 PLANNED, DRAINING, ACTIVE = "planned", "draining", "active"
-STATES = (PLANNED, DRAINING, ACTIVE)
 
-_TIME: dict[str, Any] = {**TEXT_OR_NULL, "format": "date-time", "maxLength": 64}
-_NAME: dict[str, Any] = {**TEXT, "minLength": 1, "maxLength": 255}
+_TIME = {**TIME_OR_NULL, "maxLength": 64}
+_NAME = {**TEXT, "minLength": 1, "maxLength": 255}
+_REASON = {**TEXT_OR_NULL, "maxLength": 4000}
+_EXTRA = {"type": ["object", "null"]}
 
-_HOLD: dict[str, Any] = {
-    "type": said("Why the machine is not to be used.", {**TEXT, "enum": list(TYPES)}),
-    "reason": said("A text for people.", {**TEXT_OR_NULL, "maxLength": 4000}),
-    "extra": said("Anything, such as the number of a ticket.", {"type": ["object", "null"]}),
-    "starts_at": said("When it starts, with a time zone. By default now.", _TIME),
-    "ends_at": said("When it ends, with a time zone. By default when it is released.", _TIME),
-    "drain": said(
-        "Begin when the machine has no consumer and no work is under way. New claims are refused from the start.", FLAG
+HOLD_MEMBERS = (
+    Member("uuid", "UUID of the hold.", UUID, column=(1, "Hold")),
+    Member("node_uuid", "UUID of the node.", UUID),
+    Member("node_name", "Name of the node, or null.", TEXT_OR_NULL, column=(2, "Node")),
+    Member(
+        "type",
+        "Why the machine must not be used.",
+        {"enum": [*BUILT_IN, *TYPES]},
+        new={**TEXT, "enum": list(TYPES)},
+        required=True,
+        column=(3, "Type"),
     ),
-    "drain_deadline": said("When to begin at the latest, with a time zone. Only with drain.", _TIME),
-}
-_FILTER: dict[str, Any] = {
+    Member(
+        "reason",
+        "Why, for people: at most 4,000 characters; null: none.",
+        TEXT_OR_NULL,
+        new=_REASON,
+        change=_REASON,
+        column=(10, "Reason"),
+    ),
+    Member("scope", "The relation of its asserter to the node.", {"enum": list(SCOPES)}, column=(4, "Scope")),
+    Member(
+        "asserted_by",
+        "The user who asserted it, empty for the service itself; null if the hold's scope outranks that of the caller.",
+        TEXT_OR_NULL,
+        column=(8, "Asserted By"),
+    ),
+    Member(
+        "asserted_by_project",
+        "The project of that user, empty for the service itself; null where asserted_by is hidden.",
+        TEXT_OR_NULL,
+        column=(9, "Project"),
+    ),
+    Member("asserted_at", "When it was asserted, by the clock of the database.", TIME),
+    Member(
+        "extra",
+        "An object of the asserter, such as the number of a ticket; of a fault: its kind. A change replaces the whole "
+        "object; null: by an empty one.",
+        {"type": "object"},
+        new=_EXTRA,
+        change=_EXTRA,
+    ),
+    Member(
+        "starts_at",
+        "The planned start, in ISO 8601 with a time zone; null (the default): when it is asserted.",
+        _TIME,
+        new=_TIME,
+        column=(6, "Starts At"),
+    ),
+    Member(
+        "ends_at",
+        "The planned end, exclusive, in ISO 8601 with a time zone: later than now and than the start; null (the "
+        "default): the hold stays until it is released.",
+        _TIME,
+        new=_TIME,
+        change=_TIME,
+        column=(7, "Ends At"),
+    ),
+    Member(
+        "drain",
+        "Whether the hold begins only when the machine has no consumer and no work is under way. New claims are "
+        "refused from the start. Default: false.",
+        FLAG,
+        new=FLAG,
+    ),
+    Member(
+        "drain_deadline",
+        "The latest time at which a hold with drain begins, in ISO 8601 with a time zone; null (the default): there is "
+        "no limit.",
+        _TIME,
+        new=_TIME,
+    ),
+    Member("begun_at", "Since when the node is in maintenance for it; null: it has not begun.", _TIME),
+    Member(
+        "acknowledged_at",
+        "Of a lockout: since when no driver is at work on the machine; null: one may be, or it is no lockout.",
+        _TIME,
+    ),
+    Member(
+        "state",
+        "planned: it has not started. draining: it has started, and waits until the node rests. active: it has begun.",
+        {"enum": [PLANNED, DRAINING, ACTIVE]},
+        column=(5, "State"),
+    ),
+    Member("links", "A link to the hold.", LINKS),
+)
+_FILTER = {
     **closed(
         {
             "nodes": said(
@@ -47,85 +129,36 @@ _FILTER: dict[str, Any] = {
     ),
     "minProperties": 1,
 }
-
-NEW_HOLD = Form(closed(_HOLD, "type"))
-CHANGES = Form(
-    {
-        **closed(
-            {
-                "ends_at": said("When it ends, with a time zone; null: when it is released.", _TIME),
-                "reason": _HOLD["reason"],
-                "extra": said("Replaces the whole object; null: by an empty one.", _HOLD["extra"]),
-            }
-        ),
-        "minProperties": 1,
-    }
-)
-NEW_HOLDS = Form(
-    closed(
-        {
-            **_HOLD,
-            "filter": said("The nodes: all conditions must be met.", _FILTER),
-            "dry_run": said("Show which nodes would be refused, and change nothing.", FLAG),
-            "skip_refused": said("Hold the other nodes if some are refused. By default none is held then.", FLAG),
-        },
-        "type",
+_OF_MANY = (
+    Member(
         "filter",
-    )
+        "The nodes to hold. At least one condition is needed; a node must meet all of them.",
+        new=_FILTER,
+        required=True,
+    ),
+    Member("dry_run", "Only show which nodes the filter selects, and which would be refused.", new=FLAG),
+    Member("skip_refused", "Hold the other nodes if some are refused. By default none is held then.", new=FLAG),
 )
 
-HOLD = fields(
-    {
-        "uuid": UUID,
-        "node_uuid": UUID,
-        "node_name": TEXT_OR_NULL,
-        "type": said("Why the machine is not to be used.", {"enum": [*BUILT_IN, *TYPES]}),
-        "reason": TEXT_OR_NULL,
-        "scope": said("The relation of its asserter to the node.", {"enum": list(SCOPES)}),
-        "asserted_by": said("A user; null if it is hidden from the caller.", TEXT_OR_NULL),
-        "asserted_by_project": said(
-            "A project, empty if the service asserted it; null if it is hidden from the caller.", TEXT_OR_NULL
-        ),
-        "asserted_at": said("By the clock of the database.", {**TEXT, "format": "date-time"}),
-        "extra": {"type": "object"},
-        "starts_at": said("The planned start.", _TIME),
-        "ends_at": said("The planned end, exclusive.", _TIME),
-        "drain": FLAG,
-        "drain_deadline": _TIME,
-        "begun_at": said("Since when the node is in maintenance for it.", _TIME),
-        "acknowledged_at": said("Of a lockout: since when no driver is at work on the machine.", _TIME),
-        "state": said("Whether the hold has begun, is planned, or waits until the node rests.", {"enum": list(STATES)}),
-        "links": array(fields({"rel": TEXT, "href": said("An absolute URL.", {**TEXT, "format": "uri"})})),
-    }
-)
+NEW_HOLD, CHANGES, NEW_HOLDS = new(HOLD_MEMBERS), change(HOLD_MEMBERS), new((*HOLD_MEMBERS, *_OF_MANY))
+
+HOLD = answer(HOLD_MEMBERS)
 _ENTRIES = said("The holds, the oldest first.", array(component("Hold")))
 
 NODE_HOLDS = fields({"maintenance": _ENTRIES})
-HOLDS = fields(
-    {
-        "maintenance": _ENTRIES,
-        "maintenance_links": said(
-            "The link to the next page. Only if there may be one.",
-            array(fields({"rel": TEXT, "href": said("An absolute URL.", {**TEXT, "format": "uri"})})),
-        ),
-    },
-    {"maintenance_links"},
-)
+HOLDS = fields({"maintenance": _ENTRIES, "maintenance_links": NEXT_PAGE}, {"maintenance_links"})
+_TRIED = {
+    "uuid": said("UUID of the node.", UUID),
+    "name": said("Name of the node, or null.", TEXT_OR_NULL),
+    "hold": said("UUID of its new hold; null if it has none.", UUID_OR_NULL),
+    "refusal": said("Why it is refused, or would be; null if it is not.", TEXT_OR_NULL),
+}
 MADE_HOLDS = fields(
     {
-        "maintenance": said("The new holds; none of a dry run.", array(component("Hold"))),
+        "maintenance": said("The new holds, in the order of the nodes; none in a dry run.", array(component("Hold"))),
         "nodes": said(
-            "Of a dry run, and with skip_refused: the nodes.",
-            array(
-                fields(
-                    {
-                        "uuid": UUID,
-                        "name": TEXT_OR_NULL,
-                        "hold": said("UUID of its new hold; null if it has none.", UUID_OR_NULL),
-                        "refusal": said("Why it is refused, or would be; null if not.", TEXT_OR_NULL),
-                    }
-                )
-            ),
+            "The selected nodes. Only in a dry run, and with skip_refused.",
+            array(fields(_TRIED)),
         ),
     },
     {"nodes"},

@@ -12,15 +12,23 @@ _LEVEL = said("A level of domains, such as rack.", {**TEXT, "pattern": LEVEL})
 
 #: Members of a body that asks for several machines at once.
 SEVERAL: dict[str, Any] = {
-    "count": said("How many machines, all or none. Each has a consumer of its own.", {**_NUMBER, "default": 1}),
-    "spread": said(
-        "Take at most so many machines of each domain of a level.",
-        closed({"by": _LEVEL, "at_most": {**_NUMBER, "default": 1}}, "by"),
+    "count": said(
+        f"How many machines, all or none, from 1 to {MOST}. Each machine has a consumer of its own.",
+        {**_NUMBER, "default": 1},
     ),
-    "pack": said("Take all machines of one domain of a level.", closed({"by": _LEVEL}, "by")),
+    "spread": said(
+        "Take at most at_most machines of each domain of the level by. Machines that are in no domain of the level are "
+        "not taken.",
+        closed({"by": _LEVEL, "at_most": said("At most per domain.", {**_NUMBER, "default": 1})}, "by"),
+    ),
+    "pack": said(
+        "Take all machines of one domain of the level by: of the domains that have enough machines, the one with the "
+        "fewest to spare.",
+        closed({"by": _LEVEL}, "by"),
+    ),
     "group": said(
-        "The name of a group in the project. Its first claim says how it is spread and packed; later claims count the "
-        "machines that it has.",
+        "The name of a group of machines in the project. Its first claim decides how the group is spread and packed; "
+        "later claims count the machines that the group has.",
         {**TEXT, "minLength": 1, "maxLength": 255},
     ),
 }
