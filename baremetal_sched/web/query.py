@@ -1,6 +1,7 @@
 """Query parameters: strings, flags, comma-separated lists, paging, and the microversions that they need."""
 
 from collections.abc import Collection, Sequence
+from typing import Any
 from urllib.parse import quote
 
 from baremetal_sched.db.paging import SortKey
@@ -132,3 +133,17 @@ class Query:
 def address(url: str, parameters: Sequence[tuple[str, str]]) -> str:
     """Return ``url`` with these parameters."""
     return f"{url}?" + "&".join(f"{name}={quote(value, safe=',')}" for name, value in parameters)
+
+
+# -- descriptions of parameters ----------------------------------------------------------------------------------------
+
+
+def page_of(things: str) -> dict[str, dict[str, Any]]:
+    """Return the parameters of a list with pages; ``things``: what it lists, as the first word of a sentence."""
+    size = {"type": "integer", "minimum": 1, "description": "The size of the page, at most [api] max_limit."}
+    return {"limit": size, "marker": {"type": "string", "description": f"{things} after the one with this UUID."}}
+
+
+def listed(description: str) -> dict[str, Any]:
+    """Return the schema of a parameter with several values."""
+    return {"type": "array", "items": {"type": "string"}, "description": f"{description} Separated by commas."}

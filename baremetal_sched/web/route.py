@@ -7,6 +7,7 @@ from typing import Any, Literal
 from flask import Response
 
 from baremetal_sched.web.http_errors import MethodNotAllowed, PathNotFound, Statuses
+from baremetal_sched.web.operation import Operation
 
 #: Called as ``view(call, session, **path parameters)``.
 View = Callable[..., Response]
@@ -45,7 +46,8 @@ class Route:
     must accept JSON. ``largest_body``: in bytes, if that is more than ``[api] max_json_body_size``. ``statuses``: those
     of errors that this route answers with another status than its API does. ``is_routine``: machines ask it again and
     again, so answers that are not errors are logged as debug. ``refuses_query``: a request with a query string is
-    refused; otherwise its view says which parameters there are.
+    refused; otherwise its view says which parameters there are. ``operation``: its description, if its API describes
+    its routes.
     """
 
     method: str
@@ -68,6 +70,7 @@ class Route:
     refuses_query: bool = field(default=False, kw_only=True)
     check: Callable[[Any], None] | None = field(default=None, kw_only=True)
     prepare: Callable[..., None] | None = field(default=None, kw_only=True)
+    operation: Operation | None = field(default=None, kw_only=True)
 
     @property
     def writes(self) -> bool:

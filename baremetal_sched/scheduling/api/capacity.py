@@ -12,14 +12,31 @@ from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.scheduling import capacity
 from baremetal_sched.scheduling.api.policies import ALL_CAPACITY, DOMAINS
 from baremetal_sched.scheduling.capacity import Figures
+from baremetal_sched.scheduling.schemas.answers import COUNT, DOMAIN_KEY, TEXT, TRAIT_KEY, array, said
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.listing import conditions_of
-from baremetal_sched.web.query import Query
+from baremetal_sched.web.query import Query, listed
 from baremetal_sched.web.responses import json_response
 
 #: The filters of node lists that capacity has.
 _FILTERS = tuple(FILTERS[name] for name in (*capacity.COLUMNS, *TRAIT_FILTERS))
-PARAMETERS = ("group_by", "at_least", *capacity.COLUMNS, *TRAIT_FILTERS)
+_KEYS = [{"enum": [*capacity.COLUMNS]}, *({**TEXT, "pattern": each} for each in (TRAIT_KEY, DOMAIN_KEY))]
+_TRAITS = {
+    "traits": "have all of these traits",
+    "not-traits": "do not have all of these traits",
+    "traits-any": "have at least one of these traits",
+    "not-traits-any": "have none of these traits",
+}
+PARAMETERS = {
+    "group_by": said(
+        "The keys by which machines are grouped. Without it all are counted together.",
+        {**array({"anyOf": _KEYS}), "maxItems": capacity.MOST_KEYS},
+    ),
+    "at_least": said("Only the rows where fewer machines than this are free.", COUNT),
+    **{name: said(f"Only machines with this {name.replace('_', ' ')}.", TEXT) for name in capacity.COLUMNS},
+    "shard": listed("Only machines of one of these shards."),
+    **{name: listed(f"Only machines that {_TRAITS[name]}.") for name in TRAIT_FILTERS},
+}
 
 
 def show_capacity(call: Call, connection: Connection) -> Response:

@@ -29,10 +29,11 @@ from baremetal_sched.scheduling import claims, machine_groups
 from baremetal_sched.scheduling.api.policies import ALL_CLAIMS, DELETE_CLAIM, GET_CLAIM
 from baremetal_sched.scheduling.api.request_bodies import ClaimBody, SchedulingCall, read_claim
 from baremetal_sched.scheduling.claims import ClaimStatus, NewClaim
+from baremetal_sched.scheduling.schemas.answers import COUNT, TEXT, said
 from baremetal_sched.scheduling.schemas.claims import KINDS, STATES
 from baremetal_sched.web import audit
 from baremetal_sched.web.call import Call
-from baremetal_sched.web.query import Query
+from baremetal_sched.web.query import Query, page_of
 from baremetal_sched.web.responses import empty_response, json_response
 
 T = TypeVar("T")
@@ -133,10 +134,12 @@ def _write(call: SchedulingCall, work: Callable[[Session, bool], T]) -> T:
 
 # -- one claim ---------------------------------------------------------------------------------------------------------
 
+POLL = {"wait": said("For how many seconds to wait until the claim is decided.", COUNT)}
+
 
 def show_claim(call: SchedulingCall, session: None, claim: str) -> Response:
     """GET /v1/claims/{claim}"""
-    seconds = Query(call, ("wait",)).integer("wait") or 0
+    seconds = Query(call, POLL).integer("wait") or 0
     uuid = _uuid_of(claim)
     status = _visible(call, uuid)
     headers: dict[str, str] = {}
@@ -180,7 +183,13 @@ def _uuid_of(text: str) -> str:
 # -- the list ----------------------------------------------------------------------------------------------------------
 
 _COLUMNS = {"project_id": WaitingRequest.consumer_project, "resource_class": WaitingRequest.resource_class}
-PARAMETERS = ("limit", "marker", "state", "kind", *_COLUMNS)
+PARAMETERS = {
+    **page_of("Claims"),
+    "state": said("Claims in this state now.", {**TEXT, "enum": list(STATES)}),
+    "kind": said("Claims of this kind.", {**TEXT, "enum": list(KINDS)}),
+    "project_id": said("Claims of this project.", TEXT),
+    "resource_class": said("Claims of this class, as placement names it.", TEXT),
+}
 
 
 def list_claims(call: Call, session: Session) -> Response:

@@ -16,13 +16,19 @@ from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors.domains import DomainNotFound
 from baremetal_sched.scheduling.api.capacity import visible_to
 from baremetal_sched.scheduling.api.policies import MANAGE_DOMAINS
-from baremetal_sched.scheduling.schemas.answers import document
+from baremetal_sched.scheduling.schemas.answers import TEXT, document, said
 from baremetal_sched.scheduling.schemas.domains import CHANGED_DOMAIN, DOMAIN_MEMBERS, FROM_PROPERTY, NEW_DOMAIN
 from baremetal_sched.web.call import Call
-from baremetal_sched.web.query import Query
+from baremetal_sched.web.query import Query, page_of
 from baremetal_sched.web.responses import empty_response, json_response
 
-PARAMETERS = ("limit", "marker", "name", "level", "parent")
+PARAMETERS = {
+    **page_of("Domains"),
+    "name": said("Domains of this name.", TEXT),
+    "level": said("Domains of this level.", TEXT),
+    "parent": said("Domains right below the one with this UUID.", TEXT),
+}
+NODE_PARAMETERS = page_of("Nodes")
 
 #: By level and name, for people.
 _ORDER = (SortKey("level"), SortKey("name"))
@@ -49,7 +55,7 @@ def show_domain(call: Call, session: Session, domain: str) -> Response:
 
 def list_domain_nodes(call: Call, session: Session, domain: str) -> Response:
     """GET /v1/domains/{domain}/nodes"""
-    query = Query(call, ("limit", "marker"))
+    query = Query(call, NODE_PARAMETERS)
     found = domain_list.find(session, _uuid(domain), visible_to(call))[0]
     page = Page(query.limit(), query.text("marker"))
     rows = domain_list.select_nodes(session, found, page, visible_to(call))

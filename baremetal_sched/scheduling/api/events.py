@@ -15,13 +15,23 @@ from baremetal_sched.scheduling.events import reading
 from baremetal_sched.scheduling.events.cloud_events import cloud_event, source_of
 from baremetal_sched.scheduling.events.cursors import Cursor
 from baremetal_sched.scheduling.events.reading import Event
-from baremetal_sched.web.query import Query
+from baremetal_sched.scheduling.schemas.answers import COUNT, TEXT, said
+from baremetal_sched.web.query import Query, listed, page_of
 from baremetal_sched.web.responses import json_response
-
-PARAMETERS = ("after", "limit", "wait", "type", "node")
 
 #: The value of ``after`` for those who want only what happens from now on.
 NOW = "now"
+
+PARAMETERS = {
+    "after": said(
+        "The cursor of an answer: only events after it. now: only those from now on. Without it: all that are left.",
+        TEXT,
+    ),
+    "limit": page_of("Events")["limit"],
+    "wait": said("For how many seconds to wait for an event, if there is none.", COUNT),
+    "type": listed("Only events of these types."),
+    "node": said("Only events of the node with this UUID.", TEXT),
+}
 
 #: Seconds before the deadline of a request at which it ends waiting.
 _RESERVE = 5.0

@@ -18,13 +18,22 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.explain.explanations import explain_request
 from baremetal_sched.scheduling import machine_groups
 from baremetal_sched.scheduling.api.policies import EXPLAIN_ALL
-from baremetal_sched.scheduling.api.request_bodies import EXPLANATIONS, Pairs, body_of, query_request, read_request
-from baremetal_sched.scheduling.schemas.explanations import MOST_WANTED
+from baremetal_sched.scheduling.api.request_bodies import (
+    EXPLANATIONS,
+    QUERY_PARAMETERS,
+    Pairs,
+    body_of,
+    query_request,
+    read_request,
+)
+from baremetal_sched.scheduling.schemas.answers import said
+from baremetal_sched.scheduling.schemas.explanations import MOST_WANTED, NUMBER_WANTED
 from baremetal_sched.web import audit
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.responses import json_response
 
 _WANTED = "wanted"
+PARAMETERS = {_WANTED: said("How many machines are wanted.", NUMBER_WANTED), **QUERY_PARAMETERS}
 
 
 def show_explanation(call: Call, session: Session) -> Response:

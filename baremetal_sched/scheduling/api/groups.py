@@ -9,14 +9,17 @@ from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.scheduling import groups
 from baremetal_sched.scheduling.api.policies import ALL_GROUPS
 from baremetal_sched.scheduling.groups import ConductorGroup, Ring
+from baremetal_sched.scheduling.schemas.answers import TEXT, said
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.query import Query
 from baremetal_sched.web.responses import json_response
 
+PARAMETERS = {"conductor_group": said("Only this conductor group, letter case aside.", TEXT)}
+
 
 def list_groups(call: Call, connection: Connection) -> Response:
     """GET /v1/groups"""
-    name = Query(call, ("conductor_group",)).text("conductor_group")
+    name = Query(call, PARAMETERS).text("conductor_group")
     visible = visible_to(call)
     found = groups.list_groups(connection, call.settings, visible, group=name, with_owners=visible.everything)
     return json_response({"groups": [_group(each, with_hosts=visible.everything) for each in found]})

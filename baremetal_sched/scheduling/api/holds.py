@@ -24,7 +24,7 @@ from baremetal_sched.errors import NotAllowed
 from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.errors.holds import HoldNotFound, HoldsRefused
 from baremetal_sched.scheduling.capacity import COLUMNS
-from baremetal_sched.scheduling.schemas.answers import document
+from baremetal_sched.scheduling.schemas.answers import FLAG, TEXT, document, said
 from baremetal_sched.scheduling.schemas.holds import (
     ACTIVE,
     CHANGES,
@@ -35,7 +35,7 @@ from baremetal_sched.scheduling.schemas.holds import (
     PLANNED,
 )
 from baremetal_sched.web.call import Call
-from baremetal_sched.web.query import Query
+from baremetal_sched.web.query import Query, page_of
 from baremetal_sched.web.responses import empty_response, json_response
 
 
@@ -210,7 +210,15 @@ def _literal(name: str, value: str) -> Any:
     return literal(value.lower() if name == "conductor_group" else value, COLUMNS[name].type)
 
 
-PARAMETERS = ("limit", "marker", "type", "active", "own", "since", "until", *COLUMNS)
+PARAMETERS = {
+    **page_of("Holds"),
+    "type": said("Holds of this type.", TEXT),
+    "active": said("Only holds that have begun, or only others.", FLAG),
+    "own": said("Only holds that callers of the caller's project asserted, or only others.", FLAG),
+    "since": said("Holds that end after this time, with a time zone.", {**TEXT, "format": "date-time"}),
+    "until": said("Holds that start before this time, with a time zone.", {**TEXT, "format": "date-time"}),
+    **{name: said(f"Holds of nodes with this {name.replace('_', ' ')}.", TEXT) for name in COLUMNS},
+}
 
 
 def list_holds(call: Call, session: Session) -> Response:

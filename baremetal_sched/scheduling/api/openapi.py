@@ -1,17 +1,44 @@
 """/v1/openapi.json"""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from http import HTTPStatus
 from typing import Any
 
 from flask import Response
 
-from baremetal_sched.scheduling.api.operation import Operation, parameter
-from baremetal_sched.scheduling.api.operations import IN_PATHS, OPERATIONS, SCHEMAS
-from baremetal_sched.scheduling.schemas.answers import component
+from baremetal_sched.scheduling.schemas.answers import (
+    CAPACITY,
+    DOCUMENT,
+    ERROR,
+    GROUPS,
+    TEXT,
+    VERSIONS,
+    component,
+    said,
+)
+from baremetal_sched.scheduling.schemas.claims import CLAIM, CLAIMS
+from baremetal_sched.scheduling.schemas.domains import DOMAIN, DOMAIN_NODES, DOMAINS, FOLLOWED
+from baremetal_sched.scheduling.schemas.events import EVENT, EVENTS
+from baremetal_sched.scheduling.schemas.explanations import (
+    AVAILABILITY,
+    CLOSEST_TREE,
+    EXPLANATION,
+    FINDING,
+    NODE_EXPLANATION,
+)
+from baremetal_sched.scheduling.schemas.holds import HOLD, HOLDS, MADE_HOLDS, NODE_HOLDS
+from baremetal_sched.scheduling.schemas.requests import DRY_RUN
+from baremetal_sched.scheduling.schemas.webhooks import (
+    RESUMED_WEBHOOK,
+    WEBHOOK,
+    WEBHOOK_TEST,
+    WEBHOOK_WITH_SECRET,
+    WEBHOOKS,
+)
 from baremetal_sched.web.call import Call
+from baremetal_sched.web.operation import Operation, Schema
 from baremetal_sched.web.responses import JSON, json_response
 from baremetal_sched.web.route import Route, View
 
@@ -35,6 +62,48 @@ _ERRORS = {
     503: "The database is unavailable, the search took too long, or too many explanations are being worked on.",
 }
 _OTHER = "Other"
+
+#: The schemas that others refer to.
+SCHEMAS: Mapping[str, Schema] = {
+    "Versions": VERSIONS,
+    "OpenAPI": DOCUMENT,
+    "DryRun": DRY_RUN,
+    "Capacity": CAPACITY,
+    "ConductorGroups": GROUPS,
+    "Explanation": EXPLANATION,
+    "NodeExplanation": NODE_EXPLANATION,
+    "ClosestTree": CLOSEST_TREE,
+    "Availability": AVAILABILITY,
+    "Finding": FINDING,
+    "Claim": CLAIM,
+    "Claims": CLAIMS,
+    "Hold": HOLD,
+    "NodeHolds": NODE_HOLDS,
+    "Holds": HOLDS,
+    "MadeHolds": MADE_HOLDS,
+    "Domain": DOMAIN,
+    "Domains": DOMAINS,
+    "DomainNodes": DOMAIN_NODES,
+    "DomainsFromProperty": FOLLOWED,
+    "Event": EVENT,
+    "Events": EVENTS,
+    "Webhook": WEBHOOK,
+    "WebhookWithSecret": WEBHOOK_WITH_SECRET,
+    "ResumedWebhook": RESUMED_WEBHOOK,
+    "WebhookTest": WEBHOOK_TEST,
+    "Webhooks": WEBHOOKS,
+    "Error": ERROR,
+}
+
+#: The parameters of paths.
+IN_PATHS: Mapping[str, Schema] = {
+    "node": said("UUID or name of the node.", {**TEXT, "minLength": 1}),
+    "claim": said("UUID of the claim.", {**TEXT, "minLength": 1}),
+    "hold": said("UUID of the hold.", {**TEXT, "minLength": 1}),
+    "domain": said("UUID of the domain.", {**TEXT, "minLength": 1}),
+    "webhook": said("UUID of the webhook.", {**TEXT, "minLength": 1}),
+}
+
 
 _TOKEN = {"type": "apiKey", "in": "header", "name": "X-Auth-Token"}
 #: How callers are authenticated, by strategy.
@@ -71,7 +140,7 @@ def showing(routes: Callable[[], Iterable[Route]]) -> View:
 def document(routes: Iterable[Route]) -> dict[str, Any]:
     """Return the OpenAPI document of the routes, without the parts that depend on the service's settings.
 
-    Raises LookupError for a route that OPERATIONS does not describe.
+    Raises LookupError for a route without an operation.
     """
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
@@ -93,25 +162,44 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
 
 
 def _operation(route: Route) -> dict[str, Any]:
-    described = OPERATIONS.get((route.method, route.path))
+    described = route.operation
     if described is None:
-        raise LookupError(f"{route.method} {route.path} is not described in OPERATIONS")
-    operation = described.document()
-    names = re.findall(r"<(\w+)>", route.path)
-    operation["parameters"] = [parameter(name, "path", IN_PATHS[name]) for name in names] + operation["parameters"]
+        raise LookupError(f"{route.method} {route.path} has no operation")
+    content = {} if described.answer is None else {"content": {JSON: {"schema": component(described.answer)}}}
+    operation: dict[str, Any] = {
+        "operationId": described.name,
+        "summary": described.summary,
+        "parameters": [
+            *(_parameter(name, "path", IN_PATHS[name]) for name in re.findall(r"<(\w+)>", route.path)),
+            *(_parameter(name, "query", schema) for name, schema in described.query.items()),
+        ],
+        "responses": {
+            str(status): {"description": why, "headers": _REQUEST_ID, **content}
+            for status, why in described.successes.items()
+        },
+    }
     if route.policy is not None:
         operation["description"] = f"The policy is `{route.policy}`."
     if described.body is not None:
-        content = {media_type: {"schema": described.body} for media_type in route.takes}
-        operation["requestBody"] = {"required": not route.may_be_empty, "content": content}
+        bodies = {media_type: {"schema": described.body} for media_type in route.takes}
+        operation["requestBody"] = {"required": not route.may_be_empty, "content": bodies}
     if route.public:
         operation["security"] = []
-    for status in described.done:
-        operation["responses"][str(status)]["headers"] = _REQUEST_ID
     for status in _statuses(route, described):
         operation["responses"][str(status)] = _reference(_name(status))
     operation["responses"]["default"] = _reference(_OTHER)
     return operation
+
+
+def _parameter(name: str, place: str, schema: Schema) -> dict[str, Any]:
+    """Return a parameter. Lists are separated by commas; an object stands for parameters named like its properties."""
+    document: dict[str, Any] = {"name": name, "in": place, "required": place == "path", "schema": {**schema}}
+    description = document["schema"].pop("description", None)
+    if description:
+        document["description"] = description
+    if place == "query":
+        document |= {"style": "form", "explode": schema["type"] == "object"}
+    return document
 
 
 def _statuses(route: Route, described: Operation) -> Iterable[int]:

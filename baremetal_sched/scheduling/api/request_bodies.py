@@ -30,6 +30,7 @@ from baremetal_sched.scheduling.api.policies import CLAIM, CLAIM_ALL
 from baremetal_sched.scheduling.api.webhook_makers import Makers
 from baremetal_sched.scheduling.claims import NewClaim
 from baremetal_sched.scheduling.decisions import Decisions
+from baremetal_sched.scheduling.schemas.answers import said
 from baremetal_sched.scheduling.schemas.claims import CLAIM_BY_FLAVOR, CLAIM_BY_QUERY, CLAIM_LIKE_ALLOCATION
 from baremetal_sched.scheduling.schemas.explanations import QUERY, SERVER, WANTED
 from baremetal_sched.web import body
@@ -38,6 +39,16 @@ from baremetal_sched.web.http_errors import BadRequest
 
 #: Parameters of a query that a group may have of its own.
 _GROUPED = ("resources", "required", "member_of", "in_tree")
+
+_SCHEMA = candidates_schema(QUERY_VERSION)
+#: The parameters of a query by name, and as groups together those whose names have suffixes.
+QUERY_PARAMETERS = {
+    **_SCHEMA["properties"],
+    "groups": said(
+        "The conditions on providers, with the suffix of a group or without one.",
+        {"type": "object", "patternProperties": _SCHEMA["patternProperties"], "additionalProperties": False},
+    ),
+}
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -79,13 +90,12 @@ def query_request(pairs: Pairs, project: str | None) -> TreeRequest:
 
 def _mistake(pairs: Pairs) -> str | None:
     """Return a sentence about the first mistake in a query; None if there is none."""
-    schema = candidates_schema(QUERY_VERSION)
     for name, value in pairs:
-        wrong = validation_error({name: value}, schema, query=True)
+        wrong = validation_error({name: value}, _SCHEMA, query=True)
         if wrong is None:
             continue
-        known = [*_GROUPED, *schema["properties"]]
-        if name in known or re.match("|".join(schema["patternProperties"]), name):
+        known = [*_GROUPED, *_SCHEMA["properties"]]
+        if name in known or re.match("|".join(_SCHEMA["patternProperties"]), name):
             # Behind the first line is the schema.
             return f"The parameter {name} of the query is not valid: {wrong.partition(chr(10))[0]}."
         return (

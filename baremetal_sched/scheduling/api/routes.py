@@ -1,35 +1,62 @@
-"""The scheduling API on one screen."""
+"""The routes of the scheduling API; those of nodes and of events are in tables of their own."""
 
-from baremetal_sched.baremetal.api.policies.holds import ADD, GET, REMOVE, UPDATE
 from baremetal_sched.errors.compute import FlavorNotFound
 from baremetal_sched.errors.image import ImageNotFound
-from baremetal_sched.errors.webhooks import TooManyWebhookTests, WebhookTestUnderWay
 from baremetal_sched.scheduling.api import (
     capacity,
     claims,
-    domains,
-    events,
     explanations,
     groups,
-    holds,
     node_explanations,
     openapi,
     policies,
     requests,
-    webhook_tests,
-    webhooks,
 )
+from baremetal_sched.scheduling.api.event_routes import EVENT_ROUTES
+from baremetal_sched.scheduling.api.node_routes import NODE_ROUTES
+from baremetal_sched.scheduling.api.request_bodies import QUERY_PARAMETERS
+from baremetal_sched.scheduling.schemas.claims import ANY_CLAIM
+from baremetal_sched.scheduling.schemas.explanations import ANY_REQUEST, of_one_machine
+from baremetal_sched.scheduling.schemas.requests import REQUEST
 from baremetal_sched.web.http_errors import Statuses
+from baremetal_sched.web.operation import Operation
 from baremetal_sched.web.responses import JSON
 from baremetal_sched.web.route import Route
 
 #: The path is there; what the body names is not.
 _OF_THE_BODY: Statuses = {FlavorNotFound: 400, ImageNotFound: 400}
 
+_CLAIMED = {
+    200: "The same body has been sent before, and its claim does not wait any more.",
+    201: "A machine is claimed.",
+    202: "The claim waits.",
+}
+
 ROUTES: tuple[Route, ...] = (
-    Route("GET", "/", openapi.show_root, transaction=None, public=True),
-    Route("GET", "/v1", openapi.show_root, transaction=None, public=True),
-    Route("GET", "/v1/openapi.json", openapi.showing(lambda: ROUTES), transaction=None, public=True),
+    Route(
+        "GET",
+        "/",
+        openapi.show_root,
+        transaction=None,
+        public=True,
+        operation=Operation("list_versions", "Show the version", "Versions", refuses=False),
+    ),
+    Route(
+        "GET",
+        "/v1",
+        openapi.show_root,
+        transaction=None,
+        public=True,
+        operation=Operation("show_version", "Show the version", "Versions", refuses=False),
+    ),
+    Route(
+        "GET",
+        "/v1/openapi.json",
+        openapi.showing(lambda: ROUTES),
+        transaction=None,
+        public=True,
+        operation=Operation("show_openapi", "Show this document", "OpenAPI"),
+    ),
     Route(
         "POST",
         "/v1/requests",
@@ -38,10 +65,37 @@ ROUTES: tuple[Route, ...] = (
         policy=policies.DRY_RUN,
         takes=(JSON,),
         statuses=_OF_THE_BODY,
+        operation=Operation(
+            "create_request", "Show which machines a flavor and an image get", "DryRun", body=REQUEST.schema
+        ),
     ),
-    Route("GET", "/v1/capacity", capacity.show_capacity, transaction="select", policy=policies.CAPACITY),
-    Route("GET", "/v1/groups", groups.list_groups, transaction="select", policy=policies.GROUPS),
-    Route("GET", "/v1/explanations", explanations.show_explanation, policy=policies.EXPLAIN),
+    Route(
+        "GET",
+        "/v1/capacity",
+        capacity.show_capacity,
+        transaction="select",
+        policy=policies.CAPACITY,
+        operation=Operation("show_capacity", "Count machines", "Capacity", capacity.PARAMETERS),
+    ),
+    Route(
+        "GET",
+        "/v1/groups",
+        groups.list_groups,
+        transaction="select",
+        policy=policies.GROUPS,
+        operation=Operation(
+            "list_groups", "List conductor groups with their conductors", "ConductorGroups", groups.PARAMETERS
+        ),
+    ),
+    Route(
+        "GET",
+        "/v1/explanations",
+        explanations.show_explanation,
+        policy=policies.EXPLAIN,
+        operation=Operation(
+            "show_explanation", "Explain a query of allocation candidates", "Explanation", explanations.PARAMETERS
+        ),
+    ),
     Route(
         "POST",
         "/v1/explanations",
@@ -49,6 +103,7 @@ ROUTES: tuple[Route, ...] = (
         policy=policies.EXPLAIN,
         takes=(JSON,),
         statuses=_OF_THE_BODY,
+        operation=Operation("create_explanation", "Explain a request", "Explanation", body=ANY_REQUEST),
     ),
     Route(
         "GET",
@@ -56,6 +111,9 @@ ROUTES: tuple[Route, ...] = (
         node_explanations.show_node_explanation,
         policy=policies.EXPLAIN_NODE,
         checks_policy=True,
+        operation=Operation(
+            "show_node_explanation", "Explain whether one machine fits a query", "NodeExplanation", QUERY_PARAMETERS
+        ),
     ),
     Route(
         "POST",
@@ -65,6 +123,12 @@ ROUTES: tuple[Route, ...] = (
         checks_policy=True,
         takes=(JSON,),
         statuses=_OF_THE_BODY,
+        operation=Operation(
+            "create_node_explanation",
+            "Explain a request for one machine",
+            "NodeExplanation",
+            body=of_one_machine(ANY_REQUEST),
+        ),
     ),
     Route(
         "GET",
@@ -72,147 +136,17 @@ ROUTES: tuple[Route, ...] = (
         node_explanations.show_availability,
         policy=policies.NODE_AVAILABILITY,
         checks_policy=True,
+        operation=Operation("show_availability", "Explain why a machine is or is not on offer", "Availability"),
     ),
-    Route("GET", "/v1/nodes/<node>/holds", holds.list_node_holds, policy=GET, checks_policy=True),
+    *NODE_ROUTES,
+    *EVENT_ROUTES,
     Route(
-        "POST",
-        "/v1/nodes/<node>/holds",
-        holds.create_node_hold,
-        transaction="write",
-        policy=ADD,
-        checks_policy=True,
-        takes=(JSON,),
+        "GET",
+        "/v1/claims",
+        claims.list_claims,
+        policy=policies.GET_CLAIM,
+        operation=Operation("list_claims", "List claims", "Claims", claims.PARAMETERS),
     ),
-    Route(
-        "DELETE",
-        "/v1/nodes/<node>/holds",
-        holds.delete_node_holds,
-        transaction="write",
-        policy=REMOVE,
-        checks_policy=True,
-    ),
-    Route("GET", "/v1/nodes/<node>/holds/<hold>", holds.show_node_hold, policy=GET, checks_policy=True),
-    Route(
-        "PATCH",
-        "/v1/nodes/<node>/holds/<hold>",
-        holds.update_node_hold,
-        transaction="write",
-        policy=UPDATE,
-        checks_policy=True,
-        takes=(JSON,),
-    ),
-    Route(
-        "DELETE",
-        "/v1/nodes/<node>/holds/<hold>",
-        holds.delete_node_hold,
-        transaction="write",
-        policy=REMOVE,
-        checks_policy=True,
-    ),
-    Route("GET", "/v1/holds", holds.list_holds, policy=GET, checks_policy=True),
-    Route(
-        "POST",
-        "/v1/holds",
-        holds.create_holds,
-        transaction="write",
-        policy=ADD,
-        checks_policy=True,
-        takes=(JSON,),
-    ),
-    Route("GET", "/v1/domains", domains.list_domains, policy=policies.DOMAINS),
-    Route(
-        "POST",
-        "/v1/domains",
-        domains.create_domain,
-        transaction="write",
-        policy=policies.MANAGE_DOMAINS,
-        takes=(JSON,),
-    ),
-    Route(
-        "POST",
-        "/v1/domains/from_property",
-        domains.create_from_property,
-        transaction="write",
-        policy=policies.MANAGE_DOMAINS,
-        takes=(JSON,),
-    ),
-    Route("GET", "/v1/domains/<domain>", domains.show_domain, policy=policies.DOMAINS),
-    Route(
-        "PATCH",
-        "/v1/domains/<domain>",
-        domains.update_domain,
-        transaction="write",
-        policy=policies.MANAGE_DOMAINS,
-        takes=(JSON,),
-    ),
-    Route(
-        "DELETE",
-        "/v1/domains/<domain>",
-        domains.delete_domain,
-        transaction="write",
-        policy=policies.MANAGE_DOMAINS,
-    ),
-    Route("GET", "/v1/domains/<domain>/nodes", domains.list_domain_nodes, policy=policies.DOMAINS),
-    Route(
-        "PUT",
-        "/v1/domains/<domain>/nodes/<node>",
-        domains.put_node,
-        transaction="write",
-        policy=policies.MANAGE_DOMAINS,
-        checks_policy=True,
-    ),
-    Route(
-        "DELETE",
-        "/v1/domains/<domain>/nodes/<node>",
-        domains.remove_node,
-        transaction="write",
-        policy=policies.MANAGE_DOMAINS,
-        checks_policy=True,
-    ),
-    Route("GET", "/v1/events", events.list_events, transaction=None, policy=policies.EVENTS),
-    Route("GET", "/v1/webhooks", webhooks.list_webhooks, policy=policies.MANAGE_WEBHOOKS),
-    Route(
-        "POST",
-        "/v1/webhooks",
-        webhooks.create_webhook,
-        transaction="write",
-        policy=policies.MANAGE_WEBHOOKS,
-        takes=(JSON,),
-    ),
-    Route("GET", "/v1/webhooks/<webhook>", webhooks.show_webhook, policy=policies.MANAGE_WEBHOOKS),
-    Route(
-        "PATCH",
-        "/v1/webhooks/<webhook>",
-        webhooks.update_webhook,
-        transaction="write",
-        policy=policies.MANAGE_WEBHOOKS,
-        takes=(JSON,),
-    ),
-    Route(
-        "DELETE",
-        "/v1/webhooks/<webhook>",
-        webhooks.delete_webhook,
-        transaction="write",
-        policy=policies.MANAGE_WEBHOOKS,
-    ),
-    Route(
-        "POST",
-        "/v1/webhooks/<webhook>/resume",
-        webhooks.resume_webhook,
-        transaction="write",
-        policy=policies.MANAGE_WEBHOOKS,
-        takes=(JSON,),
-        may_be_empty=True,
-    ),
-    Route(
-        "POST",
-        "/v1/webhooks/<webhook>/test",
-        webhook_tests.send_test,
-        transaction=None,
-        policy=policies.MANAGE_WEBHOOKS,
-        statuses=dict.fromkeys((WebhookTestUnderWay, TooManyWebhookTests), 429),
-    ),
-    Route("GET", "/v1/claims", claims.list_claims, policy=policies.GET_CLAIM),
     Route(
         "POST",
         "/v1/claims",
@@ -221,7 +155,29 @@ ROUTES: tuple[Route, ...] = (
         policy=policies.CLAIM,
         takes=(JSON,),
         statuses=_OF_THE_BODY,
+        operation=Operation(
+            "create_claim",
+            "Claim a machine, now or when one is free",
+            "Claim",
+            body=ANY_CLAIM,
+            done=_CLAIMED,
+            conflicts=True,
+        ),
     ),
-    Route("GET", "/v1/claims/<claim>", claims.show_claim, transaction=None, policy=policies.GET_CLAIM),
-    Route("DELETE", "/v1/claims/<claim>", claims.delete_claim, transaction="write", policy=policies.DELETE_CLAIM),
+    Route(
+        "GET",
+        "/v1/claims/<claim>",
+        claims.show_claim,
+        transaction=None,
+        policy=policies.GET_CLAIM,
+        operation=Operation("show_claim", "Show a claim, or wait until it is decided", "Claim", claims.POLL),
+    ),
+    Route(
+        "DELETE",
+        "/v1/claims/<claim>",
+        claims.delete_claim,
+        transaction="write",
+        policy=policies.DELETE_CLAIM,
+        operation=Operation("delete_claim", "Give back a claim, or end its waiting", None, conflicts=True),
+    ),
 )

@@ -22,7 +22,7 @@ from baremetal_sched.scheduling.api.webhook_makers import document_of
 from baremetal_sched.scheduling.events import reading
 from baremetal_sched.scheduling.events.cloud_events import cloud_event, source_of
 from baremetal_sched.scheduling.events.cursors import Cursor
-from baremetal_sched.scheduling.schemas.answers import document
+from baremetal_sched.scheduling.schemas.answers import TEXT, document, said
 from baremetal_sched.scheduling.schemas.webhooks import (
     ACTIVE,
     CHANGED_WEBHOOK,
@@ -34,10 +34,14 @@ from baremetal_sched.scheduling.schemas.webhooks import (
 )
 from baremetal_sched.scheduling.webhooks import webhooks
 from baremetal_sched.web.call import Call
-from baremetal_sched.web.query import Query
+from baremetal_sched.web.query import Query, page_of
 from baremetal_sched.web.responses import empty_response, json_response
 
-PARAMETERS = ("limit", "marker", "name", "state")
+PARAMETERS = {
+    **page_of("Webhooks"),
+    "name": said("Webhooks of this name.", TEXT),
+    "state": said("Webhooks in this state.", {**TEXT, "enum": [ACTIVE, PARKED]}),
+}
 
 
 def list_webhooks(call: SchedulingCall, session: Session) -> Response:

@@ -14,7 +14,6 @@ from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import UnavailableError
 from baremetal_sched.scheduling.api.openapi import document, show_root
-from baremetal_sched.scheduling.api.operations import OPERATIONS
 from baremetal_sched.scheduling.api.routes import ROUTES
 from baremetal_sched.scheduling.schemas.explanations import ALLOCATION
 from baremetal_sched.web.authentication import password_checks
@@ -88,9 +87,8 @@ def test_a_validator_accepts_it() -> None:
 
 
 def test_every_route_is_described() -> None:
-    assert {(route.method, route.path) for route in ROUTES} == set(OPERATIONS)
     new = Route("GET", "/v1/new", show_root, transaction=None, public=True)
-    with pytest.raises(LookupError, match="GET /v1/new is not described"):
+    with pytest.raises(LookupError, match="GET /v1/new has no operation"):
         document([*ROUTES, new])
 
 

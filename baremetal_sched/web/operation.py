@@ -1,0 +1,34 @@
+"""The description of a route for people and for programs, from which an OpenAPI document is made."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Schema = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What the line of a route says to those who call it.
+
+    ``name``: its name in generated clients. ``answer``: the name of the schema of its answer; None: the answer has no
+    body. ``query``: schemas of the parameters of the query string. ``body``: the schema of the body, if it takes one.
+    ``refuses``: whether it checks its input, and answers 400. ``done``: the statuses of success, with their meanings.
+    ``conflicts``: whether it may conflict with existing data, and answers 409. ``expires``: whether what it reads may
+    be gone, and it answers 410.
+    """
+
+    name: str
+    summary: str
+    answer: str | None
+    query: Mapping[str, Schema] = field(default_factory=dict)
+    body: Schema | None = None
+    refuses: bool = True
+    done: Mapping[int, str] = field(default_factory=dict)
+    conflicts: bool = False
+    expires: bool = False
+
+    @property
+    def successes(self) -> Mapping[int, str]:
+        """Return ``done`` or, without it, the usual status of such an answer."""
+        return self.done or {204 if self.answer is None else 200: "Done."}
