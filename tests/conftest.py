@@ -23,7 +23,19 @@ from xdist.scheduler import LoadScopeScheduling
 from baremetal_sched import logs
 from baremetal_sched.app import settle
 from baremetal_sched.settings import load
-from tests import applications, built_once, compiled, databases, examples, fast_path, leaks, shares, slowness, tiers
+from tests import (
+    applications,
+    built_once,
+    compiled,
+    databases,
+    event_members,
+    examples,
+    fast_path,
+    leaks,
+    shares,
+    slowness,
+    tiers,
+)
 from tests.counts import Counts
 from tests.service import Service
 from tests.slowness import Slowness
@@ -179,10 +191,10 @@ def service(conductor_rows: databases.ConductorRows, test_database: databases.Te
 
 @pytest.fixture(scope="session", autouse=True)
 def watched() -> Iterator[None]:
-    """Logs are as they are in production, and watched, as requests are."""
+    """Logs are as they are in production, and watched, as requests and events are."""
     logs.configure(load())
     logging.getLogger().handlers.clear()
-    with leaks.watched():
+    with leaks.watched(), event_members.watched():
         yield
 
 
@@ -226,14 +238,15 @@ def rules_checked_once() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def no_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
-    """No secret that a test sends is said again."""
+def nothing_found(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No secret that a test sends is said again, and each event is as the row of its type says."""
+    event_members.FOUND.clear()
     leaks.WATCH.begin(answers_may=request.node.get_closest_marker("shows_secrets") is not None)
     root = logging.getLogger()
     root.addHandler(leaks.WATCH)
     yield
     root.removeHandler(leaks.WATCH)
-    assert leaks.WATCH.found == []
+    assert leaks.WATCH.found == event_members.FOUND == []
 
 
 @pytest.fixture

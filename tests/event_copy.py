@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import aliased
 
-from baremetal_sched.db.event_notes import NODE_COLUMNS
+from baremetal_sched.db.event_types import NODE_COLUMNS
 from baremetal_sched.db.models import Allocation, Consumer, Hold, Node, NodeAllocation, ResourceProvider, WaitingRequest
 from baremetal_sched.db.transaction import Database
 

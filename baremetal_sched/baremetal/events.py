@@ -4,6 +4,7 @@ Types are Ironic's where it has one. What changes a node without a session (its 
 """
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from sqlalchemy import event, inspect
@@ -11,14 +12,71 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.base import LoaderCallableStatus
 
 from baremetal_sched.db.clock import in_words
-from baremetal_sched.db.event_notes import NODE_COLUMNS, NODE_UPDATED, EventNotes, events_in
+from baremetal_sched.db.event_notes import EventNotes, events_in
+from baremetal_sched.db.event_types import NODE_COLUMNS, OF_NODE, EventType
 from baremetal_sched.db.models import Hold, Node, NodeAllocation
 from baremetal_sched.db.results import history_of
 from baremetal_sched.machines import states
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES
 from baremetal_sched.masking import mask_text
 
-_MAINTENANCE = "baremetal.node.maintenance_set.end"
+_of_node = partial(EventType, subject="node", members=(*OF_NODE, "changed"))
+_CREATED = _of_node("baremetal.node.create.end", "A node was enrolled.")
+#: The type of changes of nodes that have none of their own.
+NODE_UPDATED = _of_node(
+    "baremetal.node.update.end", "Fields or traits have changed. A change of owner or lessee is two events."
+)
+_DELETED = EventType(
+    "baremetal.node.delete.end",
+    "A node was deleted, with its holds. The release of its machine is the event before.",
+    "node",
+    OF_NODE,
+)
+_MAINTENANCE_SET = _of_node("baremetal.node.maintenance_set.end", "Maintenance, its reason or the fault has changed.")
+#: The types of changes of the provision state and of the power state, by Ironic's words.
+_PROVISION_SET = {
+    level: _of_node(f"baremetal.node.provision_set.{level}", sentence)
+    for level, sentence in {
+        "start": "Work on the provision state was requested.",
+        "end": "The provision state has changed, on the way to the requested one.",
+        "success": "The requested state is reached.",
+        "error": "The work has failed: ``changed`` has ``last_error``.",
+    }.items()
+}
+_POWER_SET = {
+    word: _of_node(f"baremetal.node.{word}", sentence)
+    for word, sentence in {
+        "power_set.start": "Power is being switched.",
+        "power_set.end": "Power was switched.",
+        "power_set.error": "Power could not be switched.",
+        "power_state_corrected.success": "The machine was found in another power state than the node had.",
+    }.items()
+}
+#: The types of changes of an allocation, by its new state, or by what was done to it.
+_OF_ALLOCATION = {
+    what: EventType(f"baremetal.allocation.{words}", sentence, "allocation", ("allocation",))
+    for what, words, sentence in (
+        ("allocating", "create.start", "An allocation waits for a node."),
+        ("active", "create.end", "An allocation has its node."),
+        ("error", "create.error", "An allocation has failed."),
+        ("updated", "update.end", "The name or the extra of an allocation has changed."),
+        ("deleted", "delete.end", "An allocation was deleted."),
+    )
+}
+_HELD = {
+    what: EventType(f"scheduling.hold.{what}", sentence, "node", (*OF_NODE, "hold"))
+    for what, sentence in {
+        "asserted": "Somebody holds the node.",
+        "begun": "A hold that was planned has begun.",
+        "changed": "A hold has changed.",
+        "released": "A hold was released.",
+    }.items()
+}
+EVENT_TYPES = (
+    *(_CREATED, NODE_UPDATED, _DELETED, *_PROVISION_SET.values(), *_POWER_SET.values(), _MAINTENANCE_SET),
+    *_OF_ALLOCATION.values(),
+    *_HELD.values(),
+)
 
 _PROVISION, _POWER = "provision_state", "power_state"
 
@@ -65,9 +123,9 @@ def _note_changed(session: Session, *_: Any) -> None:
         if isinstance(entity, Hold):
             note_hold(session, entity, "released")
         elif isinstance(entity, NodeAllocation):
-            _add_allocation(events_in(session), entity, "delete.end")
+            _add_allocation(events_in(session), entity, "deleted")
         elif isinstance(entity, Node):
-            events_in(session).add("baremetal.node.delete.end", entity.uuid, {}, node=view_of(entity))
+            events_in(session).add(_DELETED, entity.uuid, {}, node=view_of(entity))
 
 
 # -- nodes -------------------------------------------------------------------------------------------------------------
@@ -88,7 +146,7 @@ def _note_node(session: Session, node: Node) -> None:
         return
     notes = events_in(session)
     if inspect(node).pending:
-        notes.add("baremetal.node.create.end", node.uuid, {"changed": changed}, node=view_of(node))
+        notes.add(_CREATED, node.uuid, {"changed": changed}, node=view_of(node))
         return
     left = {
         name: changed[name]["before"] for name in ("owner", "lessee") if name in changed and changed[name]["before"]
@@ -123,21 +181,21 @@ def _changes(node: Node) -> Iterator[tuple[str, dict[str, Any]]]:
             yield name, {}
 
 
-def _types(node: Node, changed: Changes) -> Iterator[tuple[str, Changes]]:
+def _types(node: Node, changed: Changes) -> Iterator[tuple[EventType, Changes]]:
     """Yield the types of the events of these changes, with the changes of each."""
     rest = dict(changed)
     if not rest.keys().isdisjoint(("provision_state", "target_provision_state")):
         rest = {name: rest[name] for name in rest if _FIELDS.get(name) in ("maintenance", _POWER)}
         of_state = {name: changed[name] for name in changed if name not in rest}
-        yield f"baremetal.node.provision_set.{_provision_level(node, of_state)}", of_state
+        yield _PROVISION_SET[_provision_level(node, of_state)], of_state
     of_power = {name: rest.pop(name) for name in [*rest] if _FIELDS.get(name) == _POWER}
     if of_power:
         if "last_error" in rest:
             of_power["last_error"] = rest.pop("last_error")
-        yield f"baremetal.node.{_power_kind(node, of_power)}", of_power
+        yield _POWER_SET[_power_kind(node, of_power)], of_power
     of_maintenance = {name: rest.pop(name) for name in [*rest] if _FIELDS.get(name) == "maintenance"}
     if of_maintenance:
-        yield _MAINTENANCE, of_maintenance
+        yield _MAINTENANCE_SET, of_maintenance
     if rest:
         yield NODE_UPDATED, rest
 
@@ -164,21 +222,19 @@ def _power_kind(node: Node, changed: Changes) -> str:
 
 # -- allocations -------------------------------------------------------------------------------------------------------
 
-_LEVELS = {"active": "create.end", "error": "create.error", "allocating": "create.start"}
-
 
 def _note_allocation(notes: EventNotes, allocation: NodeAllocation) -> None:
     if history_of(allocation, "state").has_changes():
-        _add_allocation(notes, allocation, _LEVELS[allocation.state])
+        _add_allocation(notes, allocation, allocation.state)
     elif any(history_of(allocation, name).has_changes() for name in ("name", "extra")):
-        _add_allocation(notes, allocation, "update.end")
+        _add_allocation(notes, allocation, "updated")
 
 
-def _add_allocation(notes: EventNotes, allocation: NodeAllocation, level: str) -> None:
+def _add_allocation(notes: EventNotes, allocation: NodeAllocation, what: str) -> None:
     told = ("uuid", "name", "state", "resource_class", "traits", "owner", "candidate_nodes")
     data = {name: getattr(allocation, name) for name in told}
     data["last_error"] = mask_text(allocation.last_error or "") or None
-    notes.add(f"baremetal.allocation.{level}", allocation.uuid, {"allocation": data}, project=allocation.owner)
+    notes.add(_OF_ALLOCATION[what], allocation.uuid, {"allocation": data}, project=allocation.owner)
 
 
 # -- holds -------------------------------------------------------------------------------------------------------------
@@ -198,4 +254,4 @@ def note_hold(session: Session, hold: Hold, what: str) -> None:
     if node is not None:
         told = {name: getattr(hold, name) for name in _OF_HOLD}
         times = {name: in_words(told[name]) for name in told if name.endswith(("_at", "_deadline")) and told[name]}
-        events_in(session).add(f"scheduling.hold.{what}", node.uuid, {"hold": {**told, **times}}, node=view_of(node))
+        events_in(session).add(_HELD[what], node.uuid, {"hold": {**told, **times}}, node=view_of(node))

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.event_types import NODE_COLUMNS, EventType
 from baremetal_sched.db.models import EventNote, Node, ResourceProvider
 from baremetal_sched.db.models.base import SchemaState, table_of
 from baremetal_sched.db.types import dump_json
@@ -29,16 +30,8 @@ _SCHEMA = table_of(SchemaState)
 #: The prefix of the parameters of an event within another statement.
 _PREFIX = "event_"
 
-#: The type of changes of nodes that have none of their own.
-NODE_UPDATED = "baremetal.node.update.end"
-
-#: The columns of nodes that their events repeat.
-NODE_COLUMNS = (
-    *("name", "provision_state", "power_state", "maintenance"),
-    *("owner", "lessee", "resource_class", "conductor_group"),
-)
-#: Those of them in events that are written without the lock of the node's row. The rest is the node's state: without
-#: the lock an older state could get the higher number.
+#: Those of NODE_COLUMNS in events that are written without the lock of the node's row. The rest is the node's state:
+#: without the lock an older state could get the higher number.
 UNLOCKED_COLUMNS = ("name", "owner", "lessee")
 
 #: The revision whose release reads events without the state of their node. Earlier ones take it for empty.
@@ -90,7 +83,7 @@ class EventNotes:
 
     def add(
         self,
-        kind: str,
+        kind: EventType,
         subject: str,
         data: Mapping[str, Any],
         *,
@@ -104,19 +97,21 @@ class EventNotes:
         self._append(_INSERT, kind, data, project, subject=subject, **of_node)
 
     def add_of_machine(
-        self, kind: str, machine: str | int, data: Mapping[str, Any], *, project: str | None = None
+        self, kind: EventType, machine: str | int, data: Mapping[str, Any], *, project: str | None = None
     ) -> None:
         """Note an event of a node, known by its UUID or by the id of its provider. UNLOCKED_COLUMNS are read when the
         notes are written; if the provider is no node, there is no event."""
         statement = _INSERT_OF_NODE if isinstance(machine, str) else _INSERT_OF_PROVIDER
         self._append(statement, kind, data, project, key=machine)
 
-    def add_of_locked(self, kind: str, node: str, data: Mapping[str, object]) -> None:
+    def add_of_locked(self, kind: EventType, node: str, data: Mapping[str, object]) -> None:
         """Note an event of a node, known by its UUID, whose row the transaction has locked. NODE_COLUMNS are read when
         the notes are written."""
         self._append(_INSERT_OF_LOCKED, kind, data, None, key=node)
 
-    def _append(self, statement: Any, kind: str, data: Mapping[str, Any], project: str | None, **values: Any) -> None:
+    def _append(
+        self, statement: Any, kind: EventType, data: Mapping[str, Any], project: str | None, **values: Any
+    ) -> None:
         self.rows.append((statement, {**values_of(kind, data, project), **values}))
 
     def write(self, connection: Connection) -> None:
@@ -129,12 +124,12 @@ class EventNotes:
         self.rows.clear()
 
 
-def values_of(kind: str, data: Mapping[str, Any], project: str | None) -> dict[str, Any]:
+def values_of(kind: EventType, data: Mapping[str, Any], project: str | None) -> dict[str, Any]:
     """Return the values of an event of this type."""
-    return {"uuid": str(uuid4()), "type": kind, "data": dump_json(data), "project_id": project}
+    return {"uuid": str(uuid4()), "type": kind.name, "data": dump_json(data), "project_id": project}
 
 
-def values_within(kind: str, data: Mapping[str, Any], project: str | None) -> dict[str, Any]:
+def values_within(kind: EventType, data: Mapping[str, Any], project: str | None) -> dict[str, Any]:
     """Return the parameters of ``insert_within``."""
     return {f"{_PREFIX}{name}": value for name, value in values_of(kind, data, project).items()}
 

@@ -1,9 +1,10 @@
 """Events of consumers: machines that they get and give back, and claims that wait.
 
-Whether a provider is a machine, the database knows.
+The database decides whether a provider is a machine.
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, select
@@ -11,16 +12,35 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.event_notes import UNLOCKED_COLUMNS, events_in, events_of, values_within
+from baremetal_sched.db.event_types import NODE_COLUMNS, EventType
 from baremetal_sched.db.handover import notes_of
 from baremetal_sched.placement.consumers import ConsumerWrite
 from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, GROUP_MEMBERS, PENDING_CLAIMS, PROVIDERS
 
-MACHINE_CLAIMED = "scheduling.machine.claimed"
-MACHINE_RELEASED = "scheduling.machine.released"
+#: An earlier release wrote the state of the node as well, and so does this one while that may read it.
+_of_machine = partial(
+    EventType, subject="node", members=("uuid", "name", "consumer"), optional={*NODE_COLUMNS} - {"name"}
+)
+MACHINE_CLAIMED = _of_machine("scheduling.machine.claimed", "A consumer has got the node, through any API.")
+MACHINE_RELEASED = _of_machine("scheduling.machine.released", "A consumer has given the node back, or has lost it.")
 
 #: States of events only: a claim that was given back, and one that left the queue before it was decided.
 RELEASED = "released"
 WITHDRAWN = "withdrawn"
+
+#: The types of what becomes of a claim, by its state.
+_OF_STATES = {
+    state: EventType(f"scheduling.claim.{state}", sentence, "claim", ("claim", "consumer"))
+    for state, sentence in {
+        "waiting": "A claim, an allocation or a server (``kind``) waits for a machine.",
+        "claimed": "It has got its machine.",
+        "timed_out": "It has waited in vain until its deadline.",
+        "failed": "It has waited in vain: it can get no machine, for the ``reason``.",
+        WITHDRAWN: "It was deleted while it waited.",
+        RELEASED: "It was deleted after it had got its machine.",
+    }.items()
+}
+EVENT_TYPES = (MACHINE_CLAIMED, MACHINE_RELEASED, *_OF_STATES.values())
 
 #: The columns of a consumer that its events tell.
 OWN_COLUMNS = (CONSUMERS.c.project_id, CONSUMERS.c.user_id)
@@ -107,7 +127,7 @@ def note_groups(session: Session, *conditions: ColumnElement[bool]) -> None:
     notes_of(session.connection()).groups.update(found)
 
 
-def _note(connection: Connection, kind: str, root: str | int, consumer: str, project: str, user: str) -> None:
+def _note(connection: Connection, kind: EventType, root: str | int, consumer: str, project: str, user: str) -> None:
     events_of(connection).add_of_machine(kind, root, _data(consumer, project, user), project=project)
 
 
@@ -133,6 +153,5 @@ def note_claim(session: Session, state: str, claim: Any, reason: str | None = No
         "reason": reason,
     }
     consumer = {"uuid": claim.uuid, "project_id": claim.consumer_project, "user_id": claim.consumer_user}
-    events_in(session).add(
-        f"scheduling.claim.{state}", claim.uuid, {"claim": data, "consumer": consumer}, project=claim.consumer_project
-    )
+    told = {"claim": data, "consumer": consumer}
+    events_in(session).add(_OF_STATES[state], claim.uuid, told, project=claim.consumer_project)

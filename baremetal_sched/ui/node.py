@@ -42,7 +42,7 @@ LONGEST_EVENT = 500
 
 #: The number of claims and releases on the page, and the types of their events.
 MOST_HOLDERS = 10
-_HOLDING = (events.MACHINE_CLAIMED, events.MACHINE_RELEASED)
+_HOLDING = (events.MACHINE_CLAIMED.name, events.MACHINE_RELEASED.name)
 
 SEE_HISTORY = "baremetal:node:history:get"
 

@@ -24,12 +24,13 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.conductors.ownership import LiveMembers
+from baremetal_sched.baremetal.events import NODE_UPDATED
 from baremetal_sched.baremetal.identifiers import TRAITS_PER_NODE
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.event_notes import NODE_UPDATED, events_of, insert_within, values_within, writes_events
+from baremetal_sched.db.event_notes import events_of, insert_within, values_within, writes_events
 from baremetal_sched.db.models import Node, NodeTrait, table_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.sql_functions import string_agg

@@ -19,10 +19,10 @@ from baremetal_sched.scheduling.api.events import NOW
 from baremetal_sched.scheduling.api.policies import MANAGE_ALL_WEBHOOKS
 from baremetal_sched.scheduling.api.request_bodies import SchedulingCall
 from baremetal_sched.scheduling.api.webhook_makers import document_of
-from baremetal_sched.scheduling.events import reading
+from baremetal_sched.scheduling.events import reading, types
 from baremetal_sched.scheduling.events.cloud_events import cloud_event, source_of
 from baremetal_sched.scheduling.events.cursors import Cursor
-from baremetal_sched.scheduling.schemas.answers import TEXT, document, said
+from baremetal_sched.scheduling.schemas.answers import TEXT, Body, document, said
 from baremetal_sched.scheduling.schemas.webhooks import (
     ACTIVE,
     CHANGED_WEBHOOK,
@@ -73,7 +73,7 @@ def show_webhook(call: SchedulingCall, session: Session, webhook: str) -> Respon
 def create_webhook(call: SchedulingCall, session: Session) -> Response:
     """POST /v1/webhooks. Raises InvalidWebhookUrl."""
     call.refuse_query()
-    values = NEW_WEBHOOK.read(call.json)
+    values = _read(call, NEW_WEBHOOK)
     reading.stream(session).require_served(call.settings)
     project = call.caller.project_id or ""
     if not project:
@@ -94,7 +94,7 @@ def update_webhook(call: SchedulingCall, session: Session, webhook: str) -> Resp
     Raises InvalidWebhookUrl.
     """
     call.refuse_query()
-    values = CHANGED_WEBHOOK.read(call.json)
+    values = _read(call, CHANGED_WEBHOOK)
     hook = find(call, session, webhook, lock=True)
     if "url" in values:
         webhooks.check_url(values["url"], call.settings)
@@ -137,6 +137,13 @@ def resume_webhook(call: SchedulingCall, session: Session, webhook: str) -> Resp
         sent = {} if event is None else cloud_event(event, source_of(call.settings))
         more["skipped"] = {name: sent[name] for name in ("id", "type", "time")} if sent else None
     return _shown(call, session, hook, **more)
+
+
+def _read(call: Call, body: Body) -> dict[str, Any]:
+    """Return the members of the body. Raises InvalidValue: of an unknown type it says more than a schema can."""
+    named = call.json.get("types") if isinstance(call.json, dict) else None
+    types.require_known(named if isinstance(named, list) else ())
+    return body.read(call.json)
 
 
 def visible_to(call: Call) -> Collection[ColumnElement[bool]]:
@@ -210,6 +217,6 @@ def _behind(call: SchedulingCall, session: Session, stream: reading.Stream, hook
     if hook.number == stream.last:
         return 0
     return reading.count_after(
-        session, hook.number, MOST_BEHIND, project=mask.project, types=hook.types or None, nodes=hook.nodes or None,
-        until=hook.number + reading.WINDOW,
+        session, hook.number, MOST_BEHIND, project=mask.project, types=types.selected(hook.types),
+        nodes=hook.nodes or None, until=hook.number + reading.WINDOW,
     )  # fmt: skip

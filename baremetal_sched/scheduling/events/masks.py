@@ -6,7 +6,7 @@ from typing import Any
 
 from baremetal_sched.baremetal.holds import rules
 from baremetal_sched.baremetal.nodes.redaction import REPLACEMENTS, Restriction
-from baremetal_sched.db.event_notes import NODE_COLUMNS
+from baremetal_sched.db.event_types import NODE_COLUMNS
 from baremetal_sched.scheduling.events.reading import Event
 
 _ERROR, _REASON = "last_error", "maintenance_reason"

@@ -9,7 +9,7 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, bindparam, func, l
 
 from baremetal_sched.baremetal.visibility import is_exactly
 from baremetal_sched.db import compiled, schema_state
-from baremetal_sched.db.event_notes import NODE_COLUMNS
+from baremetal_sched.db.event_types import NODE_COLUMNS
 from baremetal_sched.db.models import EventProject, EventStream, NumberedEvent
 from baremetal_sched.db.models.base import SchemaState, table_of
 from baremetal_sched.db.transaction import Reader, connection_of

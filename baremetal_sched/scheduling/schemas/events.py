@@ -1,41 +1,13 @@
 """Schemas of events."""
 
-from typing import Any
+import re
 
-from baremetal_sched.scheduling.schemas.answers import FLAG, TEXT, TEXT_OR_NULL, UUID, array, component, fields, said
+from baremetal_sched.db.event_types import MEMBERS
+from baremetal_sched.scheduling.events.types import READERS, TYPES
+from baremetal_sched.scheduling.schemas.answers import TEXT, UUID, array, component, fields, said
 
-_ANY: dict[str, Any] = {}
-_OF_NODES = {
-    "uuid": said("UUID of the node, if the event is about one.", UUID),
-    "name": TEXT_OR_NULL,
-    "provision_state": said(
-        "Like the others, as it is after the change. Events of claims and releases have only uuid and name.",
-        TEXT_OR_NULL,
-    ),
-    "power_state": TEXT_OR_NULL,
-    "maintenance": FLAG,
-    "owner": TEXT_OR_NULL,
-    "lessee": TEXT_OR_NULL,
-    "resource_class": TEXT_OR_NULL,
-    "conductor_group": TEXT_OR_NULL,
-}
-_CHANGED = {
-    "type": "object",
-    "additionalProperties": {"type": "object", "properties": {"before": _ANY, "after": _ANY}},
-}
-_OBJECT_OR_NULL = {"type": ["object", "null"]}
-_DATA = {
-    **_OF_NODES,
-    "changed": said(
-        "The fields of the node that the change has changed. Of properties and the like there are no values: read the "
-        "node.",
-        _CHANGED,
-    ),
-    "consumer": said("Who claims a machine, or gives one back; null if that is hidden.", _OBJECT_OR_NULL),
-    "claim": said("The claim that waits, or has waited.", {"type": "object"}),
-    "hold": said("The hold; who asserted it is null if that is hidden.", {"type": "object"}),
-    "allocation": said("The allocation.", {"type": "object"}),
-}
+#: What selects events: a type, or all types about the same.
+SELECTOR = {**TEXT, "anyOf": [{"enum": [*TYPES]}, {"pattern": f"^({'|'.join(map(re.escape, READERS))})$"}]}
 
 EVENT = fields(
     {
@@ -47,7 +19,7 @@ EVENT = fields(
         "time": said("When it happened, by the clock of the database.", {**TEXT, "format": "date-time"}),
         "sequence": said("The number of the event, with 20 digits: later events have higher numbers.", TEXT),
         "datacontenttype": TEXT,
-        "data": fields(_DATA, optional=_DATA),
+        "data": fields(MEMBERS, optional=MEMBERS),
     }
 )
 

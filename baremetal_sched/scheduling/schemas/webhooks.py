@@ -19,6 +19,7 @@ from baremetal_sched.scheduling.schemas.answers import (
     new,
     said,
 )
+from baremetal_sched.scheduling.schemas.events import SELECTOR
 
 #: The states of a webhook.
 ACTIVE, PARKED = "active", "parked"
@@ -28,7 +29,7 @@ MOST_BEHIND = 1_000
 
 _URL = {**TEXT, "maxLength": 2048}
 _NAME = {**NAME, "type": ["string", "null"]}
-_TYPES = {**array({**TEXT, "maxLength": 64}), "maxItems": 100}
+_TYPES = {**array(SELECTOR), "maxItems": 100}
 _NODES = {**array(UUID), "maxItems": 100}
 _STATUS = {"type": ["integer", "null"]}
 _RESULT = {
@@ -60,8 +61,9 @@ WEBHOOK_MEMBERS = (
     ),
     Member(
         "types",
-        "Only events of these types are sent, at most 100. Empty (the default): events of all types.",
-        _TYPES,
+        "Only events of these types, or of those that prefix.* selects, are sent: at most 100. Empty (the default): "
+        "events of all types.",
+        array(TEXT),
         new=_TYPES,
         change=_TYPES,
     ),

@@ -30,7 +30,7 @@ from baremetal_sched.db.types import Query
 from baremetal_sched.errors import AuthenticationUnavailable
 from baremetal_sched.errors.events import EventsGone
 from baremetal_sched.errors.webhooks import MakerGone
-from baremetal_sched.scheduling.events import reading
+from baremetal_sched.scheduling.events import reading, types
 from baremetal_sched.scheduling.events.cloud_events import cloud_event
 from baremetal_sched.scheduling.events.cursors import Cursor, mark_of
 from baremetal_sched.scheduling.events.masks import Mask
@@ -180,8 +180,8 @@ class Delivery:
         stream.require(cursor)
         until = min(stream.last, hook.number + reading.WINDOW) if hook.types else stream.last
         events = reading.read_after(
-            session, hook.number, _BATCH, project=mask.project, types=hook.types or None, nodes=hook.nodes or None,
-            until=until,
+            session, hook.number, _BATCH, project=mask.project, types=types.selected(hook.types),
+            nodes=hook.nodes or None, until=until,
         )  # fmt: skip
         end = until if len(events) < _BATCH else events[-1].number
         # If the oldest event was deleted meanwhile, some of these may have been, too.

@@ -9,10 +9,12 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.allowed_hosts import AddressRefused, AllowedHosts
+from baremetal_sched.db import schema_state
 from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.models import Webhook
+from baremetal_sched.errors.events import PrefixesNotServed
 from baremetal_sched.errors.webhooks import InvalidWebhookUrl, TooManyWebhooks, WebhookExists, WebhookNotFound
-from baremetal_sched.scheduling.events import reading
+from baremetal_sched.scheduling.events import reading, types
 from baremetal_sched.scheduling.events.cursors import Cursor, mark_of
 from baremetal_sched.scheduling.events.masks import Mask
 from baremetal_sched.scheduling.events.reading import Event
@@ -21,6 +23,8 @@ from baremetal_sched.settings import Settings
 
 Document = Mapping[str, Any]
 
+#: The first schema whose releases all know prefixes of types. Earlier conductors take ``prefix.*`` literally.
+PREFIXES_REVISION = "0034"
 #: Seconds that a delivery may take, in all.
 SECONDS = 10.0
 #: Seconds for which the secret before the newest one signs, too.
@@ -68,8 +72,9 @@ def check_url(url: str, settings: Settings) -> None:
 def create(session: Session, project: str, maker: Document, values: Document, most: int) -> Webhook:
     """Return a new webhook of a project (empty: of none), to which later events are sent.
 
-    ``values``: its ``url``, and ``name``, ``types`` and ``nodes`` if there are any. Raises
-    WebhookExists, TooManyWebhooks. If two take the same place at the same moment, one of the transactions is run again.
+    ``values``: its ``url``, and ``name``, ``types`` and ``nodes`` if there are any. Raises WebhookExists,
+    TooManyWebhooks, PrefixesNotServed. If two take the same place at the same moment, one of the transactions is run
+    again.
     """
     taken = set(session.scalars(select(Webhook.place).where(Webhook.project == project)))
     place = next((each for each in range(most) if each not in taken), None)
@@ -98,10 +103,14 @@ def find(session: Session, webhook: str, visible: Collection[ColumnElement[bool]
 
 def change(session: Session, hook: Webhook, values: Document) -> None:
     """Set ``url``, ``name``, ``types``, ``nodes`` and ``maker`` if they are among the values (the row is locked).
-    What is held back by a refusal is tried at once; another URL has its own failures. Raises WebhookExists.
+    What is held back by a refusal is tried at once; another URL has its own failures. Raises WebhookExists,
+    PrefixesNotServed.
 
     A conductor that sends by the values before neither moves the cursor nor notes a failure.
     """
+    has_prefix = not types.READERS.keys().isdisjoint(values.get("types", ()))
+    if has_prefix and not schema_state.has_finished(session.connection(), PREFIXES_REVISION):
+        raise PrefixesNotServed
     name = values.get("name")
     if name is not None and name != hook.name:
         twin = select(Webhook.id).where(Webhook.project == hook.project, Webhook.name == name)
@@ -156,7 +165,13 @@ def skip(session: Session, hook: Webhook, mask: Mask) -> Event | None:
     while number < stream.last:
         until = min(stream.last, number + reading.WINDOW)
         found = reading.read_after(
-            session, number, 1, project=mask.project, types=hook.types or None, nodes=hook.nodes or None, until=until
+            session,
+            number,
+            1,
+            project=mask.project,
+            types=types.selected(hook.types),
+            nodes=hook.nodes or None,
+            until=until,
         )
         if found:
             cursor = stream.cursor(found[0].number, mark_of(found[0].uuid))

@@ -9,6 +9,9 @@ from baremetal_sched.db.models import EventProject, EventStream, NumberedEvent, 
 from baremetal_sched.scheduling.events import reading
 from tests.service import Service
 
+#: Types whose events have the members that ``happen`` gives them.
+CLAIMED, RELEASED = "scheduling.machine.claimed", "scheduling.machine.released"
+
 EVENTS, PROJECTS, STREAM = table_of(NumberedEvent), table_of(EventProject), table_of(EventStream)
 
 
@@ -19,8 +22,9 @@ def happen(service: Service, *subjects: str, projects: tuple[str, ...] = (), **v
         last = connection.scalar(select(STREAM.c.last)) or 0
         rows = [
             {
-                "number": last + place, "uuid": str(uuid.uuid4()), "type": "baremetal.node.power_set.end", "data": "{}",
-                "at": 1_800_000_000.0, "subject": subject, "project_id": projects[0] if projects else None, **values,
+                "number": last + place, "uuid": str(uuid.uuid4()), "type": CLAIMED, "data": '{"consumer": null}',
+                "at": 1_800_000_000.0, "subject": subject, "node": subject,
+                "project_id": projects[0] if projects else None, **values,
             }
             for place, subject in enumerate(subjects, 1)
         ]  # fmt: skip

@@ -247,7 +247,10 @@ def test_a_page_at_a_time(service: Service) -> None:
 
 def test_filters(service: Service) -> None:
     first, second = service.add_node("n1"), service.add_node("n2")
-    ofs = Reader(service, query=f"&node={first}"), Reader(service, query="&type=scheduling.machine.claimed,x")
+    ofs = (
+        Reader(service, query=f"&node={first}"),
+        Reader(service, query="&type=scheduling.machine.*,scheduling.hold.begun"),
+    )
     service.claim(CONSUMER, second)
     service.patch(first, ("add", "/description", "x"))
     assert [[event["subject"] for event in reader.next()] for reader in ofs] == [[first], [second]]

@@ -27,7 +27,7 @@ from baremetal_sched.settings import load
 from tests import passing_time
 from tests.certificates import make_certificate
 from tests.clocks import StoppedClock
-from tests.functional.scheduling.happening import begin_anew, forget, happen, last
+from tests.functional.scheduling.happening import CLAIMED, RELEASED, begin_anew, forget, happen, last
 from tests.receiver import Receiver, answering
 from tests.service import Service
 from tests.waiting import PATIENCE, wait_until
@@ -113,12 +113,13 @@ def test_each_event_once_in_order_and_signed(service: Service, receiver: Receive
 
 def test_the_filter(service: Service, receiver: Receiver) -> None:
     node = "11111111-0000-4000-8000-000000000001"
-    make(service, receiver.url, types=["t1", "t2"], nodes=[node])
-    happen(service, "a", type="t1", node=node)
-    happen(service, "b", type="t3", node=node)
-    happen(service, "c", type="t1", node="11111111-0000-4000-8000-000000000002")
-    happen(service, "d", type="t2", node=node)
-    happen(service, "e", type="t2")
+    make(service, receiver.url, types=[CLAIMED, "baremetal.node.*"], nodes=[node])
+    happen(service, "a", node=node)
+    happen(service, "b", type=RELEASED, node=node)
+    happen(service, "c", node="11111111-0000-4000-8000-000000000002")
+    deleted = {"type": "baremetal.node.delete.end", "provision_state": "active", "maintenance": False, "data": "{}"}
+    happen(service, "d", node=node, **deleted)
+    happen(service, "e", **deleted)
     deliver(service)
     assert receiver.subjects == ["a", "d"]
     assert deliver(service) == 0
@@ -427,14 +428,14 @@ def test_what_an_old_address_answers_does_not_count(service: Service, subtests: 
 
 def test_a_change_of_the_filter_counts_from_the_cursor_on(service: Service, receiver: Receiver) -> None:
     """A conductor that has chosen events by the old one does not move the cursor."""
-    hook = make(service, receiver.url, types=["t1"])
-    happen(service, "n1", type="t1")
-    happen(service, "n2", type="t2")
+    hook = make(service, receiver.url, types=[CLAIMED])
+    happen(service, "n1")
+    happen(service, "n2", type=RELEASED)
     with under_way(service, receiver, 204):
-        change(service, hook, types=["t2"])
+        change(service, hook, types=[RELEASED])
     assert deliver(service) == 1
     assert receiver.subjects == ["n1", "n2"]
-    happen(service, "n3", type="t2")
+    happen(service, "n3", type=RELEASED)
     with under_way(service, receiver, 204):
         change(service, hook, name="same filter")
     assert show(service, hook)["behind"] == 0

@@ -1,6 +1,5 @@
 """The receiver of the guide: it tells a chat when a machine fails."""
 
-import re
 import runpy
 import socket
 import sys
@@ -21,7 +20,9 @@ import requests
 from baremetal_sched.scheduling.events.cloud_events import cloud_event
 from baremetal_sched.scheduling.events.numbering import Numbering
 from baremetal_sched.scheduling.events.reading import Event
+from baremetal_sched.scheduling.events.types import TYPES
 from baremetal_sched.scheduling.webhooks.signing import headers_of, new_secret
+from baremetal_sched.scheduling.webhooks.testing import TYPE
 from tests.functional.scheduling.test_webhook_deliveries import deliver, make, show
 from tests.receiver import Receiver, answering
 from tests.service import Service
@@ -97,18 +98,6 @@ def test_it_says_so_if_the_chat_is_gone(database_url: str, monkeypatch: pytest.M
         assert (show(service, hook)["last_error"], show(service, hook)["last_status"]) == ("It answered 500.", 500)
 
 
-def types_of_the_guide() -> list[str]:
-    """The types in the table of the guide, where ``end`` after ``a.b.start`` is a.b.end; and that of tests."""
-    (table,) = re.findall(r"^=+  =+\n(.+?)^=+  =+\n", (GUIDES / "events.rst").read_text(), re.MULTILINE | re.DOTALL)
-    types: list[str] = []
-    for line in table.splitlines():
-        for word in re.findall(r"``([a-z_.]+)``", line[:50]):
-            known = "." in word and not word.startswith("delete.")
-            types.append(word if known else f"{types[-1].rsplit('.', 1 + word.count('.'))[0]}.{word}")
-    assert {"baremetal.node.power_set.error", "baremetal.allocation.delete.end", "scheduling.hold.changed"} <= {*types}
-    return [*types, "scheduling.webhook.test"]
-
-
 NODE = "11111111-0000-4000-8000-000000000001"
 #: What an event may have: all, what masks leave to those who only use the machine, nothing.
 DATA: list[dict[str, Any]] = [
@@ -123,7 +112,7 @@ DATA: list[dict[str, Any]] = [
 
 
 def events_of_all_types() -> Iterator[dict[str, Any]]:
-    for number, (kind, data) in enumerate(product(types_of_the_guide(), DATA), 1):
+    for number, (kind, data) in enumerate(product((*TYPES, TYPE), DATA), 1):
         yield cloud_event(Event(number, str(uuid4()), kind, NODE, NODE, 1_800_000_000.0, data), "/scheduling/v1")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.functional.scheduling.happening import begin_anew, forget, happen, last
+from tests.functional.scheduling.happening import CLAIMED, RELEASED, begin_anew, forget, happen, last
 from tests.functional.scheduling.test_webhook_deliveries import ANNA, OPERATOR, TENANTS, deliver, make, show, under_way
 from tests.receiver import Receiver, answering
 from tests.service import Service
@@ -58,7 +58,7 @@ def test_an_event_that_is_always_refused_is_skipped(service: Service, receiver: 
         assert resume(service, hook)["behind"] == 2
         resumed = resume(service, hook, {"skip": 1})
         assert resumed["skipped"] == {
-            "id": poison, "type": "baremetal.node.power_set.end", "time": "2027-01-15T08:00:00.000000Z",
+            "id": poison, "type": CLAIMED, "time": "2027-01-15T08:00:00.000000Z",
         }  # fmt: skip
         assert (resumed["state"], resumed["behind"], resumed["lost"]) == ("active", 1, 0)
         deliver(service)
@@ -69,10 +69,10 @@ def test_an_event_that_is_always_refused_is_skipped(service: Service, receiver: 
 
 def test_what_is_skipped_is_what_would_be_sent(service: Service, receiver: Receiver) -> None:
     """By the filter, far behind the cursor, and by the rights of the maker."""
-    hook = make(service, receiver.url, types=["t1"], nodes=[NODE])
-    happen(service, *("other",) * 3, type="t2", node=NODE)
-    happen(service, "elsewhere", type="t1")
-    (wanted,) = happen(service, "wanted", type="t1", node=NODE)
+    hook = make(service, receiver.url, types=[CLAIMED], nodes=[NODE])
+    happen(service, *("other",) * 3, type=RELEASED, node=NODE)
+    happen(service, "elsewhere")
+    (wanted,) = happen(service, "wanted", node=NODE)
     cursor = show(service, hook)["cursor"]
     assert resume(service, hook, {"skip": 1})["skipped"]["id"] == wanted
     assert show(service, hook)["behind"] == 0
@@ -84,9 +84,9 @@ def test_more_events_than_are_looked_at_at_once(
     service: Service, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("baremetal_sched.scheduling.events.reading.WINDOW", 2)
-    hook = make(service, receiver.url, types=["t1"])
-    happen(service, *("other",) * 5, type="t2")
-    (wanted,) = happen(service, "wanted", type="t1")
+    hook = make(service, receiver.url, types=[CLAIMED])
+    happen(service, *("other",) * 5, type=RELEASED)
+    (wanted,) = happen(service, "wanted")
     assert resume(service, hook, {"skip": 1})["skipped"]["id"] == wanted
 
 

@@ -54,8 +54,8 @@ def test_a_receiver_is_tried(service: Service, subtests: pytest.Subtests) -> Non
         ("not HTTP", lambda handler: handler.wfile.write(b"220 s3cret ESMTP\r\n"), None, "It was not reached."),
     ]
     with Receiver() as receiver, sending(service):
-        hook = make(service, receiver.url, types=["t1"])
-        happen(service, "n1", "n2", type="t1")
+        hook = make(service, receiver.url, types=["scheduling.machine.*"])
+        happen(service, "n1", "n2")
         for state in ("active", "parked"):
             if state == "parked":
                 receiver.behave = answering(410)

@@ -18,6 +18,7 @@ from tests.unchanged import unchanged
 ANNA = {"X-Auth-Token": "anna:a", "X-Roles": "manager,member,reader"}
 BERT = {"X-Auth-Token": "bert:b", "X-Roles": "manager,member,reader"}
 URL = "https://hooks.example.com/in?token=t0ken"
+TYPE = "scheduling.claim.failed"
 NODE = "11111111-0000-4000-8000-000000000001"
 NOWHERE = "dddddddd-0000-4000-8000-000000000001"
 
@@ -60,7 +61,12 @@ def message(answer: TestResponse) -> str:
 
 def test_a_webhook_is_made_shown_changed_and_deleted(service: Service) -> None:
     happen(service, "before")
-    answer = ask(service, "POST", body={"url": URL, "name": "chat", "types": ["t1"], "nodes": [NODE]}, status=201)
+    answer = ask(
+        service,
+        "POST",
+        body={"url": URL, "name": "chat", "types": [TYPE], "nodes": [NODE]},
+        status=201,
+    )
     made = answer.json
     path = f"/{made['uuid']}"
     assert answer.headers["Location"] == made["links"][0]["href"]
@@ -69,7 +75,7 @@ def test_a_webhook_is_made_shown_changed_and_deleted(service: Service) -> None:
     assert shown == made
     assert shown["cursor"] == last(service)
     assert {name: shown[name] for name in ("name", "url", "types", "nodes", "state", "behind", "user_id")} == {
-        "name": "chat", "url": URL, "types": ["t1"], "nodes": [NODE], "state": "active", "behind": 0, "user_id": "anna",
+        "name": "chat", "url": URL, "types": [TYPE], "nodes": [NODE], "state": "active", "behind": 0, "user_id": "anna",
     }  # fmt: skip
     assert ask(service, "GET").json["webhooks"] == [shown]
     changes = {"name": None, "url": "https://elsewhere.example.com/", "types": [], "nodes": []}

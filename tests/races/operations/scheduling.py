@@ -74,7 +74,7 @@ OPERATIONS = (
         for name, method, path, body in (
             ("create webhook", "POST", "", {"url": "https://hooks.example.com/1", "name": "new"}),
             ("create other webhook", "POST", "", {"url": "https://hooks.example.com/2", "name": "other"}),
-            ("change webhook", "PATCH", "/{hook}", {"name": "new", "types": ["t1"]}),
+            ("change webhook", "PATCH", "/{hook}", {"name": "new", "types": ["scheduling.claim.failed"]}),
             ("renew secret", "PATCH", "/{hook}", {"new_secret": True}),
             ("delete webhook", "DELETE", "/{hook}", None),
             ("resume webhook", "POST", "/{hook}/resume", None),
