@@ -45,8 +45,9 @@ from baremetal_sched.web.route import Route, View
 _INFO = {
     "title": "Scheduling API of baremetal-sched",
     "version": "v1",
-    "description": "Dry runs, explanations, claims, capacity and conductor groups. There are no microversions: fields "
-    "may be added, and none changes its meaning.",
+    "description": "Claims of one or several machines, now or when they are free; holds; domains; events and webhooks; "
+    "explanations and dry runs; capacity and conductor groups. There are no microversions: fields may be added, and "
+    "none changes its meaning.",
 }
 
 #: Why the API answers with each status.
