@@ -13,6 +13,7 @@ extensions = [
     "os_api_ref",
     "operations",
     "error_messages",
+    "event_types",
     "oslo_config.sphinxext",
     "myst_parser",
     "sphinx_click",

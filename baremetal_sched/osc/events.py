@@ -44,7 +44,11 @@ class _ReadsEvents(FitsOrNot, command.Command):
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         parser.add_argument("--after", metavar="<cursor>", help="Only events after this cursor, which an answer gave.")
         parser.add_argument(
-            "--type", action="append", default=[], metavar="<type>", help="Only events of this type (repeatable)."
+            "--type",
+            action="append",
+            default=[],
+            metavar="<type>",
+            help="Only events of this type, or of those that prefix.* selects (repeatable).",
         )
         parser.add_argument("--node", metavar="<uuid>", help="Only events of the node with this UUID.")
         return parser

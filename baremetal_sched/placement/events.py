@@ -18,9 +18,7 @@ from baremetal_sched.placement.consumers import ConsumerWrite
 from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, GROUP_MEMBERS, PENDING_CLAIMS, PROVIDERS
 
 #: An earlier release wrote the state of the node as well, and so does this one while that may read it.
-_of_machine = partial(
-    EventType, subject="node", members=("uuid", "name", "consumer"), optional={*NODE_COLUMNS} - {"name"}
-)
+_of_machine = partial(EventType, subject="node", members=("uuid", "name", "consumer"), optional=NODE_COLUMNS[1:])
 MACHINE_CLAIMED = _of_machine("scheduling.machine.claimed", "A consumer has got the node, through any API.")
 MACHINE_RELEASED = _of_machine("scheduling.machine.released", "A consumer has given the node back, or has lost it.")
 
@@ -33,9 +31,9 @@ _OF_STATES = {
     state: EventType(f"scheduling.claim.{state}", sentence, "claim", ("claim", "consumer"))
     for state, sentence in {
         "waiting": "A claim, an allocation or a server (``kind``) waits for a machine.",
-        "claimed": "It has got its machine.",
-        "timed_out": "It has waited in vain until its deadline.",
-        "failed": "It has waited in vain: it can get no machine, for the ``reason``.",
+        "claimed": "The claim, allocation or server has got its machine.",
+        "timed_out": "It has waited until its deadline, and got no machine.",
+        "failed": "It can get no machine, for the ``reason``.",
         WITHDRAWN: "It was deleted while it waited.",
         RELEASED: "It was deleted after it had got its machine.",
     }.items()
