@@ -60,6 +60,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
         "tests/functional/test_policy_command.py",
     ),
     "baremetal_sched/commands.py": _COMMANDS,
+    "baremetal_sched/members.py": _COMMANDS,
     "baremetal_sched/compute/": (
         *_UNIT,
         *_WAITING,

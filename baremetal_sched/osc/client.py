@@ -12,6 +12,7 @@ from keystoneauth1.identity.base import BaseIdentityPlugin
 from osc_lib.exceptions import CommandError
 
 from baremetal_sched import commands
+from baremetal_sched.osc.tables import plain
 
 #: Where a service mounts its APIs, all beside each other.
 _MOUNTS = ("scheduling", "placement", "baremetal", "compute", "image")
@@ -25,6 +26,11 @@ _VERSION = re.compile(r"/v\d+(\.\d+)?(/[0-9a-fA-F-]+)?$")
 def without_version(url: str) -> str:
     """Return the address of an API without the version at its end, and without a slash there."""
     return _VERSION.sub("", url.rstrip("/"))
+
+
+def path_of(*parts: str) -> str:
+    """Return the path with these parts, which may be what a person has typed."""
+    return "".join(f"/{quote(plain(part), safe='')}" for part in parts)
 
 
 def sibling(url: str, mount: str) -> str:
@@ -226,7 +232,7 @@ def server(client: Client, flavor: str, image: str | None, boot_from_volume: boo
 
 def flavor_id(client: Client, named: str) -> str:
     """Return the id of the flavor with this id or name. Raises CommandError if it does not exist."""
-    if _exists(client, "compute", f"/flavors/{quote(named, safe='')}"):
+    if _exists(client, "compute", path_of("flavors", named)):
         return named
     parameters = [("is_public", "None"), ("limit", "1000")]
     marker: list[tuple[str, str]] = []
@@ -241,7 +247,7 @@ def flavor_id(client: Client, named: str) -> str:
 def image_id(client: Client, named: str) -> str:
     """Return the id of the image with this id or name. Raises CommandError unless exactly one exists."""
     try:
-        if _exists(client, "image", f"/images/{quote(named, safe='')}"):
+        if _exists(client, "image", path_of("images", named)):
             return named
     except RequestFailed as error:
         # Some callers of the scheduling API see no images in the image API.

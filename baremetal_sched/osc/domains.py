@@ -3,23 +3,17 @@
 import argparse
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
-from urllib.parse import quote
 from uuid import UUID
 
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
 from baremetal_sched import commands
-from baremetal_sched.osc.client import Client, FitsOrNot, Pairs, RequestFailed, UsageError, client_of
-from baremetal_sched.osc.tables import Document, LinesColumn, Table, TextColumn, plain
+from baremetal_sched.members import DOMAIN
+from baremetal_sched.osc.client import Client, FitsOrNot, Pairs, RequestFailed, UsageError, client_of, path_of
+from baremetal_sched.osc.tables import Document, LinesColumn, Table, row, shown
 
-_TITLES = ("UUID", "Level", "Name", "Parent", "Nodes", "From Property")
 _COUNTS = ("nodes", "added", "moved", "kept", "without")
-
-
-def _path(*parts: str) -> str:
-    return "/".join(("/domains", *(quote(part, safe="") for part in parts)))
 
 
 def find(client: Client, named: str, level: str | None = None) -> Document:
@@ -43,7 +37,7 @@ def find_parent(client: Client, named: str, level: str | None = None) -> str:
 def _find(client: Client, named: str, conditions: Pairs) -> list[Document]:
     """Return the domain with this UUID, or the domains with this name; at least one."""
     try:
-        return [client.get("scheduling", _path(str(UUID(named))))]
+        return [client.get("scheduling", path_of("domains", str(UUID(named))))]
     except ValueError:
         pass
     except RequestFailed as error:
@@ -57,12 +51,6 @@ def _find(client: Client, named: str, conditions: Pairs) -> list[Document]:
 
 def _levels(domains: list[Document]) -> str:
     return ", ".join(each["level"] for each in domains)
-
-
-def _shown(domain: Document, **more: Any) -> Table:
-    """Return the names and values of a domain's fields, and more."""
-    members = {name: value for name, value in domain.items() if name != "links"} | more
-    return tuple(members), tuple(TextColumn(each) if isinstance(each, str) else each for each in members.values())
 
 
 class _OfDomain(command.Command):
@@ -79,7 +67,7 @@ class _OfDomain(command.Command):
 
 
 class CreateDomain(FitsOrNot, command.ShowOne):
-    """Make a domain, or with --from-property those that a property of the nodes names
+    """Create a domain, or with --from-property the domains that a property of nodes names
 
     With --from-property the command can be run again: it adds and moves nodes. A node stays where a person has put it.
     """
@@ -100,7 +88,7 @@ class CreateDomain(FitsOrNot, command.ShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Return the names and values of the domain's fields, or of the counts."""
+        """Return the names and values of the domain's members, or of the counts."""
         client = client_of(self.app)
         if (parsed_args.name is None) == (parsed_args.from_property is None):
             raise UsageError("Give the name of the domain, or --from-property.")
@@ -111,7 +99,7 @@ class CreateDomain(FitsOrNot, command.ShowOne):
         body = {"name": parsed_args.name, "level": parsed_args.level}
         if parsed_args.parent is not None:
             body["parent"] = find_parent(client, parsed_args.parent, parsed_args.level)
-        return _shown(client.request("scheduling", "POST", "/domains", body))
+        return shown(client.request("scheduling", "POST", "/domains", body))
 
     @staticmethod
     def _from_property(client: Client, body: dict[str, str]) -> Table:
@@ -140,7 +128,7 @@ class SetDomain(_OfDomain, FitsOrNot, command.ShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Return the names and values of the domain's fields."""
+        """Return the names and values of the domain's members."""
         client = client_of(self.app)
         if (parsed_args.name, parsed_args.parent, parsed_args.no_parent) == (None, None, False):
             raise UsageError("Give --name, --parent or --no-parent.")
@@ -150,7 +138,7 @@ class SetDomain(_OfDomain, FitsOrNot, command.ShowOne):
             body["parent"] = None
         elif parsed_args.parent is not None:
             body["parent"] = find_parent(client, parsed_args.parent, domain["level"])
-        return _shown(client.request("scheduling", "PATCH", _path(domain["uuid"]), body))
+        return shown(client.request("scheduling", "PATCH", path_of("domains", domain["uuid"]), body))
 
 
 class ListDomains(command.Lister):
@@ -169,28 +157,22 @@ class ListDomains(command.Lister):
         parameters = [("level", parsed_args.level)] if parsed_args.level is not None else []
         if parsed_args.parent is not None:
             parameters.append(("parent", find_parent(client, parsed_args.parent)))
-        names = ("uuid", "level", "name", "parent", "nodes", "from_property")
-        found = client.pages("/domains", "domains", parameters, None)
-        return _TITLES, [tuple(_cell(domain[name]) for name in names) for domain in found]
-
-
-def _cell(value: Any) -> Any:
-    return value if isinstance(value, int) else TextColumn(value)
+        return DOMAIN.titles, [row(DOMAIN, each) for each in client.pages("/domains", "domains", parameters, None)]
 
 
 class ShowDomain(_OfDomain, command.ShowOne):
     """Show a domain and its nodes"""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Return the names and values of the domain's fields."""
+        """Return the names and values of the domain's members."""
         client = client_of(self.app)
         domain = find(client, parsed_args.domain, parsed_args.level)
         names = [each["name"] or each["uuid"] for each in _nodes(client, domain)]
-        return _shown(domain, members=LinesColumn(names))
+        return shown(domain, members=LinesColumn(names))
 
 
 def _nodes(client: Client, domain: Document) -> Iterator[Document]:
-    return client.pages(_path(domain["uuid"], "nodes"), "nodes", [], None)
+    return client.pages(path_of("domains", domain["uuid"], "nodes"), "nodes", [], None)
 
 
 class DeleteDomain(_OfDomain):
@@ -202,7 +184,7 @@ class DeleteDomain(_OfDomain):
         """Delete them."""
         client = client_of(self.app)
         for named in parsed_args.domain:
-            client.request("scheduling", "DELETE", _path(find(client, named, parsed_args.level)["uuid"]))
+            client.request("scheduling", "DELETE", path_of("domains", find(client, named, parsed_args.level)["uuid"]))
 
 
 class AddNode(_OfDomain):
@@ -219,7 +201,7 @@ class AddNode(_OfDomain):
         client = client_of(self.app)
         domain = find(client, parsed_args.domain, parsed_args.level)["uuid"]
         for node in parsed_args.nodes:
-            client.request("scheduling", "PUT", _path(domain, "nodes", plain(node)))
+            client.request("scheduling", "PUT", path_of("domains", domain, "nodes", node))
 
 
 class RemoveNode(_OfDomain):
@@ -239,4 +221,4 @@ class RemoveNode(_OfDomain):
         domain = find(client, parsed_args.domain, parsed_args.level)
         nodes = [each["uuid"] for each in _nodes(client, domain)] if parsed_args.all else parsed_args.nodes
         for node in nodes:
-            client.request("scheduling", "DELETE", _path(domain["uuid"], "nodes", plain(node)))
+            client.request("scheduling", "DELETE", path_of("domains", domain["uuid"], "nodes", node))

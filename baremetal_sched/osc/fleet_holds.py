@@ -7,22 +7,20 @@ from collections.abc import Iterable, Iterator
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
-from baremetal_sched.osc.client import Client, FitsOrNot, RequestFailed, UsageError, client_of
+from baremetal_sched.members import HOLD
+from baremetal_sched.osc.client import Client, FitsOrNot, RequestFailed, UsageError, client_of, path_of
 from baremetal_sched.osc.find import positive
 from baremetal_sched.osc.holds import (
-    TITLES,
     TYPES,
     add_changes,
     add_new_hold,
     changes,
     moment,
     new_hold,
-    path_of,
     row_of,
 )
 from baremetal_sched.osc.tables import Document, ResultColumn, Table, TextColumn, add_long, chosen
 
-_ALL_TYPES = ("legacy", "fault", *TYPES)
 #: The options that select nodes, and what they select by.
 _FILTERS = {
     "--group": "conductor_group",
@@ -50,7 +48,7 @@ class ListHolds(command.Lister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the command's options."""
         parser = super().get_parser(prog_name)
-        parser.add_argument("--type", choices=_ALL_TYPES, help="Only holds of this type.")
+        parser.add_argument("--type", choices=HOLD.words["type"], help="Only holds of this type.")
         parser.add_argument("--since", type=moment, metavar="<time>", help="Only holds that end after it.")
         parser.add_argument("--until", type=moment, metavar="<time>", help="Only holds that start before it.")
         begun = parser.add_mutually_exclusive_group()
@@ -68,7 +66,7 @@ class ListHolds(command.Lister):
         parameters = [(name, value) for name in names if (value := getattr(parsed_args, name)) is not None]
         client = client_of(self.app)
         found = client.pages("/holds", "maintenance", [*parameters, *_filters(parsed_args)], parsed_args.limit)
-        return chosen(parsed_args, TITLES, map(row_of, found), ("Hold", "Node", "Type", "State", "Ends At"))
+        return chosen(parsed_args, HOLD.titles, map(row_of, found), ("Hold", "Node", "Type", "State", "Ends At"))
 
 
 class AddHolds(FitsOrNot, command.Lister):
@@ -101,11 +99,11 @@ class AddHolds(FitsOrNot, command.Lister):
         if flags.keys() == {"dry_run"} and any(each["refusal"] for each in nodes):
             self.log.warning("Nothing would be held, because some nodes are refused: --skip-refused leaves them out.")
         held = "would be held" if parsed_args.dry_run else "held"
-        rows = []
-        for each in nodes:
-            result = f"refused: {each['refusal']}" if each["refusal"] else held
-            rows.append((TextColumn(each["name"] or each["uuid"]), each["hold"], ResultColumn(result)))
-        return ("Node", "Hold", "Result"), rows
+        results = (f"refused: {each['refusal']}" if each["refusal"] else held for each in nodes)
+        return ("Node", "Hold", "Result"), [
+            (TextColumn(each["name"] or each["uuid"]), each["hold"], ResultColumn(result))
+            for each, result in zip(nodes, results, strict=True)
+        ]
 
 
 class _OwnHolds(FitsOrNot, command.Lister):
@@ -143,13 +141,13 @@ class _OwnHolds(FitsOrNot, command.Lister):
         for hold, is_chosen in found:
             result = self._act(client, hold, body, parsed_args.dry_run) if is_chosen else "kept: not of your project"
             rows.append((*row_of(hold), ResultColumn(result)))
-        return chosen(parsed_args, (*TITLES, "Result"), rows, ("Hold", "Node", "Result"))
+        return chosen(parsed_args, (*HOLD.titles, "Result"), rows, ("Hold", "Node", "Result"))
 
     def _act(self, client: Client, hold: Document, body: Document | None, dry_run: bool) -> str:
         if dry_run:
             return f"would be {self.done}"
         try:
-            client.request("scheduling", self.method, path_of(hold["node_uuid"], hold["uuid"]), body)
+            client.request("scheduling", self.method, path_of("nodes", hold["node_uuid"], "holds", hold["uuid"]), body)
         except RequestFailed as error:
             if error.status not in (403, 404, 409):
                 raise

@@ -3,16 +3,15 @@
 import argparse
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote
 
 from osc_lib.cli import parseractions
 from osc_lib.command import command
 
-from baremetal_sched.osc.client import FitsOrNot, UsageError, client_of
-from baremetal_sched.osc.tables import Document, Table, TextColumn, TimeColumn, add_long, chosen, plain
+from baremetal_sched.members import HOLD
+from baremetal_sched.osc.client import FitsOrNot, UsageError, client_of, path_of
+from baremetal_sched.osc.tables import Document, Table, add_long, chosen, row, shown
 
-TYPES = ("hardware_failure", "operator_hold", "lockout", "window")
-TITLES = ("Hold", "Node", "Type", "Scope", "State", "Starts At", "Ends At", "Asserted By", "Project", "Reason")
+TYPES = HOLD.new_words["type"]
 _TABLE = ("Hold", "Type", "State", "Ends At")
 
 
@@ -25,18 +24,9 @@ def moment(text: str) -> str:
     return (found if found.tzinfo else found.astimezone()).isoformat()
 
 
-def path_of(node: str, *hold: str) -> str:
-    """Return the path of the holds of a node, or of one hold."""
-    return "/".join(("/nodes", quote(plain(node), safe=""), "holds", *(quote(plain(each), safe="") for each in hold)))
-
-
 def row_of(hold: Document) -> tuple[Any, ...]:
-    """Return the cells of a hold, under ``TITLES``."""
-    starts, ends = (TimeColumn(hold[name]) for name in ("starts_at", "ends_at"))
-    node = hold["node_name"] or hold["node_uuid"]
-    facts = (hold["uuid"], TextColumn(node), hold["type"], hold["scope"], hold["state"], starts, ends)
-    texts = (hold["asserted_by"], hold["asserted_by_project"], hold["reason"])
-    return (*facts, *(TextColumn(text) for text in texts))
+    """Return the cells of a hold, under the titles of its columns: the node is shown by its UUID if it has no name."""
+    return row(HOLD, {**hold, "node_name": hold["node_name"] or hold["node_uuid"]})
 
 
 def add_new_hold(parser: argparse.ArgumentParser) -> None:
@@ -83,12 +73,6 @@ def changes(parsed_args: argparse.Namespace) -> Document:
     return body
 
 
-def shown(hold: Document) -> Table:
-    """Return the names and values of the fields of one hold."""
-    members = {name: value for name, value in hold.items() if name != "links"}
-    return tuple(members), tuple(TextColumn(each) if isinstance(each, str) else each for each in members.values())
-
-
 class AddHold(command.ShowOne):
     """Assert a hold of a node: it is not to be used, from now or from a planned time on"""
 
@@ -100,9 +84,11 @@ class AddHold(command.ShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Return the names and values of the hold's fields."""
+        """Return the names and values of the hold's members."""
         return shown(
-            client_of(self.app).request("scheduling", "POST", path_of(parsed_args.node), new_hold(parsed_args))
+            client_of(self.app).request(
+                "scheduling", "POST", path_of("nodes", parsed_args.node, "holds"), new_hold(parsed_args)
+            )
         )
 
 
@@ -118,8 +104,8 @@ class ListNodeHolds(command.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return titles and rows."""
-        found = client_of(self.app).get("scheduling", path_of(parsed_args.node))["maintenance"]
-        return chosen(parsed_args, TITLES, map(row_of, found), _TABLE)
+        found = client_of(self.app).get("scheduling", path_of("nodes", parsed_args.node, "holds"))["maintenance"]
+        return chosen(parsed_args, HOLD.titles, map(row_of, found), _TABLE)
 
 
 class SetHold(FitsOrNot, command.ShowOne):
@@ -134,8 +120,8 @@ class SetHold(FitsOrNot, command.ShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Return the names and values of the hold's fields."""
-        path = path_of(parsed_args.node, parsed_args.hold)
+        """Return the names and values of the hold's members."""
+        path = path_of("nodes", parsed_args.node, "holds", parsed_args.hold)
         return shown(client_of(self.app).request("scheduling", "PATCH", path, changes(parsed_args)))
 
 
@@ -155,6 +141,6 @@ class RemoveHold(command.Command):
         """Release them."""
         client = client_of(self.app)
         if parsed_args.all:
-            client.request("scheduling", "DELETE", path_of(parsed_args.node))
+            client.request("scheduling", "DELETE", path_of("nodes", parsed_args.node, "holds"))
         for hold in parsed_args.holds:
-            client.request("scheduling", "DELETE", path_of(parsed_args.node, hold))
+            client.request("scheduling", "DELETE", path_of("nodes", parsed_args.node, "holds", hold))

@@ -8,6 +8,8 @@ from typing import Any
 
 from cliff.columns import FormattableColumn
 
+from baremetal_sched.members import Members
+
 #: A document of the API.
 Document = dict[str, Any]
 #: Titles and rows, or names and values.
@@ -109,6 +111,21 @@ class LinesColumn(ListColumn):
 
     def human_readable(self) -> str:
         return lines(map(plain, self._value))
+
+
+_CELLS = {"string": TextColumn, "time": TimeColumn}
+
+
+def row(members: Members, document: Document) -> tuple[Any, ...]:
+    """Return the cells of a document in a list, under the titles of its columns."""
+    cells = ((document[name], _CELLS.get(members.types[name])) for name in members.columns)
+    return tuple(value if cell is None else cell(value) for value, cell in cells)
+
+
+def shown(document: Document, **more: Any) -> Table:
+    """Return the names and values of a document's members, except its links, and more."""
+    members = {name: value for name, value in document.items() if name != "links"} | more
+    return tuple(members), tuple(TextColumn(each) if isinstance(each, str) else each for each in members.values())
 
 
 def is_table(parsed_args: argparse.Namespace) -> bool:

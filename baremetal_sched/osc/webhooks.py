@@ -2,26 +2,19 @@
 
 import argparse
 from typing import Any
-from urllib.parse import quote
 
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
-from baremetal_sched.osc.client import Client, RequestFailed, UsageError, client_of
-from baremetal_sched.osc.tables import AttemptsColumn, Document, LinesColumn, Table, TextColumn, TimeColumn
-
-_TITLES = ("UUID", "Name", "State", "Behind", "Failing Since", "Last Error")
-_TIMES = ("failing_since", "previous_secret_until", "created_at")
-
-
-def _path(*parts: str) -> str:
-    return "/".join(("/webhooks", *(quote(part, safe="") for part in parts)))
+from baremetal_sched.members import WEBHOOK
+from baremetal_sched.osc.client import Client, RequestFailed, UsageError, client_of, path_of
+from baremetal_sched.osc.tables import AttemptsColumn, Document, LinesColumn, Table, TextColumn, TimeColumn, shown
 
 
 def _find(client: Client, named: str) -> str:
     """Return the UUID of the webhook with this UUID or name. Raises CommandError unless exactly one exists."""
     try:
-        found: str = client.get("scheduling", _path(named))["uuid"]
+        found: str = client.get("scheduling", path_of("webhooks", named))["uuid"]
         return found
     except RequestFailed as error:
         if error.status != 404:
@@ -34,21 +27,18 @@ def _find(client: Client, named: str) -> str:
 
 
 def _shown(webhook: Document) -> Table:
-    """Return the names and values of a webhook's fields."""
-    members = {name: value for name, value in webhook.items() if name != "links"}
-    return tuple(members), tuple(_cell(name, value) for name, value in members.items())
+    """Return the names and values of a webhook's members."""
+    return shown({name: _cell(name, value) for name, value in webhook.items()})
 
 
 def _cell(name: str, value: Any) -> Any:
-    if isinstance(value, list):
-        return LinesColumn(value)
-    if name in _TIMES:
-        return TimeColumn(value)
     if name == "attempts":
         return AttemptsColumn(value)
-    if isinstance(value, dict):
-        return TextColumn(" ".join(value.values()))
-    return TextColumn(value) if isinstance(value, str) else value
+    if isinstance(value, list):
+        return LinesColumn(value)
+    if WEBHOOK.types.get(name) == "time":
+        return TimeColumn(value)
+    return TextColumn(" ".join(value.values())) if isinstance(value, dict) else value
 
 
 def _filter_options(parser: argparse.ArgumentParser) -> None:
@@ -70,13 +60,13 @@ def _filter_of(client: Client, arguments: argparse.Namespace) -> Document:
     if arguments.type or arguments.all_types:
         body["types"] = arguments.type or []
     if arguments.node or arguments.all_nodes:
-        found = (client.get("baremetal", f"/nodes/{quote(each, safe='')}") for each in arguments.node or ())
+        found = (client.get("baremetal", path_of("nodes", each)) for each in arguments.node or ())
         body["nodes"] = [each["uuid"] for each in found]
     return body
 
 
 class CreateWebhook(command.ShowOne):
-    """Have events sent to a receiver from now on
+    """Create a webhook: later events are sent to a receiver
 
     The secret is shown only now: the receiver verifies signatures with it.
     """
@@ -89,7 +79,7 @@ class CreateWebhook(command.ShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Return the names and values of the webhook's fields."""
+        """Return the names and values of the webhook's members."""
         client = client_of(self.app)
         body = {"url": parsed_args.url, **_filter_of(client, parsed_args)}
         return _shown(client.request("scheduling", "POST", "/webhooks", body))
@@ -101,15 +91,14 @@ class ListWebhooks(command.Lister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the command's options."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        parser.add_argument("--state", choices=("active", "parked"), help="Only webhooks in this state.")
+        parser.add_argument("--state", choices=WEBHOOK.words["state"], help="Only webhooks in this state.")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return titles and rows."""
         state = [] if parsed_args.state is None else [("state", parsed_args.state)]
-        names = ("uuid", "name", "state", "behind", "failing_since", "last_error")
         found = client_of(self.app).pages("/webhooks", "webhooks", state, None)
-        return _TITLES, [tuple(_cell(name, webhook[name]) for name in names) for webhook in found]
+        return WEBHOOK.titles, [_shown({name: each[name] for name in WEBHOOK.columns})[1] for each in found]
 
 
 class _OfWebhook(command.Command):
@@ -128,9 +117,9 @@ class ShowWebhook(_OfWebhook, command.ShowOne):
     """Show a webhook"""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Return the names and values of the webhook's fields."""
+        """Return the names and values of the webhook's members."""
         client = client_of(self.app)
-        return _shown(client.get("scheduling", _path(_find(client, parsed_args.webhook))))
+        return _shown(client.get("scheduling", path_of("webhooks", _find(client, parsed_args.webhook))))
 
 
 class SetWebhook(_OfWebhook, command.ShowOne):
@@ -148,14 +137,16 @@ class SetWebhook(_OfWebhook, command.ShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Return the names and values of the webhook's fields."""
+        """Return the names and values of the webhook's members."""
         client = client_of(self.app)
         body = _filter_of(client, parsed_args)
         body |= {} if parsed_args.url is None else {"url": parsed_args.url}
         body |= {"new_secret": True} if parsed_args.new_secret else {}
         if not body:
             raise UsageError("Say what to change: --url, --name, --type, --node or --new-secret.")
-        return _shown(client.request("scheduling", "PATCH", _path(_find(client, parsed_args.webhook)), body))
+        return _shown(
+            client.request("scheduling", "PATCH", path_of("webhooks", _find(client, parsed_args.webhook)), body)
+        )
 
 
 class DeleteWebhook(_OfWebhook):
@@ -167,7 +158,7 @@ class DeleteWebhook(_OfWebhook):
         """Delete them."""
         client = client_of(self.app)
         for named in parsed_args.webhook:
-            client.request("scheduling", "DELETE", _path(_find(client, named)))
+            client.request("scheduling", "DELETE", path_of("webhooks", _find(client, named)))
 
 
 class ResumeWebhook(_OfWebhook, command.ShowOne):
@@ -189,9 +180,9 @@ class ResumeWebhook(_OfWebhook, command.ShowOne):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Return the names and values of the webhook's fields."""
+        """Return the names and values of the webhook's members."""
         client = client_of(self.app)
-        path = _path(_find(client, parsed_args.webhook), "resume")
+        path = path_of("webhooks", _find(client, parsed_args.webhook), "resume")
         body: Document | None = {"skip": 1} if parsed_args.skip else None
         body = body if parsed_args.after is None else {"after": parsed_args.after}
         return _shown(client.request("scheduling", "POST", path, body))
@@ -206,4 +197,6 @@ class TestWebhook(_OfWebhook, command.ShowOne):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the names and values of the result."""
         client = client_of(self.app)
-        return _shown(client.request("scheduling", "POST", _path(_find(client, parsed_args.webhook), "test")))
+        return _shown(
+            client.request("scheduling", "POST", path_of("webhooks", _find(client, parsed_args.webhook), "test"))
+        )

@@ -192,15 +192,11 @@ def _document(call: SchedulingCall, session: Session, stream: reading.Stream, ho
         state=PARKED if hook.parked else ACTIVE,
         cursor=str(webhooks.cursor_of(hook)),
         behind=_behind(call, session, stream, hook),
-        failing_since=_time(hook.failing_since),
+        failing_since=hook.failing_since and in_words(hook.failing_since),
         attempts=hook.attempts or [],
-        previous_secret_until=_time(hook.previous_until),
+        previous_secret_until=hook.previous_until and in_words(hook.previous_until),
         links=[{"rel": "self", "href": f"{call.base_url}/v1/webhooks/{hook.uuid}"}],
     )
-
-
-def _time(seconds: float | None) -> str | None:
-    return None if seconds is None else in_words(seconds)
 
 
 def _behind(call: SchedulingCall, session: Session, stream: reading.Stream, hook: Webhook) -> int | None:

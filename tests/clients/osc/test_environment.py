@@ -22,7 +22,7 @@ OURS = {
     ]
 }
 #: The modules of ours beside the plug-in's own that need nothing of the service.
-SHARED = {"baremetal_sched.commands", "baremetal_sched.lean_imports"}
+SHARED = {"baremetal_sched.commands", "baremetal_sched.lean_imports", "baremetal_sched.members"}
 
 #: Prints the names of all commands with the package that has each, and the version of the client.
 _COMMANDS = """

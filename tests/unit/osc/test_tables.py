@@ -3,36 +3,19 @@
 from argparse import Namespace
 from typing import Any
 
-from baremetal_sched.osc import claims, explain, holds
-from baremetal_sched.osc.tables import AttemptsColumn, ResultColumn, TimeColumn, chosen
+from baremetal_sched import members
+from baremetal_sched.osc import claims, explain, holds, webhooks
+from baremetal_sched.osc.tables import ResultColumn, TimeColumn, chosen
+from tests.members import FILE, text
 
 UUID = "aaaaaaaa-0000-4000-8000-000000000001"
 TIME = "2050-01-01T21:00:00.123456+00:00"
-HOLD = {
-    "uuid": UUID,
-    "node_uuid": UUID,
-    "node_name": "rack1-07",
-    "type": "operator_hold",
-    "scope": "system",
-    "state": "planned",
-    "starts_at": TIME,
-    "ends_at": TIME,
-    "asserted_by": UUID,
-    "asserted_by_project": UUID,
-    "reason": "A long story " * 9,
-}
-CLAIM = {
-    "uuid": UUID,
-    "kind": "allocation",
-    "state": "timed_out",
-    "resource_class": "CUSTOM_GOLD",
-    "position": 12,
-    "asked_at": TIME,
-    "deadline": TIME,
-    "consumer": {"project_id": UUID},
-    "allocations": {UUID: {}},
-    "reason": "A long story " * 9,
-}
+STORY = "A long story " * 9
+HOLD = {**dict.fromkeys(members.HOLD.types, UUID), "node_name": "rack1-07", "type": "operator_hold", "reason": STORY}
+HOLD |= {"scope": "system", "state": "planned", "starts_at": TIME, "ends_at": TIME}
+CLAIM: Any = {**dict.fromkeys(members.CLAIM.types, UUID), "kind": "allocation", "state": "timed_out", "position": 12}
+CLAIM |= {"resource_class": "CUSTOM_GOLD", "asked_at": TIME, "deadline": TIME, "reason": STORY}
+CLAIM |= {"consumer": {"project_id": UUID}, "allocations": {UUID: {}, UUID.upper(): {}}}
 
 
 def run(formatter: str = "table", *, long: bool = False) -> Any:
@@ -51,13 +34,24 @@ def test_tables_fit_into_100_columns_and_long_ones_have_all() -> None:
     of_holds = ("Hold", "Node", *holds._TABLE[1:])
     result = ResultColumn("refused: " + "a long story " * 20)
     for titles, row, table in (
-        (holds.TITLES, holds.row_of(HOLD), of_holds),
-        ((*holds.TITLES, "Result"), (*holds.row_of(HOLD), result), ("Hold", "Node", "Result")),
-        (claims._TITLES, claims._row(CLAIM), claims._TABLE),
+        (members.HOLD.titles, holds.row_of(HOLD), of_holds),
+        ((*members.HOLD.titles, "Result"), (*holds.row_of(HOLD), result), ("Hold", "Node", "Result")),
+        (members.CLAIM.titles, claims._row(CLAIM), claims._TABLE),
     ):
         assert width(*chosen(run(), titles, [row], table)) <= 100
         assert chosen(run(long=True), titles, [row], table) == (titles, [row])
         assert chosen(run("json"), titles, [row], table) == (titles, [row])
+
+
+def test_each_machine_of_a_claim_has_a_line_and_nothing_is_a_cell_that_has_none() -> None:
+    cells = dict(zip(members.CLAIM.titles, claims._row({**CLAIM, "position": None, "reason": None}), strict=True))
+    assert (cells["Machine"], cells["Position"]) == (f"{UUID}\n{UUID.upper()}", None)
+    assert cells["Reason"].human_readable() == ""
+
+
+def test_the_file_of_members_is_that_of_the_tables() -> None:
+    """If not, ``python -m tests.members`` writes it."""
+    assert FILE.read_text() == text()
 
 
 def test_a_command_takes_a_time_as_it_is_shown() -> None:
@@ -86,7 +80,8 @@ def test_attempts_of_webhooks() -> None:
         {"time": "2050-01-01T21:00:00Z", "status": 204, "duration": 0.25, "event": UUID, "error": None},
         {"time": "2050-01-01T20:00:00Z", "status": None, "duration": 10.0, "event": UUID, "error": "It \x1b was late."},
     ]
-    assert AttemptsColumn(attempts).human_readable().split("\n") == [
+    _, (cell,) = webhooks._shown({"attempts": attempts})
+    assert cell.human_readable().split("\n") == [
         f"2050-01-01T21:00:00Z (0.25 s) event {UUID}: It",
         "answered 204.",
         f"2050-01-01T20:00:00Z (10 s) event {UUID}: It",
