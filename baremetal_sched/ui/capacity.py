@@ -10,9 +10,10 @@ from baremetal_sched.baremetal.api.nodes.node_filters import TRAIT_FILTERS
 from baremetal_sched.baremetal.domains.domain_list import count_inside
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.scheduling import capacity
-from baremetal_sched.scheduling.api.capacity import filters_of, visible_to
+from baremetal_sched.scheduling.api.capacity import filters_of, row_of, visible_to
 from baremetal_sched.scheduling.api.policies import DOMAINS
 from baremetal_sched.scheduling.capacity import DOMAIN, Figures
+from baremetal_sched.scheduling.schemas.answers import CAPACITY_ROW
 from baremetal_sched.ui import exports
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.forms import DEFAULT_GROUP, submitted, without
@@ -28,14 +29,6 @@ NO_CLASS = "(none)"
 _KEYS = ("resource_class", "conductor_group")
 PARAMETERS = ("level", *_KEYS, "driver", "owner", *TRAIT_FILTERS)
 
-_FIGURES = exports.attributes("total", "free", "allocated", "unavailable")
-_EXPORTED: exports.Columns = {
-    "resource_class": lambda each: each.keys["resource_class"],
-    "conductor_group": lambda each: each.keys["conductor_group"],
-    **_FIGURES,
-    "held": lambda each: {held.type: held.nodes for held in each.held},
-}
-
 
 def show_capacity(call: UiCall, connection: Connection) -> Response:
     """GET /capacity"""
@@ -50,13 +43,15 @@ def show_capacity(call: UiCall, connection: Connection) -> Response:
         if level is not None:
             call.require(DOMAINS)
         by_domain = [] if level is None else capacity.measure(connection, [DOMAIN + level], filters, visible)
+        if wanted:
+            capacity.name_holds(connection, by_domain, filters, visible, reader(call).conditions)
     except InvalidValue as error:
         return _page(call, [], 400, everything=visible.everything, complaint=message_of(error))
-    if wanted and level is not None:
-        columns = {"domain": lambda each: each.keys[DOMAIN + level], **_FIGURES}
-        return exports.export(call, wanted, "capacity", columns, by_domain)
     if wanted:
-        return exports.export(call, wanted, "capacity", _EXPORTED, found)
+        keys = _KEYS if level is None else [DOMAIN + level]
+        columns = exports.members(wanted, CAPACITY_ROW, [*keys, *CAPACITY_ROW["required"]])
+        rows = map(row_of, found if level is None else by_domain)
+        return exports.export(call, wanted, "capacity", columns, rows)
     domains: dict[str, Any] = {
         "levels_of_domains": list(count_inside(connection, visible)) if call.allows(DOMAINS) else [],
         "level": level,

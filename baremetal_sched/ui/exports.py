@@ -5,11 +5,11 @@ a failure has its own status, and a client that reads slowly holds neither a tra
 """
 
 import csv
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from tempfile import SpooledTemporaryFile
 from types import SimpleNamespace
 from typing import IO, Any, TypeVar
@@ -27,6 +27,7 @@ MOST = 50_000
 
 #: The columns of a list: what their functions make of a row.
 Columns = dict[str, Callable[[Any], object]]
+Schema = Mapping[str, Any]
 T = TypeVar("T")
 
 _JSON, _CSV = "json", "csv"
@@ -46,6 +47,30 @@ _CHUNK = 1000
 def attributes(*names: str) -> Columns:
     """Return columns that are attributes of a row."""
     return {name: attrgetter(name) for name in names}
+
+
+def members(kind: str, schema: Schema, names: Iterable[str] | None = None) -> Columns:
+    """Return the members of documents with this schema as columns: all, or these ``names``. Those of CSV are flattened:
+    dots join the names of members of members. ``links`` are left out: they are for clients of the API."""
+    known = schema["properties"]
+    shown = {name: known.get(name, {}) for name in names or known if name != "links"}
+    if kind == _JSON:
+        return {name: itemgetter(name) for name in shown}
+    return {".".join(path): partial(_at, path) for path in _paths(shown)}
+
+
+def _paths(properties: Schema, *before: str) -> Iterator[tuple[str, ...]]:
+    for name, schema in properties.items():
+        inner = schema.get("items", schema).get("properties")
+        yield from ((*before, name),) if inner is None else _paths(inner, *before, name)
+
+
+def _at(path: tuple[str, ...], value: Any) -> Any:
+    """Return the member at this path; within a list, the list of those of its elements."""
+    if isinstance(value, list):
+        found = (_at(path, each) for each in value)
+        return [inner for each in found for inner in (each if isinstance(each, list) else [each])] if path else value
+    return value if not path or value is None else _at(path[1:], value[path[0]])
 
 
 def chunks(rows: Iterable[T]) -> Iterator[list[T]]:
@@ -126,9 +151,16 @@ def cell(value: object) -> object:
         case datetime():
             return machine_time(value)
         case dict():
-            return cell(", ".join(f"{key}: {each}" for key, each in value.items()))
+            return cell(", ".join(f"{key}: {_word(each)}" for key, each in value.items()))
         case list() | tuple():
-            return cell(", ".join(str(each) for each in value))
+            return cell(", ".join(map(_word, value)))
         case str():
             return f"'{value}" if value.startswith(_FORMULA) else value
     return value
+
+
+def _word(value: object) -> str:
+    """Return a value within a cell; a document as JSON."""
+    if isinstance(value, str):
+        return value
+    return orjson.dumps(value).decode() if isinstance(value, dict | list) else str(cell(value))

@@ -5,8 +5,9 @@ from sqlalchemy import Connection
 
 from baremetal_sched.errors import NotFoundError
 from baremetal_sched.scheduling import groups
-from baremetal_sched.scheduling.api.groups import visible_to
+from baremetal_sched.scheduling.api.groups import document_of, visible_to
 from baremetal_sched.scheduling.groups import Ring
+from baremetal_sched.scheduling.schemas.answers import GROUP
 from baremetal_sched.ui import exports
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.pictures import ring as pictures
@@ -33,12 +34,13 @@ def list_groups(call: UiCall, connection: Connection) -> Response:
     wanted = exports.format_of(call)
     call.refuse_query()
     visible = visible_to(call)
-    found = groups.list_groups(connection, call.settings, visible, with_owners=False)
+    found = groups.list_groups(
+        connection, call.settings, visible, with_owners=visible.everything and wanted is not None
+    )
     if wanted:
-        columns = exports.attributes("name", "nodes", "unserved", "alive")
-        if visible.everything:
-            columns["conductors"] = lambda group: [each.hostname for each in group.conductors]
-        return exports.export(call, wanted, "groups", columns, found)
+        columns = exports.members(wanted, GROUP, None if visible.everything else GROUP["required"])
+        documents = (document_of(each, with_hosts=visible.everything) for each in found)
+        return exports.export(call, wanted, "groups", columns, documents)
     return page(
         call,
         "groups.html",

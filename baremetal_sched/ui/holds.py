@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from operator import itemgetter
 from typing import Any
 
 from flask import Response
@@ -12,7 +11,7 @@ from baremetal_sched import commands
 from baremetal_sched.baremetal.api.resources.hold_actors import actor_of
 from baremetal_sched.baremetal.holds import hold_list, rules
 from baremetal_sched.scheduling.api.holds import documents_of, seen_by
-from baremetal_sched.scheduling.schemas.holds import ACTIVE, PLANNED
+from baremetal_sched.scheduling.schemas.holds import ACTIVE, HOLD, PLANNED
 from baremetal_sched.ui import exports
 from baremetal_sched.ui.actions import ACTIONS
 from baremetal_sched.ui.call import UiCall
@@ -21,19 +20,13 @@ from baremetal_sched.ui.rendering import page
 #: The number of holds on the page.
 MOST_HOLDS = 200
 
-_NAMES = (
-    *("uuid", "node_uuid", "node_name", "type", "state", "reason", "scope", "asserted_by", "asserted_by_project"),
-    *("asserted_at", "starts_at", "begun_at", "ends_at"),
-)
-_EXPORTED: exports.Columns = {name: itemgetter(name) for name in _NAMES}
-
 
 def show_holds(call: UiCall, session: Session) -> Response:
     """GET /holds. Raises NotAllowed for callers who may see none, InvalidValue for an unknown format."""
     wanted = exports.format_of(call)
     call.refuse_query()
     if wanted:
-        return exports.export(call, wanted, "holds", _EXPORTED, _documents(call, session))
+        return exports.export(call, wanted, "holds", exports.members(wanted, HOLD), _documents(call, session))
     rows = list(hold_list.by_time(session, seen_by(call), MOST_HOLDS + 1))
     documents = documents_of(call, session, rows[:MOST_HOLDS])
     mine = {

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from operator import attrgetter
 
 from flask import Response
 from sqlalchemy import ColumnElement, select
@@ -21,6 +20,7 @@ from baremetal_sched.scheduling import claims
 from baremetal_sched.scheduling.api.claims import visible_to
 from baremetal_sched.scheduling.api.policies import DELETE_CLAIM
 from baremetal_sched.scheduling.claims import ClaimStatus
+from baremetal_sched.scheduling.schemas import claims as schemas
 from baremetal_sched.ui import exports
 from baremetal_sched.ui.actions import ACTIONS
 from baremetal_sched.ui.call import UiCall
@@ -37,16 +37,6 @@ _COMMANDS = {
     SERVER: commands.DELETE_SERVER,
 }
 
-_EXPORTED: exports.Columns = {
-    **{name: attrgetter(f"claim.{name}") for name in ("uuid", "kind", "resource_class", "priority")},
-    "position": attrgetter("position"),
-    "project_id": attrgetter("claim.consumer_project"),
-    "user_id": attrgetter("claim.consumer_user"),
-    "asked_at": lambda status: _times(status)[0],
-    "deadline": lambda status: _times(status)[1],
-    "reason": attrgetter("claim.reason"),
-}
-
 
 def show_waiting(call: UiCall, session: Session) -> Response:
     """GET /waiting. Raises InvalidValue for an unknown format."""
@@ -55,7 +45,8 @@ def show_waiting(call: UiCall, session: Session) -> Response:
     visible = visible_to(call)
     conditions = [IS_WAITING] if visible is None else [IS_WAITING, visible]
     if wanted:
-        return exports.export(call, wanted, "waiting", _EXPORTED, _statuses(session, conditions, exports.MOST + 1))
+        found = map(claims.document_of, _statuses(session, conditions, exports.MOST + 1))
+        return exports.export(call, wanted, "waiting", exports.members(wanted, schemas.CLAIM), found)
     statuses = list(_statuses(session, conditions, MOST_CLAIMS + 1))
     by_class: dict[str, list[tuple[ClaimStatus, datetime, datetime, str]]] = {}
     for each in statuses[:MOST_CLAIMS]:

@@ -50,7 +50,7 @@ def show_capacity(call: Call, connection: Connection) -> Response:
     found = capacity.measure(connection, keys, filters, visible)
     capacity.name_holds(connection, found, filters, visible, reader(call).conditions)
     return json_response(
-        {"capacity": [_row(each) for each in found if at_least is None or each.free < at_least]},
+        {"capacity": [row_of(each) for each in found if at_least is None or each.free < at_least]},
     )
 
 
@@ -64,7 +64,8 @@ def filters_of(query: Query) -> NodeFilters:
     return NodeFilters(conditions_of(query, _FILTERS))
 
 
-def _row(figures: Figures) -> dict[str, Any]:
+def row_of(figures: Figures) -> dict[str, Any]:
+    """Return figures as JSON."""
     return {
         **figures.keys,
         "total": figures.total,

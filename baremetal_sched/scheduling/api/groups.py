@@ -22,7 +22,7 @@ def list_groups(call: Call, connection: Connection) -> Response:
     name = Query(call, PARAMETERS).text("conductor_group")
     visible = visible_to(call)
     found = groups.list_groups(connection, call.settings, visible, group=name, with_owners=visible.everything)
-    return json_response({"groups": [_group(each, with_hosts=visible.everything) for each in found]})
+    return json_response({"groups": [document_of(each, with_hosts=visible.everything) for each in found]})
 
 
 def visible_to(call: Call) -> Visibility:
@@ -30,7 +30,8 @@ def visible_to(call: Call) -> Visibility:
     return EVERYTHING if call.allows(ALL_GROUPS) else Visibility(call.caller.project_id)
 
 
-def _group(group: ConductorGroup, *, with_hosts: bool) -> dict[str, Any]:
+def document_of(group: ConductorGroup, *, with_hosts: bool) -> dict[str, Any]:
+    """Return the conductor group as JSON; ``with_hosts``: with its conductors and rings."""
     document: dict[str, Any] = {
         "conductor_group": group.name,
         "nodes": group.nodes,

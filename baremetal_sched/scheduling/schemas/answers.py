@@ -158,7 +158,7 @@ DOMAIN_KEY = f"^{DOMAIN}{LEVEL.removeprefix('^')}"
 #: Which holds machines have.
 HELD = array(fields({"type": TEXT, "nodes": COUNT, "until": TEXT_OR_NULL}))
 
-_ROW = {
+CAPACITY_ROW = {
     **fields(
         {
             **{name: said("Present if the answer is grouped by this column.", TEXT_OR_NULL) for name in COLUMNS},
@@ -183,7 +183,7 @@ _ROW = {
     },
 }
 
-CAPACITY = fields({"capacity": said("A row for each group.", array(_ROW))})
+CAPACITY = fields({"capacity": said("A row for each group.", array(CAPACITY_ROW))})
 
 
 _CONDUCTOR = fields(
@@ -210,7 +210,7 @@ _RING = fields(
         "conductors": array(_MEMBER),
     }
 )
-_GROUP = fields(
+GROUP = fields(
     {
         "conductor_group": said("The name in lower case; empty for nodes that are in no group.", TEXT),
         "nodes": said("How many nodes are in the group.", COUNT),
@@ -222,7 +222,7 @@ _GROUP = fields(
     {"conductors", "rings"},
 )
 
-GROUPS = fields({"groups": said("Sorted by name.", array(_GROUP))})
+GROUPS = fields({"groups": said("Sorted by name.", array(GROUP))})
 
 
 _OBJECT = {"type": "object"}

@@ -56,10 +56,11 @@ def test_by_domain(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     assert table == [["in no rack", "1", "0", "0", "maintenance: 1"], ["r1", "2", "2", "0", ""]]
     assert "/ui/capacity?level=rack&format=csv" in look(service, "/capacity?level=rack").links()
     sheet = service.http.get("/ui/capacity?level=rack&format=csv").text.splitlines()
-    assert sheet[:2] == ['"domain","total","free","allocated","unavailable"', '"",1,0,0,"maintenance: 1"']
-    assert [each["domain"] for each in service.http.get("/ui/capacity?level=rack&format=json").json["capacity"]] == [
-        *(None, "r1", "r2")
-    ]
+    names = ("domain:rack", "total", "free", "allocated", "unavailable", "held.type", "held.nodes", "held.until")
+    assert sheet[:2] == [",".join(f'"{name}"' for name in names), '"",1,0,0,"maintenance: 1","legacy","1",""']
+    assert [
+        each["domain:rack"] for each in service.http.get("/ui/capacity?level=rack&format=json").json["capacity"]
+    ] == [*(None, "r1", "r2")]
     monkeypatch.setattr("baremetal_sched.ui.capacity.MOST_ROWS", 2)
     assert "And 1 more row." in look(service, "/capacity?level=rack").text
     assert len(look(service, "/capacity?level=hall").rows("Machines by hall")) == 1

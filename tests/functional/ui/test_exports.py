@@ -13,7 +13,7 @@ from tests.functional.ui.test_catalog import allocate
 from tests.functional.ui.test_fleet import ADMIN
 from tests.functional.ui.test_holds import hold
 from tests.functional.ui.test_waiting import wait
-from tests.service import Service
+from tests.service import ADMINISTRATOR, Service
 
 LISTS = ("nodes", "search", "waiting", "holds", "groups", "servers", "allocations", "flavors", "images", "capacity")
 ANNA = {"X-Auth-Token": "anna:a", "X-Roles": "reader"}
@@ -54,11 +54,49 @@ def test_each_list_has_both_formats_and_links_to_them(full: Service, subtests: p
             assert bool(found) == (name != "servers")
             assert has_more is False
             sheet = rows(full, f"/{name}?{query}format=csv")
-            assert [set(each) for each in sheet] == [set(each) for each in found]
+            assert [{column.partition(".")[0] for column in each} for each in sheet] == [set(each) for each in found]
             assert full.http.head(f"/ui/{name}?{query}format=csv").body == b""
             refused = look(full, f"/{name}?{query}format=jsn", 400)
             assert "There is no format 'jsn', only json, csv. Did you mean 'json'?" in refused.text
             assert "one value for format" in look(full, f"/{name}?{query}format=csv&format=json", 400).text
+
+
+def test_members_are_those_of_the_api(database_url: str, subtests: pytest.Subtests) -> None:
+    """As an administrator and as a member of a project: no more than the API shows the same caller, and no less."""
+    with Service(database_url, api={"auth_strategy": "noauth2"}) as service:
+        service.add_conductor("c1")
+        service.add_node("n1", owner="a")
+        service.add_node("n2")
+        claim = {"query": "resources=CUSTOM_SILVER:1", "wait": 600, "even_if_impossible": True}
+        for headers in (ADMIN, ANNA | {"X-Roles": "member", "X-Project-Id": "a"}):
+            service.http.post_json("/scheduling/v1/claims", claim, headers=headers, status=202)
+        held = {"type": "operator_hold", "extra": {"ticket": "7"}}
+        service.http.post_json("/scheduling/v1/nodes/n1/holds", held, headers=ADMINISTRATOR, status=201)
+        for who, headers in (("admin", ADMIN), ("member", ANNA)):
+            for page, path, name in (
+                ("waiting", "claims?state=waiting", "claims"),
+                ("holds", "holds", "maintenance"),
+                ("groups", "groups", "groups"),
+                ("capacity", "capacity?group_by=resource_class,conductor_group", "capacity"),
+            ):
+                with subtests.test(who=who, page=page):
+                    documents = service.http.get(f"/scheduling/v1/{path}", headers=headers).json[name]
+                    exported = service.http.get(f"/ui/{page}?format=json", headers=headers).json[page]
+                    assert exported == [{key: each[key] for key in each if key != "links"} for each in documents] != []
+
+
+def test_members_of_members_have_dots_in_csv(full: Service) -> None:
+    (waiting,) = rows(full, "/waiting?format=csv")
+    assert waiting["consumer.uuid"] == waiting["uuid"] == UUID
+    (group,) = rows(full, "/groups?format=csv")
+    assert (group["conductors.hostname"], group["conductors.alive"]) == ("c1", "true")
+    (row,) = rows(full, "/capacity?format=csv")
+    assert (row["held.type"], row["held.nodes"], row["unavailable"]) == ("operator_hold", "1", "maintenance: 1")
+    at = exports.members("csv", {"properties": {"a": {"items": {"properties": {"b": {}, "c": {"items": {}}}}}}})
+    values = {
+        name: column({"a": [{"b": True, "c": [1]}, {"b": None, "c": [2, {"d": 3}]}]}) for name, column in at.items()
+    }
+    assert {name: exports.cell(value) for name, value in values.items()} == {"a.b": "true, ", "a.c": '1, 2, {"d":3}'}
 
 
 def test_filters_and_order_apply_and_pages_do_not(full: Service) -> None:
