@@ -17,7 +17,7 @@ _POLL = 30
 
 
 class ListClaims(command.Lister):
-    """List claims: those that wait, since when and why, and those that have a machine"""
+    """List claims: those that wait, and those that got a machine"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the command's options."""
@@ -66,7 +66,7 @@ class ShowClaim(command.ShowOne):
 
 
 class CancelClaim(command.Command):
-    """End the waiting of claims, and give back what they have"""
+    """Cancel claims: they no longer wait, and give their machines back"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the command's options."""

@@ -62,7 +62,7 @@ class _OfDomain(command.Command):
         """Return the parser of the command's options."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)
         parser.add_argument("domain", metavar="<domain>", nargs=self.number, help="UUID or name of the domain.")
-        parser.add_argument("--level", metavar="<level>", help="Its level, if domains of several levels have the name.")
+        parser.add_argument("--level", metavar="<level>", help="Level of the domain, if several levels have the name.")
         return parser
 
 
@@ -77,7 +77,10 @@ class CreateDomain(FitsOrNot, command.ShowOne):
         parser = super().get_parser(prog_name)
         parser.add_argument("name", metavar="<name>", nargs="?", help="Name of the domain, unique within its level.")
         parser.add_argument(
-            "--level", required=True, metavar="<level>", help="Its kind: row, rack, nvlink, any word in lower case."
+            "--level",
+            required=True,
+            metavar="<level>",
+            help="Kind of the domain: row, rack, nvlink or any other word in lower case.",
         )
         parser.add_argument("--parent", metavar="<domain>", help="UUID or name of the domain above it.")
         parser.add_argument(
@@ -116,7 +119,7 @@ class CreateDomain(FitsOrNot, command.ShowOne):
 
 
 class SetDomain(_OfDomain, FitsOrNot, command.ShowOne):
-    """Rename a domain, or put it below another one; its nodes are then in that one, too"""
+    """Rename a domain, or put it below another one, which then has its nodes, too"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the command's options."""
@@ -124,7 +127,7 @@ class SetDomain(_OfDomain, FitsOrNot, command.ShowOne):
         parser.add_argument("--name", metavar="<name>", help="The new name.")
         parent = parser.add_mutually_exclusive_group()
         parent.add_argument("--parent", metavar="<domain>", help="UUID or name of the domain above it.")
-        parent.add_argument("--no-parent", action="store_true", help="Leave it without a domain above it.")
+        parent.add_argument("--no-parent", action="store_true", help="Have no domain above it.")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
@@ -176,7 +179,7 @@ def _nodes(client: Client, domain: Document) -> Iterator[Document]:
 
 
 class DeleteDomain(_OfDomain):
-    """Delete domains that have no nodes, and none below them"""
+    """Delete domains that have neither nodes nor domains below them"""
 
     number = "+"
 
@@ -188,7 +191,7 @@ class DeleteDomain(_OfDomain):
 
 
 class AddNode(_OfDomain):
-    """Put nodes into a domain, out of any other of its level"""
+    """Put nodes into a domain; they leave any other domain of its level"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the command's options."""

@@ -43,17 +43,19 @@ def _filters(parsed_args: argparse.Namespace) -> list[tuple[str, str]]:
 
 
 class ListHolds(command.Lister):
-    """List holds: why machines must not be used, who asserted that, from when to when"""
+    """List holds: why machines must not be used, who asserted each hold, and its times"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the command's options."""
         parser = super().get_parser(prog_name)
         parser.add_argument("--type", choices=HOLD.words["type"], help="Only holds of this type.")
-        parser.add_argument("--since", type=moment, metavar="<time>", help="Only holds that end after it.")
-        parser.add_argument("--until", type=moment, metavar="<time>", help="Only holds that start before it.")
+        parser.add_argument("--since", type=moment, metavar="<time>", help="Only holds that end after this time.")
+        parser.add_argument("--until", type=moment, metavar="<time>", help="Only holds that start before this time.")
         begun = parser.add_mutually_exclusive_group()
         begun.add_argument("--active", action="store_const", const="true", help="Only holds that have begun.")
-        begun.add_argument("--planned", dest="active", action="store_const", const="false", help="Only all others.")
+        begun.add_argument(
+            "--planned", dest="active", action="store_const", const="false", help="Only holds that have not begun."
+        )
         parser.add_argument("--own", action="store_const", const="true", help="Only holds of your project.")
         _add_filters(parser)
         parser.add_argument("--limit", type=positive, metavar="<number>", help="At most this many; the default is all.")
@@ -70,13 +72,17 @@ class ListHolds(command.Lister):
 
 
 class AddHolds(FitsOrNot, command.Lister):
-    """Assert the same hold of many nodes: of all that the options select, or of none"""
+    """Assert the same hold of all nodes that the options select, or of none"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the command's options."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
-            "--node", action="append", dest="nodes", metavar="<node>", help="UUID or name of a node; repeatable."
+            "--node",
+            action="append",
+            dest="nodes",
+            metavar="<node>",
+            help="UUID or name of a node (repeat for several).",
         )
         _add_filters(parser)
         add_new_hold(parser)
@@ -107,7 +113,7 @@ class AddHolds(FitsOrNot, command.Lister):
 
 
 class _OwnHolds(FitsOrNot, command.Lister):
-    """Do the same with many holds: with those that are named, or with those of a type on the nodes that options select.
+    """Do the same with many holds: named ones, or those of a type on the nodes that options select.
 
     The latter are only those of the caller's project. Others are listed. The exit status is 1 if one was refused.
     """
@@ -123,7 +129,7 @@ class _OwnHolds(FitsOrNot, command.Lister):
         """Return the parser of the command's options."""
         parser = super().get_parser(prog_name)
         parser.add_argument("holds", nargs="*", metavar="<hold>", help="UUID of a hold.")
-        parser.add_argument("--type", choices=TYPES, help="Only holds of this type: needed unless holds are named.")
+        parser.add_argument("--type", choices=TYPES, help="Only holds of this type. Needed unless holds are named.")
         _add_filters(parser)
         parser.add_argument("--dry-run", action="store_true", help=f"Only say which would be {self.done}.")
         add_long(parser)
@@ -181,7 +187,7 @@ def _selected(client: Client, parameters: list[tuple[str, str]]) -> list[tuple[D
 
 
 class SetHolds(_OwnHolds):
-    """Change the end, the reason or the extra of holds: of those that are named, or of your project's on many nodes"""
+    """Change the end, the reason or the extra of named holds, or of your project's holds on many nodes"""
 
     method, done = "PATCH", "changed"
 
@@ -197,7 +203,7 @@ class SetHolds(_OwnHolds):
 
 
 class RemoveHolds(_OwnHolds):
-    """Release holds: those that are named, or your project's on many nodes; those of others stay, and are listed"""
+    """Release named holds, or your project's holds on many nodes; holds of others stay, and are listed"""
 
     method, done = "DELETE", "released"
 

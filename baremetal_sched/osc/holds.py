@@ -31,14 +31,19 @@ def row_of(hold: Document) -> tuple[Any, ...]:
 
 def add_new_hold(parser: argparse.ArgumentParser) -> None:
     """Add the options of a new hold."""
-    parser.add_argument("--type", required=True, choices=TYPES, help="Why it is not to be used.")
+    parser.add_argument("--type", required=True, choices=TYPES, help="Why the machine must not be used.")
     parser.add_argument("--reason", metavar="<text>", help="Why, for people.")
     parser.add_argument(
-        "--extra", action=parseractions.KeyValueAction, metavar="<key=value>", help="Anything else; repeatable."
+        "--extra",
+        action=parseractions.KeyValueAction,
+        metavar="<key=value>",
+        help="Anything else (repeat for several).",
     )
     parser.add_argument("--starts-at", type=moment, metavar="<time>", help="The planned start; by default now.")
     parser.add_argument("--ends-at", type=moment, metavar="<time>", help="The planned end; by default none.")
-    parser.add_argument("--drain", action="store_true", help="Begin when the node rests: it has no consumer.")
+    parser.add_argument(
+        "--drain", action="store_true", help="Begin when the node has no consumer and no work is under way."
+    )
     parser.add_argument("--drain-deadline", type=moment, metavar="<time>", help="When to begin at the latest.")
 
 
@@ -56,11 +61,11 @@ def add_changes(parser: argparse.ArgumentParser) -> None:
         "--extra",
         action=parseractions.KeyValueAction,
         metavar="<key=value>",
-        help="Anything else; repeatable. Replaces all that was there.",
+        help="Anything else (repeat for several). It replaces the whole extra.",
     )
     end = parser.add_mutually_exclusive_group()
-    end.add_argument("--ends-at", type=moment, metavar="<time>", help="The new end.")
-    end.add_argument("--until-released", action="store_true", help="No planned end.")
+    end.add_argument("--ends-at", type=moment, metavar="<time>", help="The new planned end.")
+    end.add_argument("--until-released", action="store_true", help="Keep the hold until it is released.")
 
 
 def changes(parsed_args: argparse.Namespace) -> Document:
@@ -74,7 +79,7 @@ def changes(parsed_args: argparse.Namespace) -> Document:
 
 
 class AddHold(command.ShowOne):
-    """Assert a hold of a node: it is not to be used, from now or from a planned time on"""
+    """Assert a hold of a node, which must not be used from now or from a planned time on"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the command's options."""
@@ -109,7 +114,7 @@ class ListNodeHolds(command.Lister):
 
 
 class SetHold(FitsOrNot, command.ShowOne):
-    """Change the end, the reason or the extra of a hold of a node, which stays held all the time"""
+    """Change the end, the reason or the extra of a hold of a node; the node stays held"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the command's options."""
@@ -134,7 +139,11 @@ class RemoveHold(command.Command):
         parser.add_argument("node", metavar="<node>", help="UUID or name of the node.")
         which = parser.add_mutually_exclusive_group(required=True)
         which.add_argument("holds", nargs="*", default=[], metavar="<hold>", help="UUID of a hold.")
-        which.add_argument("--all", action="store_true", help="Release all holds, planned ones too; or none.")
+        which.add_argument(
+            "--all",
+            action="store_true",
+            help="Release all holds, including planned ones; if one cannot be released, none is.",
+        )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:

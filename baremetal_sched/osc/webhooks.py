@@ -42,7 +42,7 @@ def _cell(name: str, value: Any) -> Any:
 
 
 def _filter_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--name", metavar="<name>", help="A name, unique within the project.")
+    parser.add_argument("--name", metavar="<name>", help="Name of the webhook, unique within the project.")
     types, nodes = parser.add_mutually_exclusive_group(), parser.add_mutually_exclusive_group()
     types.add_argument(
         "--type", action="append", metavar="<type>", help="Only events of this type (repeat for several)."
@@ -86,7 +86,7 @@ class CreateWebhook(command.ShowOne):
 
 
 class ListWebhooks(command.Lister):
-    """List webhooks: how far they are, and which are parked"""
+    """List webhooks with their states and the numbers of events still to send"""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the command's options."""
@@ -164,7 +164,7 @@ class DeleteWebhook(_OfWebhook):
 class ResumeWebhook(_OfWebhook, command.ShowOne):
     """Continue to send events, after the last one that was delivered
 
-    If later events have been deleted, it continues with the oldest that is left, and says how many were lost.
+    If later events have been deleted, it continues with the oldest that is left. lost is the number of the others.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -172,7 +172,7 @@ class ResumeWebhook(_OfWebhook, command.ShowOne):
         parser = super().get_parser(prog_name)
         places = parser.add_mutually_exclusive_group()
         places.add_argument(
-            "--after", metavar="<cursor>", help="Continue after this cursor; now: with what happens from now on."
+            "--after", metavar="<cursor>", help="Continue after this cursor. now: send only what happens from now on."
         )
         places.add_argument(
             "--skip", action="store_true", help="Skip the next event, which the receiver refuses, and say which it was."
@@ -189,9 +189,9 @@ class ResumeWebhook(_OfWebhook, command.ShowOne):
 
 
 class TestWebhook(_OfWebhook, command.ShowOne):
-    """Send an event for a test, and show what the receiver answers
+    """Send a test event, and show the answer of the receiver
 
-    The event has the type scheduling.webhook.test and is in no list. A parked webhook is tested, too, and stays parked.
+    The event has the type scheduling.webhook.test and is in no list. A parked webhook can be tested, and stays parked.
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
