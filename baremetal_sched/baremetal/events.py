@@ -94,7 +94,7 @@ _FIELDS: Mapping[str, str | None] = {
         )
     ),
 }
-#: The fields of which events tell only that they have changed.
+#: Events tell only that these fields have changed, without values.
 _UNTOLD = ("properties", "extra", "driver_info", "instance_info", "network_data", "raid_config", "target_raid_config")
 
 _FAILED = frozenset(state for state in states.PROVISION_STATES if state.endswith(" failed")) | {states.ERROR}
@@ -166,7 +166,7 @@ def _note_node(session: Session, node: Node) -> None:
 
 
 def _changes(node: Node) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the fields of which the values change, with both values."""
+    """Yield the fields whose values change, with both values."""
     state: Any = inspect(node)
     for name in state.committed_state:
         before, after = state.committed_state[name], getattr(node, name)

@@ -21,7 +21,7 @@ class TooManyWebhooks(ConflictError):
 
 
 class MakerGone(ConflictError):
-    """``reason``: a sentence that says why the maker of a webhook has no rights any more."""
+    """``reason``: a sentence that says why the maker of a webhook has lost its rights."""
 
     template = "{reason} A user of its project can resume it, and becomes its maker."
 

@@ -62,7 +62,7 @@ def claimed_within(request: ConsumerWrite) -> dict[str, Any]:
 
 
 def released_within(consumer: str, row: Any) -> dict[str, Any]:
-    """The same if the consumer, of which ``row`` has the columns, gives back its machine."""
+    """The same if the consumer gives back its machine. ``row`` has its columns."""
     return values_within(MACHINE_RELEASED, _data(consumer, row.project_id, row.user_id), row.project_id)
 
 
@@ -84,7 +84,7 @@ def note_claimed(connection: Connection, request: ConsumerWrite, roots: Iterable
 
 
 def note_released(connection: Connection, consumer: str, row: Any, roots: Iterable[int]) -> None:
-    """Note that a consumer, of which ``row`` has the columns, gives back machines, known by ids of providers."""
+    """Note that a consumer gives back machines, known by ids of providers. ``row`` has its columns."""
     for root in roots:
         _note(connection, MACHINE_RELEASED, root, consumer, row.project_id, row.user_id)
 

@@ -11,7 +11,7 @@ from baremetal_sched.scheduling.events.reading import Event
 
 _ERROR, _REASON = "last_error", "maintenance_reason"
 
-#: The members of a hold that name its asserter, and those that a reader does not get who may not see the hold.
+#: The members of a hold that name its asserter, and those that are hidden from a reader who may not see the hold.
 _ACTOR = frozenset(("asserted_by", "asserted_by_project"))
 _OF_HOLD = _ACTOR | {"type", "reason", "extra"}
 

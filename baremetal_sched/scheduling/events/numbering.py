@@ -46,7 +46,7 @@ _TAKE = (
     .values(holder=_HOLDER, held_until=epoch() + LEASE)
 )
 _FREE = update(STREAM).where(_IS_ONE, _IS_MINE).values(holder=null(), held_until=0)
-#: Of which those that are not committed yet are left for later.
+#: Ids that are not committed yet are left for later.
 _COMMITTED = select(NOTES.c.id).order_by(NOTES.c.id).limit(MOST)
 _LAST_NUMBER = select(STREAM.c.last).where(_IS_ONE).scalar_subquery()
 _LAST = bindparam("last_number", type_=BigInteger())
@@ -154,7 +154,7 @@ def delete_old(connection: Connection, keep: float) -> int:
 
 
 def begin_stream(connection: Connection) -> str:
-    """Give the stream a new UUID, so that readers begin anew: their cursors are of another stream. Return it."""
+    """Give the stream a new UUID, so that readers begin again: their cursors are of another stream. Return it."""
     new = str(uuid.uuid4())
     connection.execute(update(STREAM).where(_IS_ONE).values(uuid=new))
     return new

@@ -147,7 +147,7 @@ class Delivery:
         return True
 
     def _read(self, session: Session) -> _Batch | None:
-        """Return the next events; None if the webhook is not this conductor's any more."""
+        """Return the next events; None if the webhook is no longer this conductor's."""
         begins = time.monotonic()
         own = select(Webhook, epoch()).where(self._is_own, Webhook.fence == self._fence, Webhook.parked == false())
         row = session.execute(own).first()
@@ -164,7 +164,7 @@ class Delivery:
             mask = self._rights(hook.maker)
             if mask is not None:
                 return self._next(session, hook, cursor, mask)
-            refusal = DeliveryResult("Its maker may not read events any more.")
+            refusal = DeliveryResult("Its maker may no longer read events.")
         except MakerGone as error:
             refusal = DeliveryResult(str(error), parks=True)
         except AuthenticationUnavailable as error:
@@ -184,7 +184,7 @@ class Delivery:
             nodes=hook.nodes or None, until=until,
         )  # fmt: skip
         end = until if len(events) < _BATCH else events[-1].number
-        # If the oldest event was deleted meanwhile, some of these may have been, too.
+        # If the oldest event was deleted in between, some of these may have been, too.
         now = reading.stream(session, end)
         now.require(cursor)
         source = self._sender.source

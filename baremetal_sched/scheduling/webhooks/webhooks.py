@@ -139,10 +139,10 @@ def renew_secret(session: Session, hook: Webhook) -> None:
 
 def resume(session: Session, hook: Webhook, after: Cursor | None = None) -> int | None:
     """Deliver again, beginning at once, what comes after the cursor (``hook``: its row locked), or after another one.
-    Return how many events after it have been deleted meanwhile; None if that is unknown, as the stream is another one,
+    Return how many events after it have been deleted; None if that is unknown, as the stream is another one,
     or has lost events.
 
-    No conductor that began before moves the cursor any more. Raises EventsGone if not all events after ``after`` are
+    No conductor that began before can still move the cursor. Raises EventsGone if not all events after ``after`` are
     left.
     """
     stream = reading.stream(session, (after or hook).number)

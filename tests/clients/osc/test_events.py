@@ -26,8 +26,12 @@ def test_listed_and_followed(site: Site) -> None:
     followed = site.run(f"scheduling event follow --node {node} --after {after} --count 1")
     assert json.loads(followed.stdout)["data"]["changed"]["description"]["after"] == "new"
     assert site.run(f"scheduling event list --node {node}", "anna").stdout.strip() == ""
-    wrong = site.run("scheduling event list --after x")
-    assert (wrong.returncode, "is no cursor" in wrong.stderr) == (2, True)
+    for wrong, words in (
+        ("--after x", "is no cursor"),
+        ("--type scheduling.holds.*", "Did you mean 'scheduling.hold.*'?"),
+    ):
+        refused = site.run(f"scheduling event list {wrong}")
+        assert (refused.returncode, words in refused.stderr) == (2, True)
 
 
 def test_the_inventory_of_the_guide(tmp_path: Path) -> None:

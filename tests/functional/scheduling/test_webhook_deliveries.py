@@ -492,7 +492,7 @@ def test_a_webhook_delivers_what_its_maker_may_read(database_url: str, rules: Pa
         happen(service, "not any more", projects=("a",))
         deliver(service)
         shown = show(service, hook)
-        assert shown["last_error"] == "Its maker may not read events any more."
+        assert shown["last_error"] == "Its maker may no longer read events."
     assert receiver.subjects == ["mine", "mine, too"]
 
 

@@ -92,7 +92,7 @@ def test_roles_and_scope_of_today_count(service: Service, users: Users, receiver
     happen(service, "n2", projects=("a",))
     assert ask(service, "root", "GET", path)["behind"] is None
     deliver(service)
-    assert state(service, path) == ("active", "Its maker may not read events any more.")
+    assert state(service, path) == ("active", "Its maker may no longer read events.")
     assert receiver.subjects == ["n1", "of all"]
 
 
