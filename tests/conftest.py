@@ -32,6 +32,7 @@ from tests import (
     examples,
     fast_path,
     leaks,
+    named_errors,
     shares,
     slowness,
     tiers,
@@ -194,7 +195,7 @@ def watched() -> Iterator[None]:
     """Logs are as they are in production, and watched, as requests and events are."""
     logs.configure(load())
     logging.getLogger().handlers.clear()
-    with leaks.watched(), event_members.watched():
+    with leaks.watched(), event_members.watched(), named_errors.watched():
         yield
 
 
@@ -247,6 +248,14 @@ def nothing_found(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     root.removeHandler(leaks.WATCH)
     assert leaks.WATCH.found == event_members.FOUND == []
+
+
+@pytest.fixture(autouse=True)
+def no_errors_without_name(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Routes of the scheduling API name the errors that a test gets there."""
+    named_errors.FOUND.clear()
+    yield
+    assert named_errors.FOUND == [], request.node.nodeid
 
 
 @pytest.fixture

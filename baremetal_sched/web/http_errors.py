@@ -117,14 +117,18 @@ _STATUSES: Statuses = {
 }
 
 
-def status_of(error: Exception, exceptions: Statuses = {}) -> int:  # noqa: B006 - it is only read
-    """Return the HTTP status of the error. ``exceptions``: statuses that differ in an API."""
-    for kind in type(error).__mro__:
+def status_of(
+    error: Exception | type[Exception],
+    exceptions: Statuses = {},  # noqa: B006 - it is only read
+) -> int:
+    """Return the HTTP status of the error, or of those of a class. ``exceptions``: statuses that differ in an API."""
+    kinds = (error if isinstance(error, type) else type(error)).__mro__
+    for kind in kinds:
         if kind in exceptions:
             return exceptions[kind]
     if isinstance(error, HttpError):
         return error.status
-    return next((_STATUSES[kind] for kind in type(error).__mro__ if kind in _STATUSES), 500)
+    return next((_STATUSES[kind] for kind in kinds if kind in _STATUSES), 500)
 
 
 def message_of(error: Exception) -> str:

@@ -14,8 +14,6 @@ class Operation:
     ``name``: its name in generated clients. ``answer``: the name of the schema of its answer; None: the answer has no
     body. ``query``: schemas of the parameters of the query string. ``body``: the schema of the body, if it takes one.
     ``refuses``: whether it checks its input, and answers 400. ``done``: the statuses of success, with their meanings.
-    ``conflicts``: whether it may conflict with existing data, and answers 409. ``expires``: whether what it reads may
-    be gone, and it answers 410.
     """
 
     name: str
@@ -25,8 +23,6 @@ class Operation:
     body: Schema | None = None
     refuses: bool = True
     done: Mapping[int, str] = field(default_factory=dict)
-    conflicts: bool = False
-    expires: bool = False
 
     @property
     def successes(self) -> Mapping[int, str]:

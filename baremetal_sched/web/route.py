@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from flask import Response
 
+from baremetal_sched.errors import SchedulerError
 from baremetal_sched.web.http_errors import MethodNotAllowed, PathNotFound, Statuses
 from baremetal_sched.web.operation import Operation
 
@@ -47,7 +48,7 @@ class Route:
     of errors that this route answers with another status than its API does. ``is_routine``: machines ask it again and
     again, so answers that are not errors are logged as debug. ``refuses_query``: a request with a query string is
     refused; otherwise its view says which parameters there are. ``operation``: its description, if its API describes
-    its routes.
+    its routes. ``errors``: those of its own, beside the errors of every route of such an API.
     """
 
     method: str
@@ -71,6 +72,7 @@ class Route:
     check: Callable[[Any], None] | None = field(default=None, kw_only=True)
     prepare: Callable[..., None] | None = field(default=None, kw_only=True)
     operation: Operation | None = field(default=None, kw_only=True)
+    errors: tuple[type[SchedulerError], ...] = field(default=(), kw_only=True)
 
     @property
     def writes(self) -> bool:

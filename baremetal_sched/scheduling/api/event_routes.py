@@ -1,12 +1,24 @@
 """The routes of events, and of webhooks to which they are sent."""
 
-from baremetal_sched.errors.webhooks import TooManyWebhookTests, WebhookTestUnderWay
+from baremetal_sched.errors.events import EventsDisabled, EventsGone, EventsNotServed
+from baremetal_sched.errors.webhooks import (
+    InvalidWebhookUrl,
+    MakerGone,
+    TooManyWebhooks,
+    TooManyWebhookTests,
+    WebhookExists,
+    WebhookNotFound,
+    WebhookTestNotSent,
+    WebhookTestUnderWay,
+)
 from baremetal_sched.scheduling.api import events, webhook_tests, webhooks
 from baremetal_sched.scheduling.api.policies import EVENTS, MANAGE_WEBHOOKS
 from baremetal_sched.scheduling.schemas.webhooks import CHANGED_WEBHOOK, NEW_WEBHOOK, RESUMPTION
 from baremetal_sched.web.operation import Operation
 from baremetal_sched.web.responses import JSON
 from baremetal_sched.web.route import Route
+
+_OFF = (EventsDisabled, EventsNotServed)
 
 EVENT_ROUTES: tuple[Route, ...] = (
     Route(
@@ -15,9 +27,8 @@ EVENT_ROUTES: tuple[Route, ...] = (
         events.list_events,
         transaction=None,
         policy=EVENTS,
-        operation=Operation(
-            "list_events", "Read events, or wait for one", "Events", events.PARAMETERS, conflicts=True, expires=True
-        ),
+        operation=Operation("list_events", "Read events, or wait for one", "Events", events.PARAMETERS),
+        errors=(EventsGone, *_OFF),
     ),
     Route(
         "GET",
@@ -39,8 +50,8 @@ EVENT_ROUTES: tuple[Route, ...] = (
             "WebhookWithSecret",
             body=NEW_WEBHOOK.schema,
             done={201: "It is made."},
-            conflicts=True,
         ),
+        errors=(WebhookExists, TooManyWebhooks, InvalidWebhookUrl, *_OFF),
     ),
     Route(
         "GET",
@@ -48,6 +59,7 @@ EVENT_ROUTES: tuple[Route, ...] = (
         webhooks.show_webhook,
         policy=MANAGE_WEBHOOKS,
         operation=Operation("show_webhook", "Show a webhook", "Webhook"),
+        errors=(WebhookNotFound,),
     ),
     Route(
         "PATCH",
@@ -61,8 +73,8 @@ EVENT_ROUTES: tuple[Route, ...] = (
             "Change a webhook, or make a new secret",
             "WebhookWithSecret",
             body=CHANGED_WEBHOOK.schema,
-            conflicts=True,
         ),
+        errors=(WebhookNotFound, WebhookExists, InvalidWebhookUrl),
     ),
     Route(
         "DELETE",
@@ -71,6 +83,7 @@ EVENT_ROUTES: tuple[Route, ...] = (
         transaction="write",
         policy=MANAGE_WEBHOOKS,
         operation=Operation("delete_webhook", "Delete a webhook", None),
+        errors=(WebhookNotFound,),
     ),
     Route(
         "POST",
@@ -85,9 +98,8 @@ EVENT_ROUTES: tuple[Route, ...] = (
             "Continue at the cursor of a webhook, at the oldest event that is left, or at another one",
             "ResumedWebhook",
             body=RESUMPTION.schema,
-            expires=True,
-            conflicts=True,
         ),
+        errors=(WebhookNotFound, MakerGone, EventsGone),
     ),
     Route(
         "POST",
@@ -99,5 +111,6 @@ EVENT_ROUTES: tuple[Route, ...] = (
         operation=Operation(
             "test_webhook", "Send an event for a test, beside the queue, and wait for the result", "WebhookTest"
         ),
+        errors=(WebhookNotFound, WebhookTestUnderWay, TooManyWebhookTests, WebhookTestNotSent),
     ),
 )

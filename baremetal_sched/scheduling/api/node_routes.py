@@ -1,6 +1,24 @@
 """The routes of what is said about nodes: their holds, and the domains that they are in."""
 
 from baremetal_sched.baremetal.api.policies.holds import ADD, GET, REMOVE, UPDATE
+from baremetal_sched.errors.baremetal import NodeLocked, NodeNotFound
+from baremetal_sched.errors.domains import (
+    DomainExists,
+    DomainNotEmpty,
+    DomainNotFound,
+    DomainsNotServed,
+    LevelTwice,
+    NodeNotInDomain,
+    ParentNotFound,
+)
+from baremetal_sched.errors.holds import (
+    HoldExists,
+    HoldNotChangeable,
+    HoldNotFound,
+    HoldsKept,
+    HoldsNotServed,
+    HoldsRefused,
+)
 from baremetal_sched.scheduling.api import domains, holds
 from baremetal_sched.scheduling.api.policies import DOMAINS, MANAGE_DOMAINS
 from baremetal_sched.scheduling.schemas.domains import CHANGED_DOMAIN, FROM_PROPERTY, NEW_DOMAIN
@@ -8,6 +26,10 @@ from baremetal_sched.scheduling.schemas.holds import CHANGES, NEW_HOLD, NEW_HOLD
 from baremetal_sched.web.operation import Operation
 from baremetal_sched.web.responses import JSON
 from baremetal_sched.web.route import Route
+
+_ASSERTING = (HoldExists, NodeLocked, HoldsNotServed)
+_ONE_HOLD = (NodeNotFound, HoldNotFound)
+_HANGING = (ParentNotFound, LevelTwice)
 
 NODE_ROUTES: tuple[Route, ...] = (
     Route(
@@ -17,6 +39,7 @@ NODE_ROUTES: tuple[Route, ...] = (
         policy=GET,
         checks_policy=True,
         operation=Operation("list_node_holds", "List the holds of a node", "NodeHolds"),
+        errors=(NodeNotFound,),
     ),
     Route(
         "POST",
@@ -32,8 +55,8 @@ NODE_ROUTES: tuple[Route, ...] = (
             "Hold",
             body=NEW_HOLD.schema,
             done={201: "It is asserted."},
-            conflicts=True,
         ),
+        errors=(NodeNotFound, *_ASSERTING),
     ),
     Route(
         "DELETE",
@@ -43,6 +66,7 @@ NODE_ROUTES: tuple[Route, ...] = (
         policy=REMOVE,
         checks_policy=True,
         operation=Operation("delete_node_holds", "Release all holds of a node", None),
+        errors=(NodeNotFound, HoldsKept),
     ),
     Route(
         "GET",
@@ -51,6 +75,7 @@ NODE_ROUTES: tuple[Route, ...] = (
         policy=GET,
         checks_policy=True,
         operation=Operation("show_node_hold", "Show a hold of a node", "Hold"),
+        errors=_ONE_HOLD,
     ),
     Route(
         "PATCH",
@@ -60,7 +85,8 @@ NODE_ROUTES: tuple[Route, ...] = (
         policy=UPDATE,
         checks_policy=True,
         takes=(JSON,),
-        operation=Operation("update_node_hold", "Change a hold of a node", "Hold", body=CHANGES.schema, conflicts=True),
+        operation=Operation("update_node_hold", "Change a hold of a node", "Hold", body=CHANGES.schema),
+        errors=(*_ONE_HOLD, HoldExists, HoldNotChangeable, HoldsKept),
     ),
     Route(
         "DELETE",
@@ -70,6 +96,7 @@ NODE_ROUTES: tuple[Route, ...] = (
         policy=REMOVE,
         checks_policy=True,
         operation=Operation("delete_node_hold", "Release a hold of a node", None),
+        errors=(*_ONE_HOLD, HoldsKept),
     ),
     Route(
         "GET",
@@ -93,8 +120,8 @@ NODE_ROUTES: tuple[Route, ...] = (
             "MadeHolds",
             body=NEW_HOLDS.schema,
             done={200: "A dry run.", 201: "They are asserted, with skip_refused at least one of them."},
-            conflicts=True,
         ),
+        errors=(*_ASSERTING, HoldsRefused),
     ),
     Route(
         "GET",
@@ -116,8 +143,8 @@ NODE_ROUTES: tuple[Route, ...] = (
             "Domain",
             body=NEW_DOMAIN.schema,
             done={201: "It is made."},
-            conflicts=True,
         ),
+        errors=(DomainExists, *_HANGING, DomainsNotServed),
     ),
     Route(
         "POST",
@@ -132,6 +159,7 @@ NODE_ROUTES: tuple[Route, ...] = (
             "DomainsFromProperty",
             body=FROM_PROPERTY.schema,
         ),
+        errors=(DomainsNotServed,),
     ),
     Route(
         "GET",
@@ -139,6 +167,7 @@ NODE_ROUTES: tuple[Route, ...] = (
         domains.show_domain,
         policy=DOMAINS,
         operation=Operation("show_domain", "Show a domain", "Domain"),
+        errors=(DomainNotFound,),
     ),
     Route(
         "PATCH",
@@ -152,8 +181,8 @@ NODE_ROUTES: tuple[Route, ...] = (
             "Rename a domain, or put it below another one",
             "Domain",
             body=CHANGED_DOMAIN.schema,
-            conflicts=True,
         ),
+        errors=(DomainNotFound, DomainExists, *_HANGING),
     ),
     Route(
         "DELETE",
@@ -161,7 +190,8 @@ NODE_ROUTES: tuple[Route, ...] = (
         domains.delete_domain,
         transaction="write",
         policy=MANAGE_DOMAINS,
-        operation=Operation("delete_domain", "Delete a domain without nodes", None, conflicts=True),
+        operation=Operation("delete_domain", "Delete a domain without nodes", None),
+        errors=(DomainNotFound, DomainNotEmpty),
     ),
     Route(
         "GET",
@@ -169,6 +199,7 @@ NODE_ROUTES: tuple[Route, ...] = (
         domains.list_domain_nodes,
         policy=DOMAINS,
         operation=Operation("list_domain_nodes", "List the nodes of a domain", "DomainNodes", domains.NODE_PARAMETERS),
+        errors=(DomainNotFound,),
     ),
     Route(
         "PUT",
@@ -178,6 +209,7 @@ NODE_ROUTES: tuple[Route, ...] = (
         policy=MANAGE_DOMAINS,
         checks_policy=True,
         operation=Operation("put_domain_node", "Put a node into a domain, out of others of its level", None),
+        errors=(DomainNotFound, NodeNotFound, DomainsNotServed),
     ),
     Route(
         "DELETE",
@@ -187,5 +219,6 @@ NODE_ROUTES: tuple[Route, ...] = (
         policy=MANAGE_DOMAINS,
         checks_policy=True,
         operation=Operation("remove_domain_node", "Take a node out of a domain and those below it", None),
+        errors=(DomainNotFound, NodeNotFound, NodeNotInDomain),
     ),
 )

@@ -8,6 +8,22 @@ from typing import Any
 
 from flask import Response
 
+from baremetal_sched.errors import (
+    AuthenticationUnavailable,
+    DatabaseAway,
+    DocumentTooLarge,
+    InvalidValue,
+    IsMirror,
+    NotAllowed,
+    NotAuthenticated,
+    PacketTooLarge,
+    SchedulerError,
+    SchemaNotServed,
+    SecretsUnreadable,
+    TooManyConflicts,
+    TooManyWaiting,
+    WrongScope,
+)
 from baremetal_sched.scheduling.schemas.answers import (
     CAPACITY,
     DOCUMENT,
@@ -38,6 +54,7 @@ from baremetal_sched.scheduling.schemas.webhooks import (
     WEBHOOKS,
 )
 from baremetal_sched.web.call import Call
+from baremetal_sched.web.http_errors import HttpError, status_of
 from baremetal_sched.web.operation import Operation, Schema
 from baremetal_sched.web.responses import JSON, json_response
 from baremetal_sched.web.route import Route, View
@@ -50,13 +67,21 @@ _INFO = {
     "none changes its meaning.",
 }
 
-#: Why the API answers with each status.
+#: Errors that any route may answer; a route names its own beside them.
+COMMON_ERRORS: tuple[type[SchedulerError], ...] = (
+    # of authentication and policy
+    *(AuthenticationUnavailable, NotAllowed, NotAuthenticated, WrongScope),
+    # of the request: path, media types, body and parameters
+    *(DocumentTooLarge, HttpError, InvalidValue, PacketTooLarge),
+    # of the database
+    *(DatabaseAway, IsMirror, SchemaNotServed, SecretsUnreadable, TooManyConflicts, TooManyWaiting),
+)
+
+#: Why the API answers with a status, where that is not for each route to say.
 _ERRORS = {
     400: "The body or a parameter is malformed, or names something unknown. The message says what.",
     401: "The request is not authenticated.",
     403: "The policy does not allow the request to the caller.",
-    404: "The node or the claim does not exist, or the caller may not see it.",
-    409: "Nothing is free, the claim differs from the one with its UUID, or it belongs to something else.",
     410: "What follows the cursor cannot be read any more.",
     415: "The content type is not accepted.",
     429: "There were too many failed log-ins from the client's address, or tests of webhooks of the project.",
@@ -186,8 +211,7 @@ def _operation(route: Route) -> dict[str, Any]:
         operation["requestBody"] = {"required": not route.may_be_empty, "content": bodies}
     if route.public:
         operation["security"] = []
-    for status in _statuses(route, described):
-        operation["responses"][str(status)] = _reference(_name(status))
+    operation["responses"] |= _failures(route, described)
     operation["responses"]["default"] = _reference(_OTHER)
     return operation
 
@@ -203,20 +227,24 @@ def _parameter(name: str, place: str, schema: Schema) -> dict[str, Any]:
     return document
 
 
-def _statuses(route: Route, described: Operation) -> Iterable[int]:
-    """The errors with which the route is answered, without the common errors of all paths."""
-    applies = {
-        400: described.refuses,
-        401: not route.public,
-        403: not route.public,
-        404: "<" in route.path,
-        409: described.conflicts,
-        410: described.expires,
-        415: bool(route.takes),
-        429: not route.public,
-        503: not route.public,
+def _failures(route: Route, described: Operation) -> dict[str, Any]:
+    """The errors with which the route is answered: those of any route, without those of all paths, and its own."""
+    own: dict[int, list[str]] = {}
+    for error in route.errors:
+        own.setdefault(status_of(error, route.statuses), []).append(_words(error))
+    applies = {400: described.refuses, 415: bool(route.takes), **dict.fromkeys((401, 403, 429, 503), not route.public)}
+    statuses = own.keys() | {status for status in applies if applies[status]}
+    return {
+        str(status): _reference(_name(status)) if status in _ERRORS else _error("\n".join(own[status]), status)
+        for status in sorted(statuses)
     }
-    return (status for status in _ERRORS if applies[status])
+
+
+def _words(error: type[SchedulerError]) -> str:
+    """Return the template of an error or, if that has no words of its own, the first sentence about its class."""
+    if re.sub(r"\{\w+\}", "", error.template):
+        return error.template
+    return f"{(error.__doc__ or '').partition('.')[0]}."
 
 
 def _name(status: int) -> str:

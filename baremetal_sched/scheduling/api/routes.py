@@ -1,7 +1,32 @@
 """The routes of the scheduling API; those of nodes and of events are in tables of their own."""
 
-from baremetal_sched.errors.compute import FlavorNotFound
-from baremetal_sched.errors.image import ImageNotFound
+from baremetal_sched.errors.baremetal import NodeNotFound, SuitableNodesLocked
+from baremetal_sched.errors.compute import (
+    ExplanationTookTooLong,
+    FlavorNotFound,
+    InvalidExtraSpec,
+    NothingRequested,
+    TooManyExplanations,
+    TraitConflict,
+)
+from baremetal_sched.errors.image import ImageNotFound, InvalidImageProperty
+from baremetal_sched.errors.placement import BadQuery, SearchTookTooLong, TooManyCandidates
+from baremetal_sched.errors.scheduling import (
+    CannotWait,
+    ClaimDiffers,
+    ClaimElsewhere,
+    ClaimNotFound,
+    ConsumerInUse,
+    FitUnknown,
+    GroupDiffers,
+    GroupsNotServed,
+    MachinesShare,
+    NeverFits,
+    NothingFree,
+    TooManyWaitingClaims,
+    UuidTaken,
+    WaitingNotServed,
+)
 from baremetal_sched.scheduling.api import (
     capacity,
     claims,
@@ -25,6 +50,16 @@ from baremetal_sched.web.route import Route
 
 #: The path is there; what the body names is not.
 _OF_THE_BODY: Statuses = {FlavorNotFound: 400, ImageNotFound: 400}
+
+#: Errors of flavors and images, of the search, of machines of a group, of explanations.
+_FLAVORS = (FlavorNotFound, ImageNotFound, InvalidExtraSpec, InvalidImageProperty, NothingRequested, TraitConflict)
+_SEARCHING = (BadQuery, SearchTookTooLong, TooManyCandidates)
+_GROUPS = (GroupDiffers, MachinesShare)
+_EXPLAINING = (ExplanationTookTooLong, TooManyExplanations)
+_CLAIMING = (
+    *(NothingFree, NeverFits, SuitableNodesLocked, TooManyWaitingClaims, ClaimDiffers, ConsumerInUse, UuidTaken),
+    *(CannotWait, FitUnknown, GroupsNotServed, WaitingNotServed),
+)
 
 _CLAIMED = {
     200: "The same body has been sent before, and its claim does not wait any more.",
@@ -68,6 +103,7 @@ ROUTES: tuple[Route, ...] = (
         operation=Operation(
             "create_request", "Show which machines a flavor and an image get", "DryRun", body=REQUEST.schema
         ),
+        errors=(*_FLAVORS, *_SEARCHING, *_GROUPS, *_EXPLAINING),
     ),
     Route(
         "GET",
@@ -95,6 +131,7 @@ ROUTES: tuple[Route, ...] = (
         operation=Operation(
             "show_explanation", "Explain a query of allocation candidates", "Explanation", explanations.PARAMETERS
         ),
+        errors=(BadQuery, *_EXPLAINING),
     ),
     Route(
         "POST",
@@ -104,6 +141,7 @@ ROUTES: tuple[Route, ...] = (
         takes=(JSON,),
         statuses=_OF_THE_BODY,
         operation=Operation("create_explanation", "Explain a request", "Explanation", body=ANY_REQUEST),
+        errors=(BadQuery, *_FLAVORS, *_GROUPS, *_EXPLAINING),
     ),
     Route(
         "GET",
@@ -114,6 +152,7 @@ ROUTES: tuple[Route, ...] = (
         operation=Operation(
             "show_node_explanation", "Explain whether one machine fits a query", "NodeExplanation", QUERY_PARAMETERS
         ),
+        errors=(NodeNotFound, BadQuery, *_EXPLAINING),
     ),
     Route(
         "POST",
@@ -129,6 +168,7 @@ ROUTES: tuple[Route, ...] = (
             "NodeExplanation",
             body=of_one_machine(ANY_REQUEST),
         ),
+        errors=(NodeNotFound, BadQuery, *_FLAVORS, *_EXPLAINING),
     ),
     Route(
         "GET",
@@ -137,6 +177,7 @@ ROUTES: tuple[Route, ...] = (
         policy=policies.NODE_AVAILABILITY,
         checks_policy=True,
         operation=Operation("show_availability", "Explain why a machine is or is not on offer", "Availability"),
+        errors=(NodeNotFound,),
     ),
     *NODE_ROUTES,
     *EVENT_ROUTES,
@@ -161,8 +202,8 @@ ROUTES: tuple[Route, ...] = (
             "Claim",
             body=ANY_CLAIM,
             done=_CLAIMED,
-            conflicts=True,
         ),
+        errors=(*_FLAVORS, *_SEARCHING, *_GROUPS, *_CLAIMING),
     ),
     Route(
         "GET",
@@ -171,6 +212,7 @@ ROUTES: tuple[Route, ...] = (
         transaction=None,
         policy=policies.GET_CLAIM,
         operation=Operation("show_claim", "Show a claim, or wait until it is decided", "Claim", claims.POLL),
+        errors=(ClaimNotFound,),
     ),
     Route(
         "DELETE",
@@ -178,6 +220,7 @@ ROUTES: tuple[Route, ...] = (
         claims.delete_claim,
         transaction="write",
         policy=policies.DELETE_CLAIM,
-        operation=Operation("delete_claim", "Give back a claim, or end its waiting", None, conflicts=True),
+        operation=Operation("delete_claim", "Give back a claim, or end its waiting", None),
+        errors=(ClaimNotFound, ClaimElsewhere),
     ),
 )

@@ -12,13 +12,18 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from baremetal_sched.baremetal.matching.spreading import MEMBERS
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.errors import UnavailableError
+from baremetal_sched.errors import ConflictError, DatabaseAway, InvalidValue
+from baremetal_sched.errors.baremetal import NodeLocked, NodeNotFound, SuitableNodesLocked
+from baremetal_sched.errors.compute import FlavorNotFound
+from baremetal_sched.errors.scheduling import NothingFree
+from baremetal_sched.errors.webhooks import WebhookNotFound
 from baremetal_sched.scheduling.api.openapi import document, show_root
 from baremetal_sched.scheduling.api.routes import ROUTES
 from baremetal_sched.scheduling.schemas.explanations import ALLOCATION
 from baremetal_sched.web.authentication import password_checks
+from baremetal_sched.web.operation import Operation
 from baremetal_sched.web.route import Route
-from tests import openapi
+from tests import named_errors, openapi
 from tests.functional.test_http_basic import basic, hashed
 from tests.service import Service
 
@@ -38,10 +43,10 @@ ERRORS: Mapping[int, Mapping[str, Any]] = {
     415: {"media_type": "text/plain"},
     503: {},
 }
-#: Too many failed log-ins have a test of their own.
-ELSEWHERE = {429}
+#: Too many failed log-ins have a test of their own, and so has each conflict.
+ELSEWHERE = {409, 429}
 #: What these are answered with depends on others: see the tests of each.
-OF_CLAIMS = {200, 201, 202, 204, 409, 410}
+OF_CLAIMS = {200, 201, 202, 204, 410}
 OTHERS = ("/claims", "/holds", "/domains", "/events", "/webhooks")
 
 #: How callers are authenticated, by strategy.
@@ -90,6 +95,31 @@ def test_every_route_is_described() -> None:
     new = Route("GET", "/v1/new", show_root, transaction=None, public=True)
     with pytest.raises(LookupError, match="GET /v1/new has no operation"):
         document([*ROUTES, new])
+
+
+def test_reasons_are_the_errors_of_the_route() -> None:
+    errors = (WebhookNotFound, NodeNotFound, NothingFree, FlavorNotFound)
+    statuses = {FlavorNotFound: 400}
+    route = Route(
+        "GET", "/v1/new", show_root, errors=errors, statuses=statuses, operation=Operation("new", "New", None)
+    )
+    responses = document([route])["paths"]["/v1/new"]["get"]["responses"]
+    assert responses["404"]["description"] == "There is no webhook {webhook}.\nNode {node} could not be found."
+    assert responses["409"]["description"] == "No machine fits now, and the request does not wait."
+    assert list(responses) == ["204", "400", "401", "403", "404", "409", "429", "503", "default"]
+
+
+def test_an_error_without_name_is_noticed(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    route = Route("GET", "/v1/new", show_root, errors=(NodeLocked, ConflictError))
+    named = (NodeLocked(node="n", host="c"), SuitableNodesLocked(count=1), InvalidValue(message="wrong"))
+    assert [each for each in named if not named_errors.is_named(route, each)] == []
+    others = (NodeNotFound(node="n"), NothingFree(reason="No."), ZeroDivisionError())
+    assert [each for each in others if named_errors.is_named(route, each)] == []
+    monkeypatch.setattr(named_errors, "COMMON_ERRORS", ())
+    service.http.get("/scheduling/v1/groups?nosuch=1", status=400)
+    (found,) = named_errors.FOUND
+    assert found.startswith("GET /v1/groups does not name InvalidValue: ")
+    named_errors.FOUND.clear()
 
 
 def test_allocations_are_described() -> None:
@@ -178,7 +208,7 @@ def let_the_database_fail(patch: pytest.MonkeyPatch) -> None:
     """No transaction is begun."""
 
     def fail(*arguments: Any, **named: Any) -> None:
-        raise UnavailableError(message="away")
+        raise DatabaseAway
 
     for name in ("read", "select", "write"):
         patch.setattr(Database, name, fail)
