@@ -11,6 +11,7 @@ copyright = "the baremetal-sched authors, Apache License 2.0"
 
 extensions = [
     "os_api_ref",
+    "openapi_operation",
     "operations",
     "error_messages",
     "event_types",

@@ -43,6 +43,12 @@ def _fits(template: str, path: str) -> bool:
     return re.fullmatch(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(template)), path) is not None
 
 
+def bodies(operation: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the schema of each form that the body of a request may have."""
+    content = operation.get("requestBody", {"content": {}})["content"].values()
+    return [form for each in list(content)[:1] for form in each["schema"].get("oneOf", [each["schema"]])]
+
+
 def resolved(schema: dict[str, Any]) -> dict[str, Any]:
     """Return what a reference refers to; anything else as it is."""
     found: Any = schema

@@ -14,6 +14,7 @@ from baremetal_sched.app import APIS
 from baremetal_sched.baremetal.api.routes import ALTERNATIVES
 from baremetal_sched.settings import load
 from baremetal_sched.web.route import Route
+from tests import openapi
 
 API_REF = Path(__file__).parents[1] / "api-ref"
 
@@ -24,7 +25,7 @@ MICROVERSIONS = {api.name: api(load(overrides={})).versions for api in APIS}
 
 PARAMETERS = re.compile(r"^\.\. rest_parameters:: (\S+)\n\n((?:   - .+\n)+)", re.MULTILINE)
 STATUS_LINE = re.compile(r"^   - (\d{3})(?:: (\w+))?$", re.MULTILINE)
-METHOD = re.compile(r"^\.\. rest_method:: (\S+) (\S+)(?:\n   min_version: \d\.(\d+))?", re.MULTILINE)
+METHOD = re.compile(r"^\.\. (?:rest_method|operation):: (\S+) (\S+)(?:\n   min_version: \d\.(\d+))?", re.MULTILINE)
 
 Entries = dict[str, Mapping[str, Any]]
 
@@ -51,6 +52,9 @@ class Page:
         starts = [*METHOD.finditer(self.text)]
         for start, following in zip_longest(starts, starts[1:]):
             text = self.text[start.start() : following and following.start()]
+            if text.startswith(".. operation::"):
+                self.methods[start[1], shape(start[2])] = _generated(start[1], start[2])
+                continue
             section = Method(int(start[3]) if start[3] else None)
             section.statuses = {int(code) for code, _ in STATUS_LINE.findall(text)}
             for file, lines in PARAMETERS.findall(text):
@@ -67,6 +71,34 @@ class Page:
     def mentions(self, route: Route) -> bool:
         """Return whether the route is described, or at least named in the text."""
         return self.section(route) is not None or f"``{route.method} {route.path}``" in self.text
+
+
+def _generated(verb: str, path: str) -> Method:
+    """A method of the scheduling API, as its OpenAPI document describes it."""
+    operation = openapi.DOCUMENT["paths"][path][verb.lower()]
+    method = Method(None, statuses={int(status) for status in operation["responses"] if status != "default"})
+    for each in operation["parameters"]:
+        patterns = each["schema"].get("patternProperties", {})
+        named = {beginning(name): schema for name, schema in patterns.items()} or {each["name"]: each["schema"]}
+        for name, schema in named.items():
+            getattr(method, each["in"])[name] = _entry(schema, each["required"])
+    for form in openapi.bodies(operation):
+        method.body |= {
+            name: _entry(schema, name in form.get("required", ())) for name, schema in form["properties"].items()
+        }
+    return method
+
+
+def _entry(schema: Mapping[str, Any], required: bool) -> Mapping[str, Any]:
+    kinds = schema.get("type", "string")
+    values = [f"``{value}``" for value in schema.get("enum", ())]
+    kind = kinds if isinstance(kinds, str) else " or ".join(each for each in kinds if each != "null")
+    return {"type": kind, "required": required, "description": " ".join(values)}
+
+
+def beginning(pattern: str) -> str:
+    """The text with which all names begin that fit a pattern."""
+    return re.sub(r"^\^?([\w:-]*).*", r"\1", pattern)
 
 
 @cache

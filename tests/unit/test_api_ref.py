@@ -81,12 +81,9 @@ from baremetal_sched.placement.schemas import associations
 from baremetal_sched.placement.schemas import inventories as inventory_schemas
 from baremetal_sched.placement.schemas import providers as provider_schemas
 from baremetal_sched.placement.schemas.allocations import put_schema, reshape_schema
-from baremetal_sched.scheduling.schemas.explanations import FINDING
-from baremetal_sched.scheduling.schemas.requests import REQUEST
 from baremetal_sched.settings import load
 from baremetal_sched.web.authentication import make
 from baremetal_sched.web.health import RootApi
-from tests import openapi
 from tests.reference import (
     API_REF,
     MICROVERSIONS,
@@ -171,7 +168,7 @@ def test_bare_metal_says_once_what_every_request_may_be_answered() -> None:
 
 
 def test_no_entry_is_left_over(subtests: pytest.Subtests) -> None:
-    for name in [*sorted(FIRST), "."]:
+    for name in [*sorted({*FIRST} - {"scheduling"}), "."]:
         with subtests.test(name):
             tables = [lines for each in pages(name) for _, lines in PARAMETERS.findall(each.text)]
             used = {line.partition(": ")[2] for lines in tables for line in lines.splitlines()}
@@ -467,65 +464,6 @@ def test_words_of_the_compute_api() -> None:
     }
     for version in {until for until in quota_sets.QUOTAS.values() if until is not None}:
         assert f"2.{version + 1}" in page("compute", "quota_sets").text
-
-
-# -- scheduling --------------------------------------------------------------------------------------------------------
-
-
-def test_what_a_dry_run_takes() -> None:
-    section = method("scheduling", "requests", "POST", "/v1/requests")
-    schema = REQUEST.schema
-    answered = {"placement_query", "candidates", "node", "allocations", "count", "reason"}
-    assert set(section.body) == {*schema["properties"], *answered}
-    for name in schema["properties"]:
-        assert section.body[name]["required"] == (name in schema["required"]), name
-    for part in ("flavor", "image"):
-        for name in schema["properties"][part]["properties"]:
-            assert f"``{name}``" in section.body[part]["description"], name
-
-
-def described_names(schema: Any) -> set[str]:
-    """The names of all properties in a schema, at any depth except within components."""
-    if isinstance(schema, list):
-        return {name for each in schema for name in described_names(each)}
-    if not isinstance(schema, dict):
-        return set()
-    here = set(schema["properties"]) if isinstance(schema.get("properties"), dict) else set()
-    return here | {name for each in schema.values() for name in described_names(each)}
-
-
-def test_the_openapi_document_says_the_same(subtests: pytest.Subtests) -> None:
-    for verb, path, operation in openapi.operations():
-        if path != "/v1":
-            with subtests.test(f"{verb} {path}"):
-                _check_operation(verb, path, operation)
-
-
-def _check_operation(verb: str, path: str, operation: Mapping[str, Any]) -> None:
-    (route,) = [
-        each for api, each in ROUTES if (api, each.method, shape(each.path)) == ("scheduling", verb, shape(path))
-    ]
-    described = page_of("scheduling", route)
-    section = described.methods[verb, shape(path)]
-    assert section.statuses == {int(code) for code in operation["responses"] if code != "default"}
-    query = {each["name"]: each for each in operation["parameters"] if each["in"] == "query"}
-    groups = query.pop("groups", {"schema": {"patternProperties": {}}})["schema"]["patternProperties"]
-    assert set(section.query) == {*query, *(pattern.partition("(")[0].removeprefix("^") for pattern in groups)}
-    assert set(section.path) == {each["name"] for each in operation["parameters"] if each["in"] == "path"}
-    content = operation["responses"].get("200", {}).get("content")
-    answer = openapi.resolved(content["application/json"]["schema"]) if content else {"properties": {}}
-    # Of requests that can be sent as a query too, the reference describes the answer there.
-    shown = ("GET", "/v1/claims/{}" if path == "/v1/claims" and verb == "POST" else shape(path))
-    told = {**section.body, **described.methods.get(shown, section).body}
-    for name in answer["properties"]:
-        assert told[name]["required"] == (name in answer["required"]), name
-    bodies = operation.get("requestBody", {"content": {}})["content"].get("application/json", {"schema": {}})["schema"]
-    # "Other fields of an allocation", which change nothing.
-    top = {name for each in bodies.get("oneOf", [bodies]) for name in each.get("properties", ())}
-    assert top - {"name", "uuid", "extra"} <= set(section.body)
-    asked = described_names(bodies)
-    findings = set(FINDING["properties"]) if "reasons" in answer["properties"] else set()
-    assert set(section.body) <= asked | described_names(answer) | findings
 
 
 # -- images ------------------------------------------------------------------------------------------------------------

@@ -29,7 +29,8 @@ _TRAITS = {
 }
 PARAMETERS = {
     "group_by": said(
-        "The keys by which machines are grouped. Without it all are counted together.",
+        "The keys by which machines are grouped, separated by commas: trait:NAME is whether they have the trait, "
+        "domain:LEVEL in which domain of the level they are. Without it all are counted together.",
         {**array({"anyOf": _KEYS}), "maxItems": capacity.MOST_KEYS},
     ),
     "at_least": said("Only the rows where fewer machines than this are free.", COUNT),

@@ -14,7 +14,7 @@ from baremetal_sched.web.call import Call
 from baremetal_sched.web.query import Query
 from baremetal_sched.web.responses import json_response
 
-PARAMETERS = {"conductor_group": said("Only this conductor group, letter case aside.", TEXT)}
+PARAMETERS = {"conductor_group": said("Only this conductor group; letter case is ignored.", TEXT)}
 
 
 def list_groups(call: Call, connection: Connection) -> Response:

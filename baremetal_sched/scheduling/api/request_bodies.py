@@ -41,12 +41,27 @@ from baremetal_sched.web.http_errors import BadRequest
 _GROUPED = ("resources", "required", "member_of", "in_tree")
 
 _SCHEMA = candidates_schema(QUERY_VERSION)
+_SENTENCES = {
+    "group_policy": "Whether groups with a suffix may have the same provider (none), or not (isolate).",
+    "limit": "Accepted, but has no effect; use wanted.",
+    "root_required": "Traits of the root of the tree.",
+    "same_subtree": "Groups that must be in one subtree.",
+    "resources": "Amounts by class, with or without a suffix.",
+    "required": "Required traits, forbidden traits (!), and lists of traits of which one is required (in:), with or "
+    "without a suffix.",
+    "member_of": "Aggregates, with or without a suffix.",
+    "in_tree": "A provider of the tree, with or without a suffix.",
+}
+_GROUPS = {
+    pattern: said(_SENTENCES[pattern.strip("^").partition("(")[0]], each)
+    for pattern, each in _SCHEMA["patternProperties"].items()
+}
 #: The parameters of a query by name, and as groups together those whose names have suffixes.
 QUERY_PARAMETERS = {
-    **_SCHEMA["properties"],
+    **{name: said(_SENTENCES[name], each) for name, each in _SCHEMA["properties"].items()},
     "groups": said(
         "The conditions on providers, with the suffix of a group or without one.",
-        {"type": "object", "patternProperties": _SCHEMA["patternProperties"], "additionalProperties": False},
+        {"type": "object", "patternProperties": _GROUPS, "additionalProperties": False},
     ),
 }
 

@@ -156,7 +156,15 @@ TRAIT_KEY = f"^{TRAIT}[A-Z0-9_]+$"
 DOMAIN_KEY = f"^{DOMAIN}{LEVEL.removeprefix('^')}"
 
 #: Which holds machines have.
-HELD = array(fields({"type": TEXT, "nodes": COUNT, "until": TEXT_OR_NULL}))
+HELD = array(
+    fields(
+        {
+            "type": said("The type of the holds.", TEXT),
+            "nodes": said("How many machines have one.", COUNT),
+            "until": said("When the last of them ends; null: one has no end yet.", TEXT_OR_NULL),
+        }
+    )
+)
 
 CAPACITY_ROW = {
     **fields(
@@ -165,10 +173,15 @@ CAPACITY_ROW = {
             "total": said("How many machines there are.", COUNT),
             "free": said("How many of them placement offers.", COUNT),
             "allocated": said("How many are claimed or have an instance.", COUNT),
-            "unavailable": said("How many of the others are out of use for each reason, each counted once.", COUNTS),
+            "unavailable": said(
+                "How many of the others are out of use for each reason, each counted once: resource class (it has "
+                "none), parent node, maintenance, planned hold (it has started, and waits until the node rests), the "
+                "provision state, power unknown, resource provider (it was changed directly).",
+                COUNTS,
+            ),
             "held": said(
-                "By type of their holds: how many machines without an instance have one that has started, and when the "
-                "last of these ends; null: one has no end yet.",
+                "The holds that have started, by type, on machines without an instance. A machine may have holds of "
+                "several types.",
                 HELD,
             ),
         },
@@ -183,13 +196,13 @@ CAPACITY_ROW = {
     },
 }
 
-CAPACITY = fields({"capacity": said("A row for each group.", array(CAPACITY_ROW))})
+CAPACITY = fields({"capacity": said("A row for each group, with its keys and the counts.", array(CAPACITY_ROW))})
 
 
 _CONDUCTOR = fields(
     {
-        "hostname": TEXT,
-        "alive": FLAG,
+        "hostname": said("Its name.", TEXT),
+        "alive": said("Whether it is alive.", FLAG),
         "drivers": said("The drivers that it serves.", array(TEXT)),
         "nodes": said("How many nodes of the group it owns.", COUNT),
         "share": said("Its share of the group's nodes.", FRACTION),
@@ -197,26 +210,34 @@ _CONDUCTOR = fields(
 )
 _MEMBER = fields(
     {
-        "hostname": TEXT,
-        "alive": FLAG,
+        "hostname": said("Its name.", TEXT),
+        "alive": said("Whether it is alive.", FLAG),
         "nodes": said("How many nodes it owns.", COUNT),
-        "ring_share": said("The fraction of the ring that is its own; 0 unless it is alive.", FRACTION),
+        "ring_share": said(
+            "The fraction of the ring that is its own; 0 unless it is alive. With many nodes, the share of the nodes "
+            "is close to it.",
+            FRACTION,
+        ),
     }
 )
 _RING = fields(
     {
-        "driver": TEXT,
+        "driver": said("The name of the driver.", TEXT),
         "nodes": said("How many nodes of the group have the driver.", COUNT),
-        "conductors": array(_MEMBER),
+        "conductors": said("The conductors of the ring.", array(_MEMBER)),
     }
 )
 GROUP = fields(
     {
         "conductor_group": said("The name in lower case; empty for nodes that are in no group.", TEXT),
         "nodes": said("How many nodes are in the group.", COUNT),
-        "unserved": said("How many of them no live conductor serves.", COUNT),
+        "unserved": said("How many of them no live conductor of the group serves with their driver.", COUNT),
         "conductors_alive": said("How many conductors of the group are alive.", COUNT),
-        "conductors": said("For callers who may see all groups.", array(_CONDUCTOR)),
+        "conductors": said(
+            "The conductors of the group, for callers who may see all groups. While a conductor is pinned to a release "
+            "without groups, conductors of other groups that own nodes of this one are listed, too.",
+            array(_CONDUCTOR),
+        ),
         "rings": said("The hash ring of each driver, for callers who may see all groups.", array(_RING)),
     },
     {"conductors", "rings"},
@@ -229,19 +250,38 @@ _OBJECT = {"type": "object"}
 
 DOCUMENT = fields(
     {
-        "openapi": TEXT,
-        "info": _OBJECT,
-        "paths": _OBJECT,
-        "components": _OBJECT,
-        "servers": array(_OBJECT),
-        "security": array(_OBJECT),
+        "openapi": said("The version of OpenAPI.", TEXT),
+        "info": said("Title, description and version of the API.", _OBJECT),
+        "paths": said("Each path, with its methods.", _OBJECT),
+        "components": said("Schemas, headers and errors that the paths refer to.", _OBJECT),
+        "servers": said("The address that the paths are relative to.", array(_OBJECT)),
+        "security": said("How callers say who they are. Not with [api] auth_strategy = none.", array(_OBJECT)),
     },
     {"security"},
 )
 
 
 _LINK = fields(
-    {"rel": TEXT, "href": said("An absolute URL.", {"type": "string", "format": "uri"}), "type": TEXT}, {"type"}
+    {
+        "rel": said("Its relation to the version.", TEXT),
+        "href": said("An absolute URL.", {"type": "string", "format": "uri"}),
+        "type": said("The media type.", TEXT),
+    },
+    {"type"},
 )
-
-VERSIONS = fields({"versions": array(fields({"id": TEXT, "status": TEXT, "links": array(_LINK)}))})
+VERSIONS = fields(
+    {
+        "versions": said(
+            "The only version.",
+            array(
+                fields(
+                    {
+                        "id": said("Its name.", TEXT),
+                        "status": said("CURRENT.", TEXT),
+                        "links": said("The version itself, and the OpenAPI document.", array(_LINK)),
+                    }
+                )
+            ),
+        )
+    }
+)

@@ -27,10 +27,24 @@ from baremetal_sched.scheduling.schemas.several import SEVERAL
 MOST_WANTED = 1_000_000
 
 #: How many machines are wanted.
-NUMBER_WANTED: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": MOST_WANTED, "default": 1}
+NUMBER_WANTED = said(
+    "How many machines are wanted.", {"type": "integer", "minimum": 1, "maximum": MOST_WANTED, "default": 1}
+)
 
 #: A query of allocation candidates.
-QUERY = Form(closed({"query": {"type": "string", "maxLength": 100_000}, "wanted": NUMBER_WANTED, **SEVERAL}, "query"))
+QUERY = Form(
+    closed(
+        {
+            "query": said(
+                "The query string of GET /allocation_candidates, at microversion 1.39.",
+                {"type": "string", "maxLength": 100_000},
+            ),
+            "wanted": NUMBER_WANTED,
+            **SEVERAL,
+        },
+        "query",
+    )
+)
 
 #: A flavor and an image.
 SERVER = Form(
@@ -51,13 +65,16 @@ _TEXTS_OR_NULL: dict[str, Any] = {"type": ["array", "null"], "items": TEXT}
 #: An allocation, for descriptions. It is checked by the schema of the bare metal API.
 ALLOCATION = closed(
     {
-        "resource_class": {"type": "string", "minLength": 1, "maxLength": 80},
+        "resource_class": said(
+            "The resource class of the nodes, as it is written on nodes.",
+            {"type": "string", "minLength": 1, "maxLength": 80},
+        ),
         "traits": said("Traits: A, !A or in:A,B.", {**_TEXTS_OR_NULL, "maxItems": MOST_TRAITS}),
         "candidate_nodes": said("UUIDs or names of the nodes that may be taken.", _TEXTS_OR_NULL),
         "owner": said("A project that must own or lease the nodes.", {**TEXT_OR_NULL, "maxLength": 255}),
-        "name": TEXT_OR_NULL,
-        "uuid": TEXT_OR_NULL,
-        "extra": {"type": ["object", "null"]},
+        "name": said("The name of a node that is preferred.", TEXT_OR_NULL),
+        "uuid": said("Changes nothing.", TEXT_OR_NULL),
+        "extra": said("Changes nothing.", {"type": ["object", "null"]}),
         "wanted": NUMBER_WANTED,
         **SEVERAL,
     },
@@ -81,13 +98,22 @@ def of_one_machine(schema: dict[str, Any]) -> dict[str, Any]:
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 VERDICT = said("The kind of the result.", {"type": "string", "enum": [*map(str, Verdict)]})
-EXACT = said("Whether the relaxations are all that there are.", FLAG)
+EXACT = said(
+    "Whether relaxations is complete. With more than 12 conditions it has only some, found by a greedy search. If "
+    "several providers of a tree serve the request, sets of more than two conditions are not tried: it is complete "
+    "then if it has any, and all smaller ones were tried in time.",
+    FLAG,
+)
 
 #: The common members of a condition.
 CONDITION: dict[str, Any] = {
-    "id": said("For programs, such as trait:CUSTOM_A.", TEXT),
+    "id": said(
+        "For programs: class:X, trait:X, trait:!X, trait:in:X,Y, aggregate:…, tree:…, root:…, candidate_nodes, owner, "
+        "capability:… or availability:….",
+        TEXT,
+    ),
     "text": said("The same in words.", TEXT),
-    "kind": {"type": "string", "enum": [*map(str, Kind)]},
+    "kind": said("The kind of the condition.", {"type": "string", "enum": [*map(str, Kind)]}),
     "counts": said("Whether a machine that fails it is left out.", FLAG),
 }
 #: A change of the request.
@@ -95,24 +121,29 @@ DROP: dict[str, Any] = {"drop": said("The ids of the conditions to leave out.", 
 #: Members that exist only if several providers of a tree serve the request together.
 TREES: dict[str, Any] = {
     "parts": said(
-        "The same for each part of the request by itself, by the parameter that asks for it.",
+        "The same for each part of the request by itself, by the parameter that asks for it. Present only if several "
+        "providers satisfy the request together.",
         {"type": "object", "additionalProperties": component("Explanation")},
     ),
     "closest": component("ClosestTree"),
 }
 
-_FAILING = array(fields({"id": TEXT, "text": TEXT}))
+_FAILING = array(fields({"id": said("For programs.", TEXT), "text": said("The same in words.", TEXT)}))
+_PART = fields(
+    {
+        "served": said("Whether a provider satisfies the part.", FLAG),
+        "provider": said("The provider that satisfies it or comes closest, or null.", UUID_OR_NULL),
+        "failing": said("The conditions that the provider fails.", _FAILING),
+    }
+)
 
 CLOSEST_TREE = said(
-    "The tree that comes closest, if none fits.",
+    "The tree that comes closest, if none fits. Present only if several providers satisfy the request together.",
     fields(
         {
             "root": said("UUID, or null if it may not be named.", UUID_OR_NULL),
             "trees": said("How many trees look the same to the request.", COUNT),
-            "parts": {
-                "type": "object",
-                "additionalProperties": fields({"served": FLAG, "provider": UUID_OR_NULL, "failing": _FAILING}),
-            },
+            "parts": said("The parts of the request.", {"type": "object", "additionalProperties": _PART}),
             "constraints": said("The conditions between the parts that are not met.", _FAILING),
         }
     ),
@@ -137,32 +168,63 @@ _RELAXATION = fields(
 )
 _UNKNOWN = fields(
     {
-        "name": TEXT,
+        "name": said("The name.", TEXT),
         "did_you_mean": said(
-            "Names like it, each with how many machines have it.",
+            "Up to three names like it, each with how many machines have it.",
             array({"type": "array", "prefixItems": [TEXT, COUNT], "minItems": 2, "maxItems": 2}),
         ),
     }
 )
-_WAITING_GROUP = fields({"conductor_group": TEXT, "conductors_alive": COUNT, "fitting_if_served": COUNT})
+_WAITING_GROUP = fields(
+    {
+        "conductor_group": said("Its name.", TEXT),
+        "conductors_alive": said("How many conductors of it are alive.", COUNT),
+        "fitting_if_served": said("How many more machines would fit.", COUNT),
+    }
+)
 
 EXPLANATION = fields(
     {
-        "nodes": said("How many machines there are to choose from.", COUNT),
-        "fitting": said("How many of them fit.", COUNT),
+        "nodes": said(
+            "How many machines there are to choose from. For a query: all providers of placement, also those that "
+            "are no nodes.",
+            COUNT,
+        ),
+        "fitting": said(
+            "How many of them fit. If several providers of a tree serve the request, trees are counted.", COUNT
+        ),
         "wanted": said("How many were wanted.", COUNT),
         "verdict": VERDICT,
-        "summary": said("All of it in one sentence.", TEXT),
+        "summary": said(
+            "A summary in one sentence: the verdict, the two conditions that rule out most machines (each machine is "
+            "counted for the first condition that it fails), and the smallest relaxation. Allocations of the bare "
+            "metal API (last_error) and the faults of servers that find no machine have the same text.",
+            TEXT,
+        ),
         "conditions": said("The conditions on a machine.", array(_SHARE)),
-        "relaxations": said("The smallest changes of the request that help.", array(_RELAXATION)),
+        "relaxations": said(
+            "The smallest changes of the request that make as many machines fit as were wanted, or as many as "
+            "possible. Empty if enough machines fit, or if no change makes more fit. At least one resource class is "
+            "always kept.",
+            array(_RELAXATION),
+        ),
         "exact": EXACT,
         "unknown": said("Names that do not exist.", array(_UNKNOWN)),
-        "busy": said("Why machines that would fit otherwise are not free, and how many.", COUNTS),
+        "busy": said(
+            "How many machines meet all conditions of the request but are not free, by reason: allocated, locked, "
+            "maintenance, the provision state, power unknown, parent node, resource class, resource provider (it was "
+            "changed directly), too little is free. Locks are reported even where they do not count.",
+            COUNTS,
+        ),
         "groups": said("Conductor groups whose nodes would fit if a conductor served them.", array(_WAITING_GROUP)),
         "held": said("The holds on machines that meet all conditions.", HELD),
         "sampled": said("Whether only a sample of the machines was examined.", FLAG),
         "sample": said("The size of the sample. Only if one was taken.", COUNT),
-        "scope": said("The id of the condition that excludes the machines that were not examined.", TEXT),
+        "scope": said(
+            "The id of the condition that excludes the machines that were not examined because there are too many. "
+            "Only if there are such machines.",
+            TEXT,
+        ),
         **TREES,
     },
     {"sample", "scope", *TREES},
@@ -171,7 +233,11 @@ EXPLANATION = fields(
 
 FINDING = fields(
     {
-        "label": said("The subject, for programs.", TEXT),
+        "label": said(
+            "The subject, for programs: resource class, parent node, provision state, maintenance, instance, power "
+            "state, allocation in placement, resource provider, lock, conductor, retired.",
+            TEXT,
+        ),
         "reason": said("The reason in a sentence.", TEXT),
         "remedy": said("What an operator can do about it.", TEXT),
     }
@@ -183,7 +249,11 @@ NODE = {"node": said("UUID of the node.", UUID), "name": said("Name of the node,
 #: The reasons that keep the node from use.
 FINDINGS = {
     "reasons": said("Why it is not offered; empty if it is. The first counts most.", _FINDINGS),
-    "remarks": said("Other facts that keep it from use.", _FINDINGS),
+    "remarks": said(
+        "Other facts that keep it from use: a conductor that is working on it, no conductor that serves it, or its "
+        "retirement.",
+        _FINDINGS,
+    ),
 }
 
 AVAILABILITY = fields(
@@ -200,7 +270,9 @@ NODE_EXPLANATION = fields(
     {
         **NODE,
         "verdict": VERDICT,
-        "conditions": said("The conditions on the node.", array(fields({**CONDITION, "holds": FLAG}))),
+        "conditions": said(
+            "The conditions on the node.", array(fields({**CONDITION, "holds": said("Whether it is met.", FLAG)}))
+        ),
         "relaxations": said(
             "The conditions to leave out so that the node fits. Empty if it fits, or if no change makes it fit.",
             array(fields(DROP)),
