@@ -35,7 +35,7 @@ class Rows:
         #: The first operation that only shows a component, by reference.
         self._showing: dict[str, Schema] = {}
         for (verb, _), operation in self.operations.items():
-            if verb == "GET":
+            if verb == "GET" and "$ref" in answer_of(operation):
                 self._showing.setdefault(answer_of(operation)["$ref"], operation)
 
     def resolved(self, part: Schema) -> Schema:
@@ -72,7 +72,7 @@ class Rows:
             sentences.append(f"It has at most {schema['maxProperties']} of these members.")
         if len(forms) == 1:
             return sentences, list(self._members(schema, "body"))
-        marks = [sorted(set(form["required"]) - _of_others(forms, form)) for form in forms]
+        marks = [sorted(set(form.get("required", ())) - _of_others(forms, form)) for form in forms]
         sentences.append(f"The body has one of {listed([name for each in marks for name in each])}.")
         properties = {name: each for form in reversed(forms) for name, each in form["properties"].items()}
         common = set.intersection(*(set(form["properties"]) for form in forms))
@@ -136,4 +136,4 @@ def answer_of(operation: Schema) -> Schema:
 
 
 def _of_others(forms: list[Schema], form: Schema) -> set[str]:
-    return {name for each in forms if each is not form for name in each["required"]}
+    return {name for each in forms if each is not form for name in each.get("required", ())}

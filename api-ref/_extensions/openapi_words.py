@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-_TYPES = {str: "string", bool: "boolean", int: "integer"}
+_TYPES = {str: "string", bool: "boolean", int: "integer", type(None): "null"}
 #: The formats of texts that other programs know.
 _FORMATS = {"uuid", "date-time", "uri"}
 
