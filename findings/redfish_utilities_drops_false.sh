@@ -1,7 +1,7 @@
 #!/bin/bash
 # redfish-utilities 3.5.2 (DMTF's Tacklebox): insert_virtual_media() sends no value that is False.
 #
-# Who asks for media that can be written, or that is not inserted yet, gets the controller's default. By the schema of
+# A request for media that can be written, or that are not inserted yet, gets the controller's default. By the schema of
 # VirtualMedia the default of both parameters is true: the image is inserted and write-protected, and nothing is said.
 set -euo pipefail
 folder=$(mktemp -d)

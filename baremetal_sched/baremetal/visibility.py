@@ -15,7 +15,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from baremetal_sched.db.models import Node
 
-#: Conditions of a query, all of which must hold; none: there is nothing to check.
+#: Conditions of a query; all must hold. None: there is nothing to check.
 Conditions = tuple[ColumnElement[bool], ...]
 
 

@@ -45,7 +45,7 @@ def _version() -> None:
 
 
 def _imported(module: str) -> ModuleType:
-    """Import a module and all that it needs; modules are no garbage, so that none is looked for meanwhile."""
+    """Import a module and all that it needs; modules are no garbage, so no garbage is collected during the import."""
     gc.disable()
     try:
         return importlib.import_module(module)

@@ -23,7 +23,7 @@ def db() -> None:
 @click.option(
     "--finish",
     is_flag=True,
-    help="Confirm that all processes of earlier releases have ended: they cannot serve the database any more, and "
+    help="Confirm that all processes of earlier releases have ended: they can no longer serve the database, and "
     "features that they do not support are switched on.",
 )
 @configured

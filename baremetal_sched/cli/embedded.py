@@ -92,7 +92,7 @@ class _Child:
     """The embedded conductor: a forked process that stops when its parent does.
 
     It is forked when the database is ready and all code has been imported, the driver's included, so that it shares
-    this. There are no threads yet, and no connections any more. The conductor closes its copy of the listener.
+    this. At that moment there are no threads and no connections. The conductor closes its copy of the listener.
     """
 
     def __init__(self, settings: Settings, listener: socket.socket) -> None:

@@ -21,7 +21,7 @@ _file = click.Path(dir_okay=False, path_type=Path)
 @click.option("--from-ironic-db", "ironic_url", metavar="URL", help="Database of Ironic 35 to 39.")
 @click.option("--from-placement-db", "placement_url", metavar="URL", help="Database of Placement 14 to 16.")
 @click.option("--dry-run", is_flag=True, help="Report what would be imported, and each contradiction; write nothing.")
-@click.option("--frozen", is_flag=True, help="Refuse if Placement changes meanwhile: for the last run.")
+@click.option("--frozen", is_flag=True, help="Refuse if Placement changes during the run: for the last one.")
 @click.option("--adopt", multiple=True, metavar="KIND[:UUID]", help="Resolve contradictions as the report says.")
 @click.option("--replace-interface", "replaced", multiple=True, metavar="OLD=NEW", help="Give nodes another driver.")
 @click.option(
@@ -89,7 +89,7 @@ def _end(settings: "Settings", *, finish: bool) -> None:
     with opened(settings, imports=True) as found:
         if finish:
             importing.finish(found)
-            click.echo("The database is not a mirror any more. Start the conductors.")
+            click.echo("The database is no longer a mirror. Start the conductors.")
         else:
             for line in found.snapshot(lambda session: list(importing.claims_since(session))):
                 click.echo(line)

@@ -112,7 +112,7 @@ def _require_keys(database: "Database", what: str) -> None:
 def _report(outcome: "ResealOutcome", what: str) -> None:
     click.echo(f"{outcome.changed} values {what}")
     if outcome.missed:
-        click.echo(f"{outcome.missed} values were changed by the service meanwhile: run this again", err=True)
+        click.echo(f"{outcome.missed} values were changed by the service during the run: run this again", err=True)
     if outcome.failed:
         why = f"they are too large, or their keys are missing, which this shows: {commands.CHECK_SECRETS}"
         click.echo(f"{outcome.failed} values could not be processed: {why}", err=True)

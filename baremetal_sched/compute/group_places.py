@@ -3,7 +3,7 @@
 
 A member counts where its machine is now, from its boot until the machine is released. A policy becomes conditions on a
 node, which the search and the explanation share. Hard policies have one list of conditions; soft ones have several, in
-the order of preference, of which the last is empty.
+the order of preference; the last list is empty.
 """
 
 from collections import Counter
@@ -96,7 +96,7 @@ class GroupPlaces:
     def took(self, session: Session, node: Node, request: TreeRequest) -> None:
         """Count a new member on ``node`` (its row locked), which was chosen for ``request``, one of ``choices``.
 
-        Raises StaleDataError if the node does not meet its conditions any more.
+        Raises StaleDataError if the node no longer meets its conditions.
         """
         query = (
             select(Domain.id, Domain.name)

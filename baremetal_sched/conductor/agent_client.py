@@ -177,7 +177,7 @@ class AgentClient:
     def _sentence(self, said: object) -> str:
         """Return an agent's words as a part of a message: on one line, short, and without secrets."""
         text = said if said and isinstance(said, str) else "it is not said why"
-        # A secret that is cut is not recognized any more.
+        # A secret that is cut is no longer recognized.
         text = mask_text(text.replace(self._token, MASK) if self._token else text)[:_LONGEST]
         return "".join(letter if letter.isprintable() else " " for letter in text)
 

@@ -131,8 +131,8 @@ def ask(task: Task, record: Document) -> AgentAnswer | None:
         raise InvalidValue(message=f"Step {name} failed: {error}") from None
     if answer is None:
         raise InvalidValue(
-            message=f"Step {name} failed: the agent on the machine does not know the command {record['name']} any "
-            "more. It must have been restarted, and it is unknown whether the step was completed."
+            message=f"Step {name} failed: the agent on the machine no longer knows the command {record['name']}. "
+            "It must have been restarted, and it is unknown whether the step was completed."
         )
     if answer.is_running:
         _limit(task, record)

@@ -35,7 +35,7 @@ class ConductorEntry:
         self._moved = 0.0
 
     def take(self, stop: threading.Event) -> bool:
-        """Take the host name over, unless ``stop`` is set meanwhile; return whether it did."""
+        """Take the host name over, unless ``stop`` is set first; return whether it did."""
         self._last = take_host_name(self._host, stop)
         return self._last is not None
 

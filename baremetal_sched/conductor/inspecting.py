@@ -26,7 +26,7 @@ from baremetal_sched.machines import agent_info
 from baremetal_sched.machines.machine import MachineFinding, together
 from baremetal_sched.machines.states import POWER_OFF, REBOOT
 
-#: Seconds that all calls of an inspection may take, with retries and pauses; the node is reserved meanwhile.
+#: Seconds that all calls of an inspection may take, with retries and pauses; the node is reserved until then.
 TIME_LIMIT = 60.0
 #: Statuses of transient errors, after which a call is retried.
 _MAY_PASS = (429, 500, 502, 503, 504)

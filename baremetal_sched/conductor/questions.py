@@ -1,4 +1,4 @@
-"""Queries of many machines, some of which are slow or never answer, in threads that do not keep the process alive."""
+"""Queries of many machines, also slow and silent ones, in threads that do not keep the process alive."""
 
 import threading
 import time
@@ -9,7 +9,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-#: Seconds after which a query no longer delays others: the next machine is queried meanwhile.
+#: Seconds after which a query no longer delays others: the next machine is then queried.
 _PATIENCE = 1.0
 
 

@@ -8,7 +8,7 @@ from multiprocessing.connection import wait
 class WakePipe:
     """A pipe that the process makes which forks the others: each of them has both ends.
 
-    Nothing is said but that there is work: who is woken looks into the database. A byte that is lost, as its reader
+    Nothing is said but that there is work: the woken thread looks into the database. A byte that is lost, as its reader
     has died, is made up for by the next look, which comes by time.
     """
 

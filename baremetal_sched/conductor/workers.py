@@ -85,7 +85,7 @@ class Workers:
 
 
 def _give_up(job: Job) -> None:
-    """Fail the work, unless it has ended meanwhile, and its work on other nodes."""
+    """Fail the work, unless it has ended, and its work on other nodes."""
     call = job.calls.current
     job.calls.give_up()
     name = call.name if call is not None else "a call"

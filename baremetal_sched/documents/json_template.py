@@ -17,7 +17,7 @@ _PLACES = re.compile(rf'"{_MARK}value(\d+)"|{_MARK}part(\d+)')
 
 
 def value(number: int) -> str:
-    """Return the placeholder of a value or a key, in a document of which a template is made: ``fill`` gets its JSON."""
+    """Return the placeholder of a value or a key in the document of a template: ``fill`` gets its JSON."""
     return f"{_MARK}value{number}"
 
 

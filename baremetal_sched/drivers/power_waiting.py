@@ -67,7 +67,7 @@ def wait_for(
     """Look at the machine until it is in power state ``target``; returns that state.
 
     ``request`` is the request that was sent to the controller, if it differs from ``target``. A state that the machine
-    had before counts after ``settle`` seconds, or once it has been in another. Meanwhile a controller may be silent or
+    had before counts after ``settle`` seconds, or once it has been in another. Until then a controller may be silent or
     fail.
 
     Raises PowerNotReached after ``seconds`` seconds; CallGivenUp.

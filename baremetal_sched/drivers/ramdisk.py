@@ -27,7 +27,7 @@ def boot_iso(machine: Machine) -> ImageUrl | None:
         return None
     if info.get("image_source"):
         raise InvalidValue(
-            message="instance_info has an image_source and a boot_iso, of which one must go: an image is written "
+            message="instance_info has an image_source and a boot_iso. Remove one of them: an image is written "
             "to a disk (deploy interface direct), an ISO is booted (deploy interface ramdisk)."
         )
     return ImageUrl.parse(f"instance_info/{BOOT_ISO}", value)
@@ -81,7 +81,7 @@ class RamdiskDeploy(DeployInterface):
     def poll(self, machine: Machine, step: str, remembered: Mapping[str, Any]) -> Effect:
         if remembered.get(_NEXT) == _PREPARE:
             return _then(_BOOT, Driver(machine).boot.prepare_instance(machine))
-        # A machine that is off is switched on. One that was switched on meanwhile is rebooted.
+        # A machine that is off is switched on. One that others have switched on is rebooted.
         return switch(machine, REBOOT)
 
     def tear_down(self, machine: Machine) -> Effect:

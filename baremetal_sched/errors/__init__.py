@@ -38,7 +38,7 @@ class ForbiddenError(SchedulerError):
 
 
 class GoneError(SchedulerError):
-    """It was there, and is not there any more."""
+    """It was there, and has gone."""
 
 
 class UnavailableError(SchedulerError):

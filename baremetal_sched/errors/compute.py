@@ -85,8 +85,8 @@ class ServerGroupNotFound(NotFoundError):
 
 class ServerGroupsNotServed(UnavailableError):
     template = (
-        "Server groups can be made when no release before this one can serve the database any more, because that "
-        "release has no server groups. When all its processes have ended, run: "
+        "Server groups can be made when no earlier release can serve the database, because the release before this one "
+        "has no server groups. When all its processes have ended, run: "
         f"{commands.FINISH_UPGRADE}"
     )
 

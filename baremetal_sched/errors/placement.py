@@ -209,7 +209,7 @@ class InventoryConstraint(ConflictError):
 
 
 class CapacityExceeded(ConflictError):
-    """``why`` is empty, or a sentence after a blank: who has a machine, of which there is only one."""
+    """``why`` is empty or, for the single unit of a machine, a blank and a sentence that says which consumer has it."""
 
     template = (
         "Unable to allocate inventory: Unable to create allocation for '{resource_class}' on resource provider "

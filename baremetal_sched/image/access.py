@@ -1,4 +1,4 @@
-"""Who may see, change and share an image: the owner and administrators, unless the operator's rules say otherwise.
+"""Permissions to see, change and share an image: those of the owner and administrators, and of the operator's rules.
 
 A ``Requester`` has the facts about a caller; the API makes one of each request.
 """

@@ -62,7 +62,7 @@ def import_location(session: Session, ident: str, body: Any, requester: ImageReq
 
 
 def deactivate(session: Session, ident: str, requester: ImageRequester) -> None:
-    """Make an active image boot nothing any more. Raises ImageNotFound, ImageChangeForbidden."""
+    """Deactivate an active image, so that it boots nothing. Raises ImageNotFound, ImageChangeForbidden."""
     _switch(session, ident, requester, "deactivate", images.DEACTIVATED)
 
 

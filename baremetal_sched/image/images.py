@@ -131,8 +131,8 @@ def delete(session: Session, ident: str, requester: ImageRequester) -> None:
 
 
 def touch(session: Session, image: Image) -> None:
-    """Note that an image, or something that belongs to it, was changed now. Raises StaleDataError if it was changed
-    meanwhile."""
+    """Note that an image, or something that belongs to it, was changed now. Raises StaleDataError if it has been
+    changed since."""
     image.updated_at = utcnow()
     flag_modified(image, "updated_at")  # twice within a second, it is a change as well
     session.flush()

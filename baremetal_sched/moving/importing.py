@@ -42,7 +42,7 @@ _PLACEMENT = ("resource_providers", "consumers")
 class Request:
     """The operator's request: the sources (URLs), and how to resolve contradictions.
 
-    ``frozen``: nothing may change meanwhile. ``label``: the sources as they are shown.
+    ``frozen``: nothing may change during the run. ``label``: the sources as they are shown.
     """
 
     ironic_url: str

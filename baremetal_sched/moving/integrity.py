@@ -1,5 +1,5 @@
 """Looks for what the schema of an original allows and ours does not: identifiers in several spellings, texts that no
-database of ours holds, rows of which there can be one, and references to rows that are gone."""
+database of ours holds, rows that must be unique here, and references to rows that are gone."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +20,7 @@ _IDENTIFIED = (
     *("deploy_templates", "runbooks", "inspection_rules"),
     *("resource_providers", "consumers", "placement_aggregates", "allocations"),
 )
-#: Columns of which each value can be there once, in addition to those that the originals keep so.
+#: Columns whose values must be unique here, although the originals do not ensure that.
 _ONCE = (("node_inventory", "node_id"), ("nodes", "allocation_id"))
 
 #: Columns with ids of rows of other tables.

@@ -50,7 +50,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default=10,
             min=0.05,
             help="Seconds between the heartbeats of a conductor. A conductor that starts with the host name of another "
-            "one that may be alive waits for two intervals: if there is a heartbeat meanwhile, it exits with a "
+            "one that may be alive waits for two intervals: if there is a heartbeat in that time, it exits with a "
             "message; otherwise it takes over.",
         ),
         cfg.FloatOpt(

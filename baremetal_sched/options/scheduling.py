@@ -102,7 +102,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "withhold_before_windows",
             default=0,
             min=0,
-            help="Seconds before the planned start of a hold during which its machine cannot be claimed any more, so "
+            help="Seconds before the planned start of a hold during which its machine can no longer be claimed, so "
             "that no consumer gets it for a moment only. A change of this option affects holds that are asserted or "
             "released afterwards.",
         ),

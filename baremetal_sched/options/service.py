@@ -104,7 +104,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "however many threads that has. Further requests wait, for at most ``request_timeout``, and are then "
             "answered with 503 and ``Retry-After``, without having changed anything. A request that waits for a "
             "machine or for a locked node does not count: it has no open transaction, and another request takes "
-            "its place meanwhile. Each of these requests needs a connection to the database, so the number must "
+            "its place for that time. Each of these requests needs a connection to the database, so the number must "
             "not exceed what ``[database] max_pool_size`` and ``max_overflow`` allow together.",
         ),
         cfg.IntOpt(

@@ -51,7 +51,7 @@ class Claim(FitsOrNot, command.Lister):
         add_machine_options(parser)
         parser.add_argument("--count", type=positive, default=1, metavar="<number>", help="How many machines to claim.")
         parser.add_argument(
-            "--spread", type=_spread, metavar="<level>:<number>", help="At most so many in one domain of the level."
+            "--spread", type=_spread, metavar="<level>:<number>", help="At most this many in each domain of the level."
         )
         parser.add_argument("--pack", metavar="<level>", help="All in one domain of the level.")
         parser.add_argument("--machine-group", metavar="<name>", help="Name of a group in the project that may grow.")

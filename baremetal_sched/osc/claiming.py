@@ -98,7 +98,7 @@ def claim(
 
 
 def _choose(client: Client, query: str, count: int) -> list[ClaimChoice]:
-    """Return as many candidates as are wanted, no two of which have a provider in common."""
+    """Return as many candidates as are wanted. No two have a provider in common."""
     pairs = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name != "limit"]
     limit = ("limit", str(_SPARE * count))
     candidates = client.get("placement", "/allocation_candidates", [*pairs, limit])

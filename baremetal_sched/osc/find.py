@@ -75,7 +75,7 @@ def positive(text: str) -> int:
 def filters(parsed_args: argparse.Namespace) -> list[tuple[str, str]]:
     """Return the filters of the bare metal API's list of nodes that the options mean."""
     if len(parsed_args.any_traits) > 1:
-        raise UsageError("--any-trait can be given once here, with all the traits of which one is enough: A,B,C.")
+        raise UsageError("--any-trait can be given once here, with all alternatives: A,B,C.")
     traits = {
         "traits": parsed_args.traits,
         "not-traits-any": parsed_args.without_traits,
@@ -150,7 +150,7 @@ def _is_offered(client: Client, node: str) -> bool:
     try:
         offered: bool = client.get("scheduling", f"/nodes/{node}/availability")["offered"]
     except RequestFailed as error:
-        if error.status == 404:  # deleted meanwhile
+        if error.status == 404:  # it has been deleted
             return False
         raise
     return offered

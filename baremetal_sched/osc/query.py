@@ -155,7 +155,7 @@ def add_machine_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="<trait>,<trait>",
-        help="Traits of which the node has at least one. Repeatable.",
+        help="The node has at least one of these traits. Repeatable.",
     )
 
 

@@ -236,7 +236,7 @@ def _bump_providers(writer: Writer, provider_ids: Iterable[int]) -> None:
     """Increment the generations. A provider whose tree has just become indivisible must be claimed differently."""
     for provider_id in sorted(provider_ids):
         if not rows_changed(writer.execute(_BUMP, {"provider": provider_id})):
-            raise StaleDataError("the tree of the provider was changed meanwhile")
+            raise StaleDataError("the tree of the provider was changed")
 
 
 def _replace_rows(
@@ -263,7 +263,7 @@ def _replace_rows(
         consumer_id = entered.get(request.uuid)
         if consumer_id is None:
             consumer_id = _save_consumer(writer, {**_values(request), "usages": text}, request, consumer)
-        else:  # the classes in its text are those of the rows, whatever was renamed meanwhile
+        else:  # the classes in its text are those of the rows, whatever has been renamed
             compiled.change(connection_of(writer), KEEP, {"consumer": consumer_id, "text": text})
         rows += [
             {
@@ -300,7 +300,7 @@ def _save_consumer(writer: Writer, values: Mapping[str, Any], request: ConsumerW
         .values(generation=consumer.generation + 1, updated_at=utcnow(), **values)
     )
     if not rows_changed(saved):
-        raise StaleDataError("the consumer was changed meanwhile")
+        raise StaleDataError("the consumer was changed")
     row_id: int = consumer.id
     return row_id
 

@@ -1,7 +1,7 @@
 """Claims of rows that may close while the statement waits for them.
 
 PostgreSQL checks the condition of an UPDATE before it waits for the lock of a row, and again only if the row has
-changed meanwhile (seen on 15). So the UPDATE says in the end whether the row is still open. MariaDB checks under the
+changed by then (seen on 15). So the UPDATE says in the end whether the row is still open. MariaDB checks under the
 lock (seen on 10.11), and SQLite has one writer at a time.
 """
 
@@ -24,7 +24,7 @@ def take(connection: Connection, statement: Update, table: FromClause, given: Ma
     """
     still_open = take_any(connection, statement, table, given)
     if still_open is False:
-        raise StaleDataError("a hold of the machine has started meanwhile")
+        raise StaleDataError("a hold of the machine has started")
     return still_open is not None
 
 

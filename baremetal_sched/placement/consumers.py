@@ -101,7 +101,7 @@ def _take(is_single: bool, has_returning: bool) -> UpdateBase:
 
 
 def free_uuids(session: Session, uuids: Collection[str]) -> None:
-    """Delete the reservations of requests that do not wait any more and got nothing."""
+    """Delete the reservations of requests that stopped waiting and got nothing."""
     session.connection().execute(delete(CONSUMERS).where(CONSUMERS.c.uuid.in_(uuids), IS_RESERVED))
 
 

@@ -114,7 +114,7 @@ class Trees:
         for provider_id, root in sorted(self.roots.items()):
             given = {"provider": provider_id, "root": root, "growth": int(provider_id in counted), "now": utcnow()}
             if not rows_changed(writer.execute(_CONFIRM, given)):
-                raise StaleDataError("the provider went to another tree meanwhile")
+                raise StaleDataError("the provider went to another tree")
 
     def settle(self, writer: Writer) -> None:
         """Update derived columns of the trees after allocations were added or removed."""
@@ -132,7 +132,7 @@ def _take(connection: Connection, given: Mapping[str, Any], *, may_be_closed: bo
     take = _TAKE_UNWANTED if waited_for.is_newcomer(connection, given["root"]) else _TAKE
     still_open = closing.take_any(connection, take, PROVIDERS, given)
     if still_open is False and not may_be_closed:
-        raise StaleDataError("a hold of the machine has started meanwhile")
+        raise StaleDataError("a hold of the machine has started")
     return still_open is not None
 
 
@@ -178,7 +178,7 @@ def _require_still_there(writer: Writer, root_id: int, consumer: str) -> None:
     """
     touched = writer.execute(update(CONSUMERS).where(CONSUMERS.c.uuid == consumer).values(updated_at=utcnow()))
     if not rows_changed(touched) or consumer not in consumers_in(writer, root_id):
-        raise StaleDataError("the consumer gave its part back meanwhile")
+        raise StaleDataError("the consumer gave its part back")
 
 
 def _withhold(writer: Writer, members: Collection[int], root: Any, withheld: bool) -> None:

@@ -293,4 +293,4 @@ def _delete(session: Session, provider_id: int, class_ids: Iterable[int]) -> Non
         )
     )
     if rows_changed(deleted) != len(wanted):
-        raise StaleDataError("what was to be removed was claimed meanwhile")
+        raise StaleDataError("what was to be removed was claimed")

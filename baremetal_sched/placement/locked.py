@@ -66,7 +66,7 @@ class LockedProvider:
         """Increment the generation by compare-and-swap, so that only one of two concurrent changes succeeds."""
         given = {"provider": self.id, "before": self.generation, "now": utcnow()}
         if not rows_changed(compiled.change(session.connection(), _BUMP, given)):
-            raise StaleDataError("the provider was changed meanwhile")
+            raise StaleDataError("the provider was changed")
         self.has_changed(session)
 
     def has_changed(self, session: Session) -> None:

@@ -11,7 +11,7 @@ The rule, for all of it:
   in its statement, or look them up again before it answers that there is nothing.
 * For rows that are written it is remembered until a failure: nothing can refer to an id that is gone, so the
   transaction fails, and is run again without it.
-* That some provider has a parent is remembered for 10 seconds: meanwhile the search's fast path is not tried.
+* That some provider has a parent is remembered for 10 seconds; until then the search's fast path is not tried.
 """
 
 import time

@@ -119,7 +119,7 @@ def sync_provider(session: Session, uuid: str, unit: SingleUnit | None, traits: 
 
 
 def unreserve(session: Session, uuid: str, unit: SingleUnit) -> None:
-    """Make the unit of provider ``uuid`` available until the next ``sync_provider``: it can be claimed meanwhile."""
+    """Make the unit of provider ``uuid`` available until the next ``sync_provider``: until then it can be claimed."""
     provider = session.execute(_LOCK, {"provider": uuid}).one()
     _, stocks = _present(session, provider.id)
     offered = replace(unit, reserved=False, closes_at=None)
@@ -148,7 +148,7 @@ def consumers_of(session: Session, uuid: str) -> list[str]:
 
 
 def lock(session: Session, uuid: str) -> None:
-    """Lock provider ``uuid``, if it exists, until the transaction ends: it is neither claimed nor changed meanwhile."""
+    """Lock provider ``uuid``, if it exists, until the transaction ends: others neither claim nor change it."""
     session.execute(_LOCK, {"provider": uuid})
 
 
@@ -285,7 +285,7 @@ def _remove(session: Session, provider_id: int, stock: _Stock) -> None:
         )
     )
     if not rows_changed(removed):
-        raise StaleDataError("what was to be removed was claimed meanwhile")
+        raise StaleDataError("what was to be removed was claimed")
 
 
 def _sync_unit(session: Session, provider: Any, unit: SingleUnit, found: _Stock | None) -> tuple[int, list[str]]:

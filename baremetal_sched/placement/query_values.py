@@ -24,7 +24,7 @@ PREFIX = "Invalid query string parameters: "
 
 @dataclass
 class TraitConditions:
-    """``required``: sets of which a provider needs one trait each; ``forbidden``: traits it must not have."""
+    """``required``: a provider needs one trait of each set; ``forbidden``: traits it must not have."""
 
     required: list[frozenset[str]] = field(default_factory=list)
     forbidden: set[str] = field(default_factory=set)
@@ -46,8 +46,7 @@ class TraitConditions:
 
 @dataclass
 class AggregateConditions:
-    """``member_of``: sets of which a provider must be in one aggregate each; ``forbidden``: aggregates it must not be
-    in."""
+    """``member_of``: a provider must be in one aggregate of each set; ``forbidden``: aggregates it must not be in."""
 
     member_of: list[frozenset[str]] = field(default_factory=list)
     forbidden: set[str] = field(default_factory=set)

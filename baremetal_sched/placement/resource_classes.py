@@ -62,7 +62,7 @@ def rename(session: Session, name: str, new_name: str) -> None:
         raise ResourceClassOfNodes(resource_class=name)
     created_at = session.scalar(select(ResourceClass.created_at).where(ResourceClass.id == class_id))
     if created_at is None:
-        raise StaleDataError("the class was deleted or renamed meanwhile")
+        raise StaleDataError("the class was deleted or renamed")
     renamed = insert(ResourceClass).values(name=new_name, created_at=created_at, updated_at=utcnow())
     renamed_id = new_id(session.execute(renamed))
     for model in (Inventory, Allocation):
@@ -89,4 +89,4 @@ def remove(session: Session, name: str) -> None:
 
 def _delete(session: Session, class_id: int) -> None:
     if not rows_changed(session.execute(delete(ResourceClass).where(ResourceClass.id == class_id))):
-        raise StaleDataError("the class was deleted meanwhile")
+        raise StaleDataError("the class was deleted")

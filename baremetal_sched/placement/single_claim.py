@@ -75,7 +75,7 @@ _BUMP_AND_TAKE = (
 _BUMP_AND_TAKE_UNWANTED = _BUMP_AND_TAKE.where(_IS_UNWANTED)
 #: INSERT INTO allocations SELECT k.id, p.id, c.id, :amount, :now FROM consumers k, resource_providers p,
 #: resource_classes c WHERE k.id = :consumer AND p.uuid = :provider AND c.name = :resource_class AND k.usages = … c.id …
-#: The class is that of the consumer's text, whatever is renamed meanwhile.
+#: The class is that of the consumer's text, whatever has been renamed.
 _COLUMNS = ["consumer_id", "provider_id", "resource_class_id", "used", "created_at"]
 _BOOK = insert(ALLOCATIONS).from_select(
     _COLUMNS,
@@ -151,7 +151,7 @@ def enter(connection: Connection, request: ConsumerWrite, row: Mapping[str, Any]
     if found is None:
         return None, False
     if found.still_open is False:
-        raise StaleDataError("a hold of the machine has started meanwhile")
+        raise StaleDataError("a hold of the machine has started")
     return found.id, found.still_open is not None
 
 
@@ -172,7 +172,7 @@ def release(connection: Connection, uuid: str, consumer: Any, held: tuple[tuple[
     if writes_events(connection):
         release, given = _RELEASE_AND_NOTE, {**given, "root": root, **events.released_within(uuid, consumer)}
     if not rows_changed(compiled.change(connection, release, given)):
-        raise StaleDataError("the inventory was removed meanwhile")
+        raise StaleDataError("the inventory was removed")
 
 
 def claim(connection: Connection, request: ConsumerWrite, consumer_id: int) -> bool:
@@ -187,7 +187,7 @@ def claim(connection: Connection, request: ConsumerWrite, consumer_id: int) -> b
     if not _take(connection, given):
         return False
     if not rows_changed(compiled.change(connection, _BOOK, given)):
-        raise StaleDataError("the class was renamed meanwhile")
+        raise StaleDataError("the class was renamed")
     events.note_claimed(connection, request, request.allocations)
     return True
 

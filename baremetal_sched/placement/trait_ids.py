@@ -62,7 +62,7 @@ def replace(connection: Connection, provider: int, generation: int, text: str, i
         return False
     given = {"provider": provider, "before": generation, "text": text_of(ids), "now": utcnow()}
     if not rows_changed(compiled.change(connection, _SET, given)):
-        raise StaleDataError("the provider was changed meanwhile")
+        raise StaleDataError("the provider was changed")
     for statement, changed in ((_REMOVE, present - ids), (_ADD, ids - present)):
         rows = [{"provider_id": provider, "trait_id": trait} for trait in sorted(changed)]
         compiled.change_all(connection, statement, rows)

@@ -84,7 +84,7 @@ def remove(session: Session, name: str) -> None:
     if session.scalar(select(ProviderTrait.provider_id).where(ProviderTrait.trait_id == ids[name]).limit(1)):
         raise TraitInUse(trait=name)
     if not rows_changed(session.execute(delete(Trait).where(Trait.id == ids[name]))):
-        raise StaleDataError("the trait was deleted meanwhile")
+        raise StaleDataError("the trait was deleted")
 
 
 def replace(session: Session, provider: LockedProvider, names: Iterable[str], generation: int) -> Rows | None:

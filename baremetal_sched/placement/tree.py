@@ -154,7 +154,7 @@ def _move(
     # each other here. After waiting, a move may find changed trees, and starts again.
     _touch(session, {own.root_id, new_root_id})
     if _roots(session, provider_id, new_parent_id) != (own.root_id, parent.root_id if parent else None):
-        raise StaleDataError("the trees were changed meanwhile")
+        raise StaleDataError("the trees were changed")
     subtree = _subtree(session, provider_id, own.root_id)
     if new_parent_id in subtree:
         raise refused("creating loop in the provider tree is not allowed.")
@@ -163,7 +163,7 @@ def _move(
     # A child created below one of them while this waited for its row is not in the list.
     left = ResourceProvider.parent_id.in_(subtree) & (ResourceProvider.root_id != new_root_id)
     if session.scalar(select(ResourceProvider.id).where(left).limit(1)):
-        raise StaleDataError("a provider was added to the tree meanwhile")
+        raise StaleDataError("a provider was added to the tree")
     _settle(session, own.root_id, new_root_id)
     return own.root_id, new_root_id, subtree
 

@@ -1,7 +1,7 @@
 """Usages of projects and users, from a text in the row of each consumer.
 
 ``consumers.usages`` is what a consumer has, ``INSTANCE:5=1,7=2048,``: its type, and amounts by the ids of classes. An
-index on project, user and text answers without the allocations of thousands of consumers, most of which have the same
+index on project, user and text answers without the allocations of thousands of consumers, since most have the same
 text. Every statement that changes allocations, or the type, changes the text in the same transaction; no transaction
 waits for another, as with a sum in one row. ``db check`` compares the two.
 

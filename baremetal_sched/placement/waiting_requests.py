@@ -144,7 +144,7 @@ class NewWaitingRequest:
     group_id: int | None = None
 
     def consumer(self) -> ConsumerWrite:
-        """Return the consumer of which the UUID is reserved while it waits."""
+        """Return the consumer whose UUID is reserved while the request waits."""
         kept = Unset.KEEP_TYPE if self.consumer_type is None else self.consumer_type
         return ConsumerWrite(self.uuid, {}, self.project, self.user, consumers.RESERVED, kept, self.kind)
 

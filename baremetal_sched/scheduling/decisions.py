@@ -36,7 +36,7 @@ class Decisions:
         self._tests: Poller[str, bool] = Poller("webhook-tests", self._answered, lambda age: _INTERVAL)
 
     def wait(self, uuid: str, until: float, project: str | None = None) -> bool:
-        """Wait until the claim does not wait any more, or is deleted, but not beyond ``until`` (``time.monotonic``).
+        """Wait until the claim is decided or deleted, but not beyond ``until`` (``time.monotonic``).
 
         Returns False at once if too many requests wait, in all or of the project. The request must have no open
         transaction.

@@ -1,7 +1,7 @@
 """Requests that wait for several machines: each is served when enough are free at one moment, in a transaction of its
 own.
 
-No free machine is kept for them: requests for one machine are served meanwhile. After a commit that freed machines, or
+No free machine is kept for them: requests for one machine are served first. After a commit that freed machines, or
 that gave back a machine of a group, the requests that this may help are looked at; the sweep looks at all.
 
 In which order they are looked at: the highest priority first, and of each priority one request of each project in turn.

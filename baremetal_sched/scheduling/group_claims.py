@@ -92,7 +92,7 @@ def write(session: Session, claim: GroupClaim, chosen: ChosenMachines) -> None:
     except (ConsumerConflict, ConsumerWaits) as error:
         raise ConsumerInUse(consumer=error.details["consumer"]) from error
     except TAKEN_MEANWHILE as error:
-        raise StaleDataError("a part of the claim was taken meanwhile") from error
+        raise StaleDataError("a part of the claim was taken") from error
     group_id = machine_groups.join(session, claim.project, chosen.several, chosen.group)
     named = select(Consumer.uuid, Consumer.id).where(Consumer.uuid.in_([each.uuid for each in writes]))
     ids = {uuid: row_id for uuid, row_id in session.execute(named)}
@@ -103,7 +103,7 @@ def write(session: Session, claim: GroupClaim, chosen: ChosenMachines) -> None:
 
 def serve(session: Session, settings: Settings, uuid: str) -> bool:
     """Claim machines for a claim that waits, if enough are free; return whether they were. Raises like ``choose`` and
-    ``write``; StaleDataError if it does not wait any more."""
+    ``write``; StaleDataError if it no longer waits."""
     waiting = session.scalars(select(WaitingRequest).where(WaitingRequest.uuid == uuid, IS_GATHERING)).first()
     claim = None if waiting is None else GroupClaim.of(waiting)
     chosen = None if claim is None else choose(MachineContext(session, settings), claim)
@@ -112,7 +112,7 @@ def serve(session: Session, settings: Settings, uuid: str) -> bool:
     decided = {"state": CLAIMED, "decided_at": epoch(), "reason": None}
     waits = update(WaitingRequest).where(WaitingRequest.uuid == uuid, IS_GATHERING)
     if not rows_changed(session.execute(waits.values(decided).execution_options(synchronize_session=False))):
-        raise StaleDataError("the claim does not wait any more")
+        raise StaleDataError("the claim no longer waits")
     events.note_claim(session, CLAIMED, waiting)
     write(session, claim, chosen)
     return True

@@ -8,7 +8,7 @@ Requests that it does not satisfy keep their place. The story of a hand-over:
    of the request's kind gives it the machine by the code that also chooses for new requests.
 4. A request that is not satisfied after all, or that fails, is undone by its savepoint, and the next one is tried.
 5. The commit frees the machine and gives it away at once: no search sees it free in between.
-6. After the commit, ``look_after`` serves requests that began to wait meanwhile, requests for several machines
+6. After the commit, ``look_after`` serves requests that have begun to wait, requests for several machines
    (``gathering``), and servers of server groups, which step 3 passes over, since their groups must be locked before a
    machine: the queue is read without locks, and the groups that it chose are locked. The ``sweep`` finds the rest.
 
@@ -93,8 +93,8 @@ class SessionHandover:
         self._context = MachineContext(session, settings)
 
     def serve(self, queues: Iterable[MachineQueue], most: int) -> bool:
-        """Give each machine to the first claim that it fits; return whether one was given. At most ``most`` entries of
-        a queue are tested."""
+        """Give each machine to the first claim that it satisfies; return whether one was given. At most ``most``
+        entries of a queue are tested."""
         is_given = False
         notes_of(self.session.connection()).gives = True
         for queue in queues:
@@ -120,13 +120,13 @@ class SessionHandover:
         return queues[0] if queues else replace(queue, entries=(), is_cut=False)
 
     def serve_machines(self, machines: Mapping[int, str], most: int) -> bool:
-        """Give each machine, given like those of ``machine_queues``, to the first claim of its class that it fits;
+        """Give each machine, given like those of ``machine_queues``, to the first claim of its class that it satisfies;
         return whether one was given. At most ``most`` entries of a queue are tested."""
         return self.serve(machine_queues(self.session.connection(), machines, most, self._admitting), most)
 
     def _give_first(self, entries: Iterable[QueueEntry], node: Node, failed: list[int]) -> bool | None:
-        """Give the node to the first claim that it fits; return whether there was one. None: a claim has failed (its id
-        is added to ``failed``), so that the queue is another one now."""
+        """Give the node to the first claim that it satisfies; return whether there was one. None: a claim has
+        failed (its id is added to ``failed``), so that the queue is another one now."""
         for entry in entries:
             is_given = self._give(entry, node, failed)
             if is_given is not False:
@@ -242,7 +242,7 @@ class ClaimHandover:
         return machine_queues(connection, machines, self._most, None) if machines else ()
 
     def serve(self, session: Session, machines: Sequence[MachineQueue]) -> None:
-        """Give each machine to the first claim that it fits."""
+        """Give each machine to the first claim that it satisfies."""
         SessionHandover(session, self._settings).serve(machines, self._most)
 
     def offer(self, machines: Collection[int], deadline: float | None) -> None:
@@ -258,8 +258,8 @@ class ClaimHandover:
         free_machine.lock_all(connection, nodes)
 
     def look_after(self, notes: HandoverNotes, deadline: float | None) -> None:
-        """Hand over the machines that a transaction has freed, after its commit, to requests that began to wait
-        meanwhile."""
+        """Hand over the machines that a transaction has freed, after its commit, to requests that have begun
+        to wait."""
         try:
             freed = self._database.select(partial(freed_machines.freed, notes=notes), deadline=deadline)
             if self._database.select(partial(self._is_wanted, machines=freed.wanted), deadline=deadline):

@@ -88,7 +88,7 @@ def join(session: Session, project: str, several: Several, group: MachineGroup |
         row = {"project": project, "name": several.group, "revision": 1, "created_at": utcnow(), **values}
         made = insert_if_missing(session.connection(), table_of(MachineGroup), row)
         if made is None:
-            raise StaleDataError("the group was made meanwhile")
+            raise StaleDataError("the group was made")
         return made
     if several.rules != _rules(group):
         group.spread_by, group.at_most, group.pack_by = several.rules
@@ -139,7 +139,7 @@ def sweep(session: Session) -> None:
         return
     locked = select(MachineGroup.id).where(MachineGroup.id.in_(gone)).order_by(MachineGroup.id)
     free = session.scalars(locked.with_for_update(skip_locked=True)).all()
-    # Under the locks: nobody joins them any more.
+    # Under the locks: nobody can join them.
     still = session.scalars(select(MachineGroup.id).where(MachineGroup.id.in_(free), ~_IS_USED)).all()
     leave = update(GroupMember).where(GroupMember.group_id.in_(still)).values(group_id=None)
     session.execute(leave.execution_options(synchronize_session=False))

@@ -164,8 +164,7 @@ def _shared(queue: Sequence[tuple[QueueEntry, str]], most: int) -> list[QueueEnt
 
 
 def known_requests(connection: Connection, keys: Mapping[int, str]) -> dict[str, KnownRequest]:
-    """Return the requests of claims, known by ids and keys, by their keys, except those of claims that were deleted
-    meanwhile."""
+    """Return the requests of claims, known by ids and keys, by their keys, except those of deleted claims."""
     known = {key: _requests.get(key) for key in keys.values()}
     missing = {claim_id: key for claim_id, key in keys.items() if known[key] is None}
     for claim_id, (project, document) in waiting_requests.requests_of(connection, missing.keys()).items():

@@ -168,7 +168,7 @@ class Server:
 
     def _update(self, connection: Connection) -> None:
         """Wait for the events that the connection needs now."""
-        # Repeat if a thread has changed that meanwhile, as it compared with the previous events.
+        # Repeat if a thread has changed that, as it compared with the previous events.
         while connection.socket is not None:
             descriptor = connection.socket.fileno()
             waited_for, needed = self._interest.get(descriptor, 0), _interest(connection)

@@ -22,7 +22,7 @@ class RequestThreads:
     """At most ``count`` threads, which serve in the order of arrival. They do not keep the process alive.
 
     Threads are started on demand. How many requests are at work at a time is up to the application (``web.slots``): the
-    other threads are for requests that wait meanwhile.
+    other threads are for requests that wait.
     """
 
     def __init__(self, count: int) -> None:

@@ -212,7 +212,7 @@ ACTIONS: dict[str, PageAction] = {
     **dict(_of_states()),
     "cancel": PageAction(
         "Cancel the request",
-        "It waits no longer, and loses its place. If it has got a machine meanwhile, it gives that back.",
+        "It waits no longer, and loses its place. If it has a machine by then, it gives that back.",
         "It waits no longer.",
         "DELETE",
         {

@@ -63,7 +63,7 @@ def show_allocations(call: UiCall, session: Session) -> Response:
     """GET /allocations. Raises NotAllowed for callers who may list none, InvalidValue for an invalid filter."""
     visible = call.listed("allocation", "owner")
     if not visible.everything:
-        # Who may list may still see none of them: a service, by default.
+        # Callers who may list may still see none of them: by default a service.
         call.require("baremetal:allocation:get", call.target_of("allocation", owner=visible.project))
     wanted = exports.format_of(call)
     query = submitted(call, (*_EQUAL, *(ORDER if wanted else PAGING)))

@@ -100,7 +100,7 @@ class UiApi(Api):
             return back
         response = super().failure(call, error)
         if REFRESH in call.http.headers:
-            del response.headers["WWW-Authenticate"]  # or the browser would ask for a password meanwhile
+            del response.headers["WWW-Authenticate"]  # or the browser would ask for a password
         return response
 
     def error_body(self, call: Call, error: Exception, status: int) -> Response:

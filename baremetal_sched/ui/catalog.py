@@ -34,7 +34,7 @@ from baremetal_sched.ui.rendering import page
 FLAVOR_KEYS = {"name": "Name", "flavorid": "ID"}
 IMAGE_KEYS = {"name": "Name", "status": "Status", "visibility": "Visibility", "owner": "Owner", "created_at": "Age"}
 
-_OF_FLAVORS = ("Asks for", "Who may use it", ("Servers", "number"), "Machines")
+_OF_FLAVORS = ("Asks for", "Access", ("Servers", "number"), "Machines")
 
 #: What decides which machines fit begins with one of these.
 _OF_MACHINES = ("resources", "trait", "group_policy", "capabilities:")

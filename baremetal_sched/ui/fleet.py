@@ -96,7 +96,7 @@ def _waiting(call: UiCall, connection: Connection) -> list[tuple[str, int]] | No
 
 
 def _held(call: UiCall, connection: Connection) -> list[Held] | None:
-    """How many machines have started holds of which types; None: the caller may see none.
+    """Return how many machines have started holds, by type; None: the caller may see none.
 
     SELECT type, count(DISTINCT node_id), … FROM holds h JOIN nodes n … WHERE <it has started> GROUP BY type
     """

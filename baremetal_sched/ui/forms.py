@@ -28,7 +28,7 @@ class FormQuery(BaremetalQuery):
 
 
 def submitted(call: BaremetalCall, known: Collection[str]) -> FormQuery:
-    """Return the parameters of the request, of which only those in ``known`` are allowed.
+    """Return the parameters of the request; only those in ``known`` are allowed.
 
     Controls that were left empty do not count. Traits may be separated by blanks too. Raises InvalidValue.
     """

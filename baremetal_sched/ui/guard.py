@@ -1,4 +1,4 @@
-"""Who may ask for pages, and who may change something there: sessions, cookies, and the tokens of forms."""
+"""Permission to see pages and to change something there: sessions, cookies, and the tokens of forms."""
 
 import hmac
 from collections.abc import Callable

@@ -47,8 +47,8 @@ class NotLoggedIn(NotAuthenticated):
 
 @dataclass(frozen=True)
 class Person:
-    """Who is logged in: the caller, and the entries of a WSGI environment that say so to an API. ``tokens``: those of
-    Keystone, the one of the log-in first, and the one in use last; none with the file of users."""
+    """A person who is logged in: the caller, and the entries of a WSGI environment that say so to an API. ``tokens``:
+    those of Keystone, the one of the log-in first, and the one in use last; none with the file of users."""
 
     caller: Caller
     credentials: Mapping[str, Any]

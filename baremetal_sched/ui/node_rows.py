@@ -158,7 +158,7 @@ def read(session: Session, filters: NodeFilters, place: Place, visible: Visibili
 def each(
     session: Session, filters: NodeFilters, place: Place, visible: Visibility, *, by_offer: bool
 ) -> Iterator[AnyRow]:
-    """Yield the same nodes as ``read``, of which it holds a few at a time. Raises NodeNotFound."""
+    """Yield the same nodes as ``read``, a few in memory at a time. Raises NodeNotFound."""
     filters.include_children = True
     source = with_provider(table_of(Node)) if by_offer else table_of(Node)
     chosen = select_nodes(session, filters, place.page(), select(Node.id).select_from(source), NO_MEMBERS, visible)

@@ -31,10 +31,10 @@ PAGING = (*ORDER, *MARKERS)
 
 
 class MarkerGone(HttpError):
-    """A page begins behind something that does not exist any more."""
+    """The entry behind which a page begins has gone."""
 
     status = 404
-    template = "{marker}, after which the page begins, does not exist any more. Begin with the first page."
+    template = "{marker}, after which the page begins, no longer exists. Begin with the first page."
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def columns_of(
     call: Call, name: str, labels: Mapping[str, str], after: Mapping[str, Sequence[Column]] = MappingProxyType({})
 ) -> list[Column]:
     """Return the columns of the list ``name`` for its table: the columns that sort it, by their labels, each followed
-    by the columns that do not (``after``). The one that it is sorted by sorts it the other way round."""
+    by the columns that do not (``after``). The current sort column reverses the order."""
     given = dict(call.query)
     others = without(call.query, "sort_key", "sort_dir", *MARKERS)
     columns: list[Column] = []

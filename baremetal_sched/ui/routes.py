@@ -74,7 +74,7 @@ PAGES = (
 
 LOGIN = "/login"
 
-#: Whoever asks for these need not be anybody; what needs a session looks for it. They call Keystone, so they begin
+#: Strangers may request these; the views look for a session if they need one. They call Keystone, so they begin
 #: transactions themselves.
 SESSION_ROUTES = (
     *(Route(method, LOGIN, session_pages.show_login, transaction=None, public=True) for method in ("GET", "HEAD")),

@@ -20,7 +20,7 @@ _NO_CHANGE = "Keystone gives you no token for this project. Choose another one, 
 
 
 def show_login(call: UiCall, session: None) -> Response:
-    """GET /login: the form, or back to the page ``next`` for who is logged in. Raises PathNotFound if there is
+    """GET /login: the form; people who are logged in go back to the page ``next``. Raises PathNotFound if there is
     no log-in."""
     call.refuse_unknown(("next",))
     log_ins, after = _log_ins(call), page_below(call, dict(call.query).get("next", ""))

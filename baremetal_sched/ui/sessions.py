@@ -97,7 +97,7 @@ def begin(
 
 def renew(connection: Connection, row: SessionRow, cookie: str, tokens: str, expires_at: float) -> bool:
     """Give a session another cookie, form token, tokens and end. Return False, and do nothing, if it has ended, or has
-    another cookie meanwhile."""
+    got another cookie."""
     values = {"digest": digest_of(cookie), "form_token": new_value(), "tokens": tokens, "expires_at": expires_at}
     is_same = and_(_SESSIONS.c.id == row.id, _SESSIONS.c.digest == row.digest)
     return rows_changed(connection.execute(update(_SESSIONS).where(is_same).values(values))) == 1

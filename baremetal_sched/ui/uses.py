@@ -1,4 +1,4 @@
-"""Who uses machines, and since when: the consumers that have them in placement."""
+"""The consumers that have machines in placement, and since when."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass

@@ -16,7 +16,7 @@ _MOST_DIGITS = 18
 
 
 class Query:
-    """The query string of a request, of which only the parameters in ``known`` are allowed.
+    """The query string of a request; only the parameters in ``known`` are allowed.
 
     All methods raise InvalidValue for an invalid value, and for several values of a parameter that takes one.
     """
@@ -93,7 +93,7 @@ class Query:
         return self._max_limit if limit is None else min(limit, self._max_limit)
 
     def sort(self, default: Sequence[SortKey] = ()) -> Sequence[SortKey]:
-        """Return the keys and directions of ``sort_key`` and ``sort_dir``, both of which may be repeated.
+        """Return the keys and directions of ``sort_key`` and ``sort_dir``. Both may be repeated.
 
         The first direction applies to keys without one of their own; without any, that of ``default`` does. Of a key
         that is repeated, the first counts: all rows that a later one would order are equal in it.

@@ -32,7 +32,7 @@ class Route:
     """One line of a route table.
 
     ``since`` and ``until`` are the minor parts of the first and the last microversion that has the route; a path may
-    have several routes of one method, of which a request gets the one of its microversion. ``absent`` makes the error
+    have several routes of one method: a request gets the one of its microversion. ``absent`` makes the error
     for other microversions; with ``hides_path`` also that for other methods, if they have no route of the path at all.
 
     ``transaction``: "read" and "write" are sessions. "select" and "change" are connections, for views that select

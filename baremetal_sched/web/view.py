@@ -173,7 +173,7 @@ def _layout(view: type[View], resource: Resource, names: tuple[str, ...], versio
 
 
 def document(entity: Any, names: Iterable[str]) -> dict[str, Any]:
-    """Return some columns of an entity as JSON, for resources of which there are few."""
+    """Return some columns of an entity as JSON, for resources that are few."""
     values = {name: getattr(entity, name) for name in names}
     return {name: timestamp(value) if isinstance(value, datetime) else value for name, value in values.items()}
 

@@ -38,7 +38,7 @@ def downgrade() -> None:
 
 
 def make_free_anew(*, withheld: bool) -> None:
-    """``free`` with another expression, and ``withheld``, which it looks at, or not any more."""
+    """Make ``free`` again with another expression, which looks at the column ``withheld`` or not."""
     dialect = op.get_bind().dialect.name
     if dialect == "sqlite":
         copy_inventories(withheld=withheld)

@@ -1,4 +1,4 @@
-"""Who asked for a piece of work on a node."""
+"""The requester of a piece of work on a node."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -15,7 +15,7 @@ def get(path):
 
 
 def read_lists():
-    """Begin with a cursor, then read the lists: whatever happens meanwhile comes as an event."""
+    """Begin with a cursor, then read the lists: each later change comes as an event."""
     cursor = get("/scheduling/v1/events?after=now")["cursor"]
     nodes = get(f"/baremetal/v1/nodes?fields=uuid,{','.join(FIELDS)}")["nodes"]
     return cursor, {node["uuid"]: {name: node[name] for name in FIELDS} for node in nodes}

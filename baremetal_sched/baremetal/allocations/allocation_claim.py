@@ -138,7 +138,7 @@ def _associate(session: Session, allocation: NodeAllocation, node: Node) -> None
     """
     present, required = traits.list_traits(session, node.id), entries(allocation)
     if not all(entry.fits(present) for entry in required):
-        raise StaleDataError("the node's traits were changed meanwhile")
+        raise StaleDataError("the node's traits were changed")
     granted = [name for entry in required for name in entry.granted(present)]
     node.instance_uuid = node.allocation_uuid = allocation.uuid
     node.instance_info = {**(node.instance_info or {}), "traits": list(dict.fromkeys(granted))}

@@ -179,7 +179,7 @@ def destroy(session: Session, ident: str) -> None:
     # The node's row is always locked first.
     node = session.get(Node, allocation.node_id, with_for_update=True)
     if node is None:
-        raise StaleDataError("the node was deleted meanwhile, and the allocation with it")
+        raise StaleDataError("the node was deleted, and the allocation with it")
     if node.allocation_uuid != allocation.uuid:
         # It was deleted before the lock was granted, and the node may have another one now.
         raise missing(ident)

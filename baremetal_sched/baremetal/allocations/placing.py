@@ -105,7 +105,7 @@ def _fail(allocation: NodeAllocation, reason: str, waited: str = "") -> None:
 def give(context: MachineContext, waiting: WaitingRequest, node: Node) -> bool:
     """Give the node to the allocation that waits (both rows locked, and the node's inventory); return whether it fits.
 
-    Raises InstanceAssociated if the allocation's UUID was taken meanwhile, AllocationNotFound, and what a claim in
+    Raises InstanceAssociated if the allocation's UUID is in use, AllocationNotFound, and what a claim in
     placement raises.
     """
     session, alone = context.session, NodeRequest.of(waiting.request).on(node.uuid)
@@ -118,7 +118,7 @@ def give(context: MachineContext, waiting: WaitingRequest, node: Node) -> bool:
     try:
         allocation_claim.claim(session, allocation, node, context.settings, has_waited=True)
     except TAKEN_MEANWHILE as error:
-        raise StaleDataError("a part of the machine was taken meanwhile") from error
+        raise StaleDataError("a part of the machine was taken") from error
     allocation.conductor_affinity = context.membership.owner(node.uuid, node.conductor_group, node.driver)
     waiting_requests.leave(session, waiting.uuid, CLAIMED)
     return True
@@ -141,10 +141,10 @@ def end(context: MachineContext, waiting: WaitingRequest, state: str, reason: st
 def cancel(session: Session, allocation: NodeAllocation) -> None:
     """Take an allocation without a node out of the queue, before it is deleted.
 
-    Raises StaleDataError if it got a node, or failed, meanwhile.
+    Raises StaleDataError if it has got a node or has failed.
     """
     if allocation.state == allocation_claim.ALLOCATING and not waiting_requests.leave(session, allocation.uuid):
-        raise StaleDataError("it was decided meanwhile what becomes of the allocation")
+        raise StaleDataError("the allocation has been decided")
 
 
 def _locked(session: Session, uuid: str) -> NodeAllocation | None:

@@ -37,7 +37,7 @@ class HoldReader:
 
     def sees(self, owner: str | None, lessee: str | None, hold: Hold | Mapping[str, Any] | None = None) -> bool:
         """Return whether the caller may see a hold of a node with this owner and lessee; None: whether it may see the
-        node's holds, each of which is asked about then."""
+        node's holds (each is then checked by itself)."""
         node = {name: fact for name, fact in (("node.owner", owner), ("node.lessee", lessee)) if fact is not None}
         facts = {name: getattr(hold, name) for name in FACTS} if isinstance(hold, Hold) else hold or {}
         entry = {f"maintenance.{name}": facts[name] for name in FACTS if name in facts}
@@ -70,7 +70,7 @@ class HoldReader:
 
     @cached_property
     def texts(self) -> Visibility:
-        """The nodes of which the caller may see holds of every kind, and so texts about them: ``maintenance_reason``,
+        """The nodes whose holds of every kind the caller may see, and so texts about them: ``maintenance_reason``,
         and the history of the holds."""
         kinds = [*self._by_kind]
         if all(each.everything for each in kinds):

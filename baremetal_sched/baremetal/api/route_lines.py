@@ -57,5 +57,5 @@ def any_method(path: str, view: View, rule: str, guard: Guard | None = None) -> 
 
 
 def every(*routes: BaremetalRoute, **facts: Any) -> Iterator[BaremetalRoute]:
-    """``routes``, of which the facts are true too."""
+    """Yield ``routes`` with these facts in addition."""
     return (replace(route, **facts) for route in routes)

@@ -105,7 +105,7 @@ def _hardware_type_rows(conductor_id: int, served: Iterable[ServedType]) -> list
 def heartbeat(session: Session, hostname: str, *, online: bool = True, last: float | None = None) -> float | None:
     """Note that the conductor is alive, and how far the clock of its host, this one, is ahead.
 
-    Returns the time of this heartbeat, by the clock of the database; None if the conductor has no entry any more and
+    Returns the time of this heartbeat, by the clock of the database; None if the conductor no longer has an entry and
     must register again. A conductor that is not ``online`` gets no new work, and finishes what it has. ``last`` is the
     latest time of this process's heartbeats that the entry may have: raises HostNameTaken if it has a later one, as
     another process has taken the name then.

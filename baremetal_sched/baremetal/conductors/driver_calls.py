@@ -238,14 +238,14 @@ def find_replies(reader: Reader, call_ids: list[int]) -> dict[int, Any]:
 
 
 def forget(session: Session, call_ids: list[int]) -> None:
-    """Delete calls that no request waits for any more."""
+    """Delete calls that no request waits for."""
     session.execute(delete(DriverCall).where(DriverCall.id.in_(call_ids)))
 
 
 def reply(session: Session, call_id: int, process: str, document: Mapping[str, Any]) -> bool:
     """Store the result of a call that ``process`` has claimed, or that only asks something.
 
-    Returns False if no request waits for it any more.
+    Returns False if no request waits for it.
     """
     asks = and_(DriverCall.idempotent == true(), DriverCall.work_id.is_(None))
     result = session.execute(

@@ -66,8 +66,8 @@ def count_inside(reader: Reader, visible: Visibility) -> dict[str, int]:
 
 
 def levels(reader: Reader, visible: Visibility) -> list[str]:
-    """Return the levels of which there are domains, sorted; for callers who do not see everything, domains with visible
-    nodes."""
+    """Return the levels that have domains, sorted. For callers who do not see everything, only domains with visible
+    nodes count."""
     query = select(Domain.level).distinct().order_by(Domain.level)
     if not visible.everything:
         members = (DomainMember.domain_id == Domain.id, *visible.conditions_behind(DomainMember.node_id))

@@ -84,7 +84,7 @@ def path_from(session: Session, row_id: int | None, *, for_change: bool = False)
         query = select(Domain).where(Domain.id == row_id).with_for_update(read=not for_change)
         domain = session.scalars(query.execution_options(populate_existing=True)).first()
         if domain is None:
-            raise StaleDataError("the domain was deleted meanwhile")
+            raise StaleDataError("the domain was deleted")
         path.append(domain)
         row_id = domain.parent_id
     return path
@@ -95,7 +95,7 @@ def paths_to(session: Session, level: str, names: Set[str]) -> dict[str, list[Do
     query = select(Domain).where(Domain.level == level, Domain.name.in_(names)).order_by(Domain.id)
     found = session.scalars(query.with_for_update(read=True)).all()
     if len(found) < len(names):
-        raise StaleDataError("a domain was deleted meanwhile")
+        raise StaleDataError("a domain was deleted")
     above = {parent: path_from(session, parent) for parent in {each.parent_id for each in found}}
     return {each.name: [each, *above[each.parent_id]] for each in found}
 

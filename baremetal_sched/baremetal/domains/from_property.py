@@ -39,7 +39,7 @@ def follow(session: Session, level: str, name: str, marker: str | None, visible:
         paths = domains.paths_to(session, level, set(wanted.values()))
         locked = select(Node.id, Node.properties).where(Node.id.in_(wanted)).order_by(Node.id).with_for_update()
         if any(domain_named_by(properties, name) != wanted[node] for node, properties in session.execute(locked)):
-            raise StaleDataError("the property was changed meanwhile")
+            raise StaleDataError("the property was changed")
         of_nodes = {node: paths[domain] for node, domain in wanted.items()}
         done = members.place(session, of_nodes, PROPERTY, keeps_persons=True)
     return {

@@ -28,7 +28,7 @@ def change(
 
     Raises HoldsKept if it is not the actor's to change, HoldNotChangeable if it is of a built-in type or has ended,
     InvalidValue for an end that cannot be, HoldExists if it would overlap another one of that type, scope and project,
-    and StaleDataError if it ends meanwhile.
+    and StaleDataError if it has ended.
     """
     refusal = rules.refusal(actor, hold, "change")
     if refusal is not None:
@@ -47,7 +47,7 @@ def change(
     # UPDATE holds SET … WHERE id = ? AND (ends_at IS NULL OR ends_at > now) AND <the new end> > now
     statement = update(Hold).where(*still_there).values(**values)
     if rows_changed(session.execute(statement, execution_options={"synchronize_session": False})) != 1:
-        raise StaleDataError("the hold ended meanwhile")
+        raise StaleDataError("the hold ended")
     session.refresh(hold)
     events.note_hold(session, hold, "changed")
     holds.record(session, node, hold, f"was changed ({', '.join(sorted(changes))})")

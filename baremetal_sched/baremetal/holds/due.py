@@ -128,7 +128,7 @@ def _circumstances(node: Node, hold: Hold, now: float) -> str:
 
 
 def new_lockouts(session: Session) -> list[DueNode]:
-    """Return the nodes that are locked out of which it is not known whether a driver is still at work on them.
+    """Return the nodes that are locked out, but may still have a driver at work on them.
 
     SELECT n.id, n.uuid, … FROM nodes n JOIN holds h ON h.node_id = n.id WHERE h.type = 'lockout' AND h.begun_at IS NOT
     NULL AND h.acknowledged_at IS NULL AND n.reservation IS NULL AND NOT EXISTS (a call that may be made or under way)

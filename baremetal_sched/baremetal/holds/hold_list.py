@@ -13,7 +13,7 @@ from baremetal_sched.db.models import Hold, Node
 from baremetal_sched.db.paging import Page
 from baremetal_sched.errors import InvalidValue, SchedulerError
 
-#: The most nodes of which one request asserts a hold.
+#: One request asserts holds of at most this many nodes.
 MOST_NODES = 1000
 
 #: The number of holds that are read at a time.

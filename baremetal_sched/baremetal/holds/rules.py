@@ -154,7 +154,7 @@ def same_source(one: Hold, other: Hold) -> bool:
 
 
 def closing_time(holds: Sequence[Hold], ahead: float) -> float | None:
-    """Return from when the node is not to be claimed any more, ``ahead`` seconds before the first hold that has not
+    """Return the time after which the node is not to be claimed: ``ahead`` seconds before the first hold that has not
     begun; None if all have. A hold that drains closes the node from its start on."""
     starts = [start_of(hold) for hold in holds if not is_active(hold)]
     return min(starts) - ahead if starts else None

@@ -79,12 +79,12 @@ class FreeMachine:
 def lock(connection: Connection, provider: int) -> FreeMachine | None:
     """Return the machine of a root provider (an id), the row of its node locked; None if a conductor works on it.
 
-    Raises MachineLocked if another transaction is changing it, StaleDataError if it was deleted meanwhile.
+    Raises MachineLocked if another transaction is changing it, StaleDataError if it was deleted.
     """
     row = compiled.run(connection, _LOCK, {"provider": provider}).first()
     if row is None:
         uuid = connection.scalar(select(PROVIDERS.c.uuid).where(PROVIDERS.c.id == provider))
-        raise StaleDataError("a machine was deleted meanwhile") if uuid is None else MachineLocked(uuid)
+        raise StaleDataError("a machine was deleted") if uuid is None else MachineLocked(uuid)
     return _machine(row) if row.reservation is None else None
 
 

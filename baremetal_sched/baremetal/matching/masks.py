@@ -110,7 +110,7 @@ def analyse(
 ) -> Analysis:
     """Return the analysis of ``conditions`` by ``masks``, where ``needed`` machines were requested.
 
-    ``one_stays``: ids of conditions of which a request needs one; no relaxation drops all of them.
+    ``one_stays``: ids of conditions; a request needs one of them, so no relaxation drops all.
     """
     counting = _bits(conditions, lambda condition: condition.counts)
     fitting = _total(masks, ~counting)
@@ -130,8 +130,8 @@ def analyse(
 
 
 def beside(analysis: Analysis, others: int, failed: Collection[str]) -> Analysis:
-    """Return the analysis with ``count`` more machines, of which it is only known that they fail the conditions with
-    the ids ``failed``. The first of these removes them."""
+    """Return the analysis with ``others`` more machines, which fail the conditions with the ids ``failed``, or more.
+    The first of these removes them."""
     first = next(place for place, share in enumerate(analysis.shares) if share.condition.id in failed)
     shares = [
         replace(

@@ -36,7 +36,7 @@ def names_of(request: CandidateRequest) -> Names:
 @dataclass(frozen=True)
 class Scope:
     """The rows that are examined if there are too many for all: the ones where ``holds``. All others fail the
-    conditions with the ids ``others_fail``, of which the first is the name of the scope. ``row_id`` is the id of a row,
+    conditions with the ids ``others_fail``; the first id is the name of the scope. ``row_id`` is the id of a row,
     in the table that is read first; ``count`` counts the rows, and may count too many.
     """
 

@@ -124,7 +124,7 @@ def _sampled(question: Question, row_id: Any, part: float) -> Question:
 
     (id * 2654435761) % 4294967296 < :part * 4294967296
 
-    The multiples of the golden ratio, of which these are the fractions, are spread evenly in any run of ids. So the
+    The fractions of multiples of the golden ratio are spread evenly in any run of ids. So the
     order in which machines of different kinds were enrolled does not matter.
     """
     place = cast(row_id, BigInteger) * literal_column(str(_GOLDEN)) % literal_column(str(_TURN))

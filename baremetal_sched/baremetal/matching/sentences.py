@@ -44,7 +44,7 @@ def sentence(
 
 
 def together(nodes: int, *, if_free: bool = False, others_fit: bool = False) -> str:
-    """Return the sentence about machines each of which meets each condition, and not all of them together.
+    """Return the sentence about machines that meet each condition, but not all of them together.
 
     ``if_free``: they would meet each if they were free. ``others_fit``: other machines would fit if they were free.
     """

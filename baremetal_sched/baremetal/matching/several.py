@@ -2,7 +2,7 @@
 
 First a few hundred free machines are looked at. If they are not enough, the database counts all free machines that fit
 by domain. ``spreading`` decides from which domains they come, and the rows of the chosen machines are locked. What
-others lock meanwhile is left out, and the choice is repeated.
+others have locked is left out, and the choice is repeated.
 """
 
 import random

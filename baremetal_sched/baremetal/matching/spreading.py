@@ -212,18 +212,16 @@ def _enough_each(several: Several, free: Places, held: Places) -> int | None:
 def sentence(several: Several, lacks: Lack, pack: str | None) -> str:
     """Return where the machines run out and which change would help; ``pack`` is the name of that domain."""
     where = []
+    if several.pack_by is not None:
+        home = ", that of the machine group" if lacks.is_home else ""
+        where.append(f"into one {several.pack_by}" + ("" if pack is None else f" ({pack}{home})"))
     if several.spread_by is not None:
-        where.append(
-            f"at most {several.at_most} in the same {several.spread_by}, of which {lacks.domains} can give some"
-        )
-    if several.pack_by is not None and pack is not None:
-        begin = "the group is in" if lacks.is_home else "the best is"
-        where.append(f"all in the same {several.pack_by}, of which {begin} {pack}")
-    elif several.pack_by is not None:
-        where.append(f"all in the same {several.pack_by}")
+        limit = f"at most {several.at_most} in the same {several.spread_by}"
+        where.append(f"with {limit} (domains with room: {lacks.domains})")
     changes = [] if lacks.at_most is None else [f"allow {lacks.at_most} in the same {several.spread_by}"]
     changes += [f"ask for {lacks.had}"] if lacks.had else []
     changes += [f"leave {several.pack_by} out"] if lacks.unpacked and several.pack_by else []
     placeless = "".join(f" In no {level}: {number:,}." for level, number in lacks.placeless.items())
-    said = f"Only {lacks.had} of {several.count} machines can be had with {', and '.join(where)}."
+    most = f"At most {lacks.had}" if lacks.had else "None"
+    said = f"{most} of {several.count} machines {'fit' if lacks.had > 1 else 'fits'} {', '.join(where)}."
     return said + (f" To do: {', or '.join(changes)}." if changes else "") + placeless

@@ -328,12 +328,12 @@ def claim_of(session: Session, node: Node, root: int, candidate: Found) -> Amoun
 
 
 def _amounts(session: Session, candidate: Found, known: Mapping[int, str]) -> Amounts:
-    """Return the amounts of the candidate by UUID, of which some are ``known``. Raises StaleDataError."""
+    """Return the amounts of the candidate by UUID; some UUIDs are ``known``. Raises StaleDataError."""
     others = candidate.allocations.keys() - known.keys()
     rows = session.execute(select(PROVIDERS.c.id, PROVIDERS.c.uuid).where(PROVIDERS.c.id.in_(others))) if others else ()
     uuids = {**known, **{row_id: uuid for row_id, uuid in rows}}
     if not uuids.keys() >= candidate.allocations.keys():
-        raise StaleDataError("a provider was deleted meanwhile")
+        raise StaleDataError("a provider was deleted")
     return {uuids[row_id]: dict(amounts) for row_id, amounts in candidate.allocations.items()}
 
 

@@ -149,7 +149,7 @@ class Forest:
         for root_id, local in members.items():
             limit.check()
             root = next((row for row in local if row.id == root_id), None)
-            # A root may have been moved meanwhile.
+            # A root may have been moved since.
             if root is not None:
                 tree = Tree(root_id, root.uuid, local, self._guests_of(root_id, local))
                 same[self._signature(tree)].append(tree)

@@ -94,7 +94,7 @@ def change_traits(
     if at_once:
         given |= {"node_uuid": uuid, **values_within(NODE_UPDATED, _told(before, after), None)}
     if not rows_changed(compiled.change(connection, _TOUCH_AND_NOTE if at_once else _TOUCH, given)):
-        raise StaleDataError("the node was changed meanwhile")
+        raise StaleDataError("the node was changed")
     _write(connection, node, before, after, notes=not at_once)
     return after
 

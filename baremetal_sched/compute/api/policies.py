@@ -101,7 +101,7 @@ def name_of(subject: str, operation: str = "") -> str:
 ROUTES_OF_ALL = name_of("flavors")
 #: Images, for which Glance has rules, and this API none.
 IMAGES = name_of("images")
-#: An action of a server or of a flavor, each of which has a rule of its own.
+#: An action of a server or of a flavor. Each action has a rule of its own.
 ANY_ACTION = name_of("actions")
 
 _OWN_RULES = tuple(
@@ -139,7 +139,7 @@ _FLAVORS = (
     _rule("os-flavor-extra-specs:delete", _ADMIN, "Remove an extra spec of a flavor"),
     _rule("os-flavor-access", _ADMIN, "List the projects that may use a flavor", was=_former("os-flavor-access")),
     _rule("os-flavor-access:add_tenant_access", _ADMIN, "Let a project use a flavor"),
-    _rule("os-flavor-access:remove_tenant_access", _ADMIN, "Do not let a project use a flavor any more"),
+    _rule("os-flavor-access:remove_tenant_access", _ADMIN, "Withdraw a flavor from a project"),
 )
 
 _USERS = (

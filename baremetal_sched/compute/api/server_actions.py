@@ -25,8 +25,8 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.http_errors import BadRequest
 from baremetal_sched.web.responses import empty_response, json_response
 
-#: Actions that Nova has and this service has not. Of these Nova answers 501 to the first ones, if a hypervisor lacks
-#: them, and never to the others, of which clients take 501 for success.
+#: Actions that Nova has and this service has not. Nova answers 501 to the first ones if a hypervisor lacks them, and
+#: never to the others: clients take that 501 for success.
 NOT_IMPLEMENTED = frozenset(
     {
         *("changePassword", "os-getConsoleOutput", "os-getRDPConsole", "os-getSerialConsole", "os-getSPICEConsole"),

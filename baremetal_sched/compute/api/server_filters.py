@@ -44,7 +44,7 @@ _EQUAL = {
     "reservation_id": Server.reservation_id,
 }
 
-#: Columns of which a parameter names a part; ``^`` and ``$`` stand for their ends.
+#: Columns that match a part of their text; ``^`` and ``$`` stand for its ends.
 _PARTS = {
     "name": Server.name,
     "display_name": Server.name,

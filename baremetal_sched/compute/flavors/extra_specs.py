@@ -80,7 +80,7 @@ def check_one(key: str, value: str) -> None:
 
 
 def check_groups(extra_specs: Mapping[str, str]) -> None:
-    """Check what extra specs, each of which is right by itself, ask for together.
+    """Check what extra specs ask for together. Each is right by itself.
 
     Raises InvalidExtraSpec for a group of traits only, and for several groups without a policy.
     """
@@ -103,7 +103,7 @@ def check_groups(extra_specs: Mapping[str, str]) -> None:
 
 
 def check_together(extra_specs: Mapping[str, str], properties: Mapping[str, str]) -> None:
-    """Check an image against a flavor, both of which are right by themselves.
+    """Check an image against a flavor. Both are right by themselves.
 
     Raises TraitConflict if the image requires a trait that the flavor forbids in the group without a suffix, which is
     where traits of images go. Another group may forbid it, since another provider may serve that.

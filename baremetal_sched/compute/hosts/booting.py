@@ -168,8 +168,8 @@ def _take(
     failures: _Failures,
     places: GroupPlaces | None,
 ) -> Reason | TreeRequest | None:
-    """Give the server a machine, like ``place``. Returns the request that no machine fits, or why none is looked for
-    any more."""
+    """Give the server a machine, like ``place``. Returns the request that no machine fits, or why the search has
+    ended."""
     while len(server.tried_nodes) < context.settings.compute.max_attempts:
         untried = replace(request, excluded=server.tried_nodes)
         try:
@@ -214,7 +214,7 @@ def _tried(server: Server) -> str:
 
 
 def _with_last(reason: Reason, server: Server, failures: _Failures) -> Reason:
-    """Return the reason, of which administrators also see the last failure, and log it."""
+    """Return the reason, to which the last failure is added for administrators, and log it."""
     log.info("no machine fits a server", server=server.uuid, reason=reason.message)
     if not failures:
         return reason
@@ -284,7 +284,7 @@ def _claim(session: Session, server: Server, host: Host, generation: int | None)
         claims.write(session, [request], "Unable to allocate:")
     except TAKEN_MEANWHILE as error:
         # The row of the machine is locked; the missing resources are below it or beside it.
-        raise StaleDataError("a part of the claim was taken meanwhile") from error
+        raise StaleDataError("a part of the claim was taken") from error
 
 
 def instance_info_of(

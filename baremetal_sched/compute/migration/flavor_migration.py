@@ -230,7 +230,7 @@ def migrate_node(
 ) -> MigrationFinding | None:
     """Migrate the instance on a node if that is necessary; None if it is gone.
 
-    Raises the errors of ``placement.allocations.write`` if its other allocations are not possible any more.
+    Raises the errors of ``placement.allocations.write`` if its other allocations are no longer possible.
     """
     # The node's row first, then the server's, as everywhere.
     node = session.scalars(select(Node).where(Node.id == node_id).with_for_update()).first()

@@ -213,7 +213,7 @@ def find_for_change(session: Session, uuid: str, project: str | None) -> Locked:
     """Return the server and its node, locked until the transaction ends. Raises ServerNotFound.
 
     The node comes first, as everywhere; a server without one may have a claim that waits, which comes before it. Raises
-    StaleDataError if the server is given a node meanwhile.
+    StaleDataError if the server has been given a node.
     """
     canonical = canonical_uuid(uuid) or ""
     if project is not None:

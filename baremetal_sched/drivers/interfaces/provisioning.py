@@ -118,7 +118,7 @@ class StorageInterface(Protocol):
 
 
 class NetworkInterface(Protocol):
-    """Called while requests wait; the node is reserved meanwhile, except for queries."""
+    """Called while requests wait; the node is reserved, except for queries."""
 
     def validate(self, machine: Machine) -> None:
         """Raise a SchedulerError unless the ports can be connected."""

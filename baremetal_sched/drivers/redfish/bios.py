@@ -150,7 +150,7 @@ def _rebooted(machine: Machine, remembered: Mapping[str, Any]) -> Effect:
 
 
 def _awaited(machine: Machine, remembered: Mapping[str, Any]) -> Effect:
-    """Check whether the settings have been applied. A controller may be unavailable meanwhile, and may not know its
+    """Check whether the settings have been applied. Until then a controller may be unavailable, and may not know its
     machine when it comes back."""
     try:
         with documents_of(machine) as documents:

@@ -111,12 +111,12 @@ def _set(machine: Machine, system: System, device: str, *, persistent: bool) -> 
     _send(machine, system, source, options)
     if vendor == _SUPERMICRO and mode is not None:
         system.refresh()
-        if override(system, "mode") != mode:  # it has forgotten that meanwhile
+        if override(system, "mode") != mode:  # it has forgotten that
             system.set_system_boot_options(mode=mode)
 
 
 def _send(machine: Machine, system: System, source: BootSource, options: dict[str, Any]) -> None:
-    """Set the boot source; wait while the machine is starting if the controller refuses it meanwhile."""
+    """Set the boot source; if the controller refuses that while the machine is starting, wait."""
     settings = machine.settings.redfish
     pause, attempts = settings.post_boot_retry_delay, settings.post_boot_retry_attempts
     while True:

@@ -161,7 +161,7 @@ class _Kept:
         return future
 
     def _use(self, future: "Future[_Connection]", seconds: float) -> _Connection | None:
-        """Return the connection; None if it has been dropped meanwhile."""
+        """Return the connection; None if it has been dropped."""
         connection = future.result(seconds)
         with self._lock:
             if connection.is_dropped:

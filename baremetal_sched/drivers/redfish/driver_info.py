@@ -72,7 +72,7 @@ class RedfishTarget:
 
 
 class RedfishInterface:
-    """An interface of which a machine needs no more than a valid ``driver_info``."""
+    """An interface that needs no more of a machine than a valid ``driver_info``."""
 
     def validate(self, machine: Machine) -> None:
         """Raise InvalidValue for a missing or wrong value in ``driver_info``."""

@@ -1,7 +1,7 @@
 """Updates of firmware in parts: each part is a poll, and remembers what the next part needs.
 
 An update is sent, and its task polled until it has ended; the machine is rebooted if its kind of component needs that,
-and the controller must be usable again before the next one. A controller may be unavailable meanwhile, as it is
+and the controller must be usable again before the next one. During an update a controller may be unavailable, as it is
 during its own update.
 """
 

@@ -16,7 +16,7 @@ from baremetal_sched.drivers.redfish.driver_info import RedfishInterface, Redfis
 from baremetal_sched.machines.machine import Machine
 from baremetal_sched.machines.states import POWER_OFF, POWER_ON, REBOOT, SOFT_POWER_OFF, SOFT_REBOOT
 
-#: A machine that is changing its power counts as being in the new state, so that it is not switched back meanwhile.
+#: A machine that is changing its power counts as being in the new state, so that it is not switched back.
 _STATES = {
     PowerState.ON: POWER_ON,
     PowerState.POWERING_ON: POWER_ON,
@@ -25,7 +25,7 @@ _STATES = {
 }
 _REACHED = {PowerState.ON: POWER_ON, PowerState.OFF: POWER_OFF}
 
-#: The possible requests, of which the first that the controller offers is sent.
+#: The possible requests. The first that the controller offers is sent.
 _RESETS = {
     POWER_ON: (ResetType.ON, ResetType.FORCE_ON),
     POWER_OFF: (ResetType.FORCE_OFF,),

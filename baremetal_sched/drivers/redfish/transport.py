@@ -96,7 +96,7 @@ class Transport(requests.Session):
 
     An answer, from its first byte to the last, has the read time-out, and an end to its size. Before a machine is
     changed it is made sure that this is still wanted (``drivers.progress``). ``login`` says what to send along; it logs
-    in again once if the controller does not accept that any more. Reads are repeated while the controller is busy
+    in again once if the controller no longer accepts that. Reads are repeated while the controller is busy
     (503), and once after another failure of it; nothing else is ever sent twice.
     """
 

@@ -159,7 +159,7 @@ def eject(machine: Machine, device_types: Collection[str] = ()) -> None:
 
 
 def _eject(device: VirtualMedia) -> None:
-    """Eject the image of the device, unless it is empty, or was emptied meanwhile."""
+    """Eject the image of the device, unless it is empty, or is emptied by others."""
     if not device.inserted and not device.image:
         return
     progress.note()

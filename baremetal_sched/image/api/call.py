@@ -30,7 +30,7 @@ class ImageCall(Call):
 
     @cached_property
     def requester(self) -> ImageRequester:
-        """Who asks. Without authentication everyone is the administrator of the project that the settings name."""
+        """The requester. Without authentication everyone is the administrator of the project that the settings name."""
         project = self.settings.compute.project_id if self.caller.unrestricted else self.caller.project_id
         return ImageRequester(project, is_admin=self.allows(IS_ADMIN), rules=self.allows)
 

@@ -137,7 +137,7 @@ def build(connection: Connection, found: Iterable[Found], request: CandidateRequ
     """Return the document. The number of statements does not depend on the number of candidates, up to a batch of them;
     the first of these statements runs after ``found`` is exhausted.
 
-    Each statement sees its own moment, except on SQLite: a candidate whose provider was deleted meanwhile is left out.
+    Each statement sees its own moment, except on SQLite: a candidate whose provider has been deleted is left out.
     Raises what ``found`` raises.
     """
     summaries = Summaries(connection, request, version)

@@ -92,7 +92,7 @@ class HttpBasic(Strategy):
 
 
 def _contents(file: WatchedFile[T]) -> T:
-    """Return the contents of a file. Raises AuthenticationUnavailable if it cannot be read any more."""
+    """Return the contents of a file. Raises AuthenticationUnavailable if it can no longer be read."""
     contents = file.contents()
     if file.is_lost:
         raise AuthenticationUnavailable(reason=f"{file.what} cannot be read")

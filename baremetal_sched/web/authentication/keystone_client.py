@@ -105,7 +105,7 @@ class KeystoneClient:
         def revoke_all() -> None:
             for token in tokens:
                 headers = {"X-Auth-Token": token, "X-Subject-Token": token}
-                with suppress(HTTPClientError):  # it is not valid any more
+                with suppress(HTTPClientError):  # it is no longer valid
                     self._session.delete(f"{self.url}/auth/tokens", headers=headers, authenticated=False)
 
         try:

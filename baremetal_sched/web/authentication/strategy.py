@@ -33,8 +33,8 @@ class Strategy(ABC):
         return frozenset()
 
     def today(self, caller: Caller) -> Caller | None:
-        """Return an earlier caller with the rights of today, as far as the service itself knows them; None: there is no
-        such user any more. Raises AuthenticationUnavailable."""
+        """Return an earlier caller with the rights of today, as far as the service itself knows them; None: the user
+        no longer exists. Raises AuthenticationUnavailable."""
         return caller
 
     @abstractmethod

@@ -426,7 +426,7 @@ def test_an_agent_that_was_restarted(service: Service, agent: StubAgent, token: 
     agent.restart()
     node = until_done(service, token)
     assert node["provision_state"] == "deploy failed"
-    assert "does not know the command deploy.execute_deploy_step any more" in node["last_error"]
+    assert "no longer knows the command deploy.execute_deploy_step" in node["last_error"]
 
 
 def test_an_agent_that_cannot_be_asked(service: Service, agent: StubAgent, token: str) -> None:

@@ -96,7 +96,7 @@ def test_what_cannot_be_booted_is_refused(service: Service, node: str, row: Rows
         ({"boot_iso": "file:///etc/passwd"}, "with one of these schemes: http, https"),
         ({"boot_iso": "/a.iso"}, "with one of these schemes: http, https"),
         ({"boot_iso": "http:///a.iso"}, "with one of these schemes: http, https"),
-        ({"boot_iso": ISO, "image_source": ISO}, "an image_source and a boot_iso, of which one must go"),
+        ({"boot_iso": ISO, "image_source": ISO}, "an image_source and a boot_iso. Remove one of them"),
     ]:
         with row(info, text):
             service.patch(node, ("replace", "/instance_info", info))

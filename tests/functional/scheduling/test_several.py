@@ -144,7 +144,7 @@ def test_spread(served: Service) -> None:
     served.add_node("x-0")
     said = claim(served, 3, 409, spread={"by": "rack"})
     assert said.endswith(
-        "Only 2 of 3 machines can be had with at most 1 in the same rack, of which 2 can give some. "
+        "At most 2 of 3 machines fit with at most 1 in the same rack (domains with room: 2). "
         "To do: allow 2 in the same rack, or ask for 2. In no rack: 1."
     )
     assert racks_of(names_of(served, claim(served, 3, spread={"by": "rack", "at_most": 2}))) == ["a", "a", "b"]
@@ -155,7 +155,7 @@ def test_pack(served: Service) -> None:
     # The rack with the fewest machines to spare.
     assert racks_of(names_of(served, claim(served, 3, **PACK))) == ["a", "a", "a"]
     said = claim(served, 5, 409, **PACK)
-    assert "Only 4 of 5 machines can be had with all in the same rack, of which the best is c." in said
+    assert "At most 4 of 5 machines fit into one rack (c)." in said
     assert said.endswith("To do: ask for 4, or leave rack out.")
 
 
@@ -245,9 +245,9 @@ def test_tenants_hear_no_name_of_a_domain_that_they_do_not_see(database_url: str
             with row(door):
                 body = {**asked, **several}
                 told = service.http.post_json(door, body, headers=TENANT, status="*").text
-                assert "Only 3 of 4 machines can be had with all in the same rack. To do" in told
+                assert "At most 3 of 4 machines fit into one rack. To do" in told
                 told = service.http.post_json(door, body, headers=ADMINISTRATOR, status="*").text
-                assert "of which the best is hidden" in told
+                assert "into one rack (hidden)" in told
 
 
 def test_what_cannot_be_asked(served: Service, row: Rows) -> None:

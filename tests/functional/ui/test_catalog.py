@@ -36,7 +36,7 @@ def test_allocations_their_machines_and_why_some_have_none(service: Service) -> 
     assert {"active: 1", "error: 1"} <= {text for _, text in document.texts}
     assert [row[0] for row in look(service, "/allocations?state=error").rows("Allocations")] == ["two"]
     assert "No allocation matches" in look(service, "/allocations?owner=nobody").text
-    assert "does not exist any more" in look(
+    assert "no longer exists" in look(
         service, "/allocations?marker=99999999-9999-4999-8999-999999999999", 404
     ).text  # fmt: skip
 

@@ -94,11 +94,11 @@ def test_several_spread_and_together(service: Service, row: Rows) -> None:
         (
             "wanted=3&spread=rack",
             "Wait for 3",
-            "at most 1 in the same rack, of which 2 can give some",
+            "at most 1 in the same rack (domains with room: 2)",
             "3 --spread rack:1",
         ),
         ("wanted=3&spread=rack&at_most=2", "Claim 3", "as many machines as are wanted", "3 --spread rack:2"),
-        ("wanted=3&pack=rack", "Wait for 3", "all in the same rack, of which the best is a.", "3 --pack rack"),
+        ("wanted=3&pack=rack", "Wait for 3", "into one rack (a).", "3 --pack rack"),
         ("wanted=2&pack=rack&spread=rack&at_most=2", "Claim 2", "", "2 --spread rack:2 --pack rack"),
         ("wanted=4", "Claim 4", "", "4"),
     ]:

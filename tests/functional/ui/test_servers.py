@@ -94,7 +94,7 @@ def test_what_is_refused(servers: Service, subtests: pytest.Subtests) -> None:
         ("status=eror", 400, "No server has the status 'eror'. Did you mean 'ERROR'?"),
         ("sort_key=nam", 400, "Did you mean 'name'?"),
         ("marker=x", 400, "Expected UUID for marker: x"),
-        ("marker=99999999-9999-4999-8999-999999999999", 404, "does not exist any more"),
+        ("marker=99999999-9999-4999-8999-999999999999", 404, "no longer exists"),
         ("colour=red", 400, "Unexpected arguments: colour"),
     ]:
         with subtests.test(query=query):

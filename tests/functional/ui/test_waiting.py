@@ -5,7 +5,7 @@ from tests.functional.ui.pages import look
 from tests.functional.ui.test_fleet import HOSTILE
 from tests.service import Service
 
-WAITING = "Who waits for CUSTOM_GOLD"
+WAITING = "Requests that wait for CUSTOM_GOLD"
 
 
 def wait(service: Service, uuid: str, project: str = "p", **query: str) -> None:
@@ -36,10 +36,10 @@ def test_requests_are_grouped_by_class_and_lead_to_its_machines(service: Service
     for digit in "23":
         wait(service, UUID.replace("1", digit))
     document = look(service, "/waiting")
-    assert [name for name in document.tables] == ["Who waits for CUSTOM_SILVER", WAITING]
+    assert [name for name in document.tables] == ["Requests that wait for CUSTOM_SILVER", WAITING]
     assert "2 requests wait, the first for" in document.text
     assert "/ui/nodes?resource_class=Gold" in document.links()
-    fleet = look(service).rows("Who waits, what is held, and what has run out")
+    fleet = look(service).rows("Waiting, held, and used up")
     assert fleet[0] == ["Requests that wait for a machine", "3", "CUSTOM_GOLD : 2, CUSTOM_SILVER : 1"]
     assert fleet[2][1:] == ["1", "Gold"]
     assert fleet[3][1] == "1"

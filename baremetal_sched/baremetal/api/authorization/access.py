@@ -1,4 +1,4 @@
-"""Who may do what to which node: the guards of routes (see ``route.Route``).
+"""Permissions for nodes: the guards of routes (see ``route.Route``).
 
 A resource that the caller may not see is answered like one that does not exist. A resource that the caller may see, but
 not change in this way, is answered with 403. Rows are locked before they are checked if the view is going to change

@@ -26,7 +26,7 @@ _SYSTEM_SERVICE = "role:service and system_scope:all"
 SYSTEM_MEMBER = "(role:member and system_scope:all) or rule:service_role"
 SYSTEM_READER = "(role:reader and system_scope:all) or (role:service and system_scope:all) or rule:service_role"
 
-#: Who acts for the system as a whole: its members, and services in its scope.
+#: Callers that act for the system as a whole: its members, and services in its scope.
 SYSTEM_AUTHORITY = f"{SYSTEM_MEMBER} or ({_SYSTEM_SERVICE})"
 
 _OWNERS_SERVICE = f"role:service and {_OWNER}"

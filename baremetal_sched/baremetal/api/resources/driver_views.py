@@ -15,7 +15,7 @@ from baremetal_sched.web.route import View
 def answering(method: str, member: str | None = None, *, reserves: bool = False) -> View:
     """Return the view that answers with the result of ``method`` of the node's driver, as ``member`` of a document.
 
-    ``reserves``: the node is reserved meanwhile.
+    ``reserves``: the node is reserved during the call.
     """
 
     def view(call: BaremetalCall, session: Session, ident: str) -> Response:

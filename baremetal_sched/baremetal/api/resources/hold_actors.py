@@ -36,7 +36,7 @@ def actor_of(call: Call, owner: str | None, lessee: str | None, rule: str = REMO
     """Return the caller as one who releases holds of a node with this owner and lessee, or sets its flag, or does with
     holds what ``rule`` is about.
 
-    Who is nothing to the node, and may do so all the same by the operator's rules, acts as the lowest does.
+    A caller without a relation to the node, whom the operator's rules nevertheless allow, has the lowest scope.
     """
 
     def refuses(hold: Hold) -> bool:

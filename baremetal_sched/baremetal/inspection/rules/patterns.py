@@ -70,7 +70,7 @@ class _Matcher:
             try:
                 reply = self._exchange(question)
             except BrokenPipeError:
-                # The process was killed meanwhile.
+                # The process has been killed.
                 self.stop()
                 reply = self._exchange(question)
             if not reply:
@@ -86,7 +86,7 @@ class _Matcher:
         if process is None:
             return None
         process.kill()
-        # What was not read cannot be flushed any more.
+        # Output that was not read can no longer be flushed.
         with suppress(BrokenPipeError), process:
             pass
         return process.returncode

@@ -125,7 +125,7 @@ def split(path: str) -> list[str]:
 def put(document: dict[str, Any], segments: list[str], value: Any) -> None:
     """Set the member at the end of the path; objects on the way come into being.
 
-    Raises TypeError if one of them is not an object, DocumentTooDeep if the document could not be stored any more.
+    Raises TypeError if one of them is not an object, DocumentTooDeep if the document would be too deep to store.
     """
     if len(segments) + depth(value) > MAX_DEPTH:
         raise DocumentTooDeep(limit=MAX_DEPTH)

@@ -21,7 +21,7 @@ from baremetal_sched.placement.schemas.common import INT32, is_tolerant_uuid
 
 _GROUPED = re.compile(r"(resources|required|member_of|in_tree)(.*)", re.DOTALL)
 
-#: A request may have this many conditions, each of which is one in SQL too: databases take a thousand at most.
+#: A request may have this many conditions. Each is one in SQL too, and databases take a thousand at most.
 MOST_CONDITIONS = 500
 
 #: And this many names (a condition may be met by any of several).

@@ -28,7 +28,7 @@ class FrozenDict(dict[K, V]):
 class Group:
     """A request group by ids; without a suffix its classes may come from different providers.
 
-    ``required`` and ``member_of`` are sets of which one each is needed; ``tree`` is the id of a root.
+    One of each set in ``required`` and in ``member_of`` is needed; ``tree`` is the id of a root.
     """
 
     suffix: str

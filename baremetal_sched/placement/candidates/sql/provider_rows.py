@@ -89,7 +89,7 @@ def load(connection: Connection, which: ColumnElement[bool]) -> list[ProviderRow
 
 
 def load_those(connection: Connection, column: Column[int], ids: Iterable[int], *, traits: bool) -> list[ProviderRow]:
-    """Return the providers of which ``column`` (``PROVIDERS.c.id`` or ``root_id``) is one of ``ids``, in the order of
+    """Return the providers whose ``column`` (``PROVIDERS.c.id`` or ``root_id``) is one of ``ids``, in the order of
     their own ids."""
     return [*map(_MAKE, compiled.run(connection, _select_those(column, traits), {}, ids))]
 
@@ -183,7 +183,7 @@ def _inventories(classes: frozenset[int], least: int, stock: str) -> Mapping[int
 
 
 def has_root(tree: Sequence[ProviderRow]) -> bool:
-    """Return whether the root is among the rows. It may have been moved meanwhile."""
+    """Return whether the root is among the rows. It may have been moved since."""
     return any(row.parent_id is None for row in tree)
 
 

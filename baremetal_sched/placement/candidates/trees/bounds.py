@@ -57,7 +57,7 @@ def _units(amounts: Sequence[int]) -> list[int]:
 
 
 def _suffices(parts: Iterable[tuple[int, tuple[int, ...]]], there: Mapping[int, int], time_limit: TimeLimit) -> bool:
-    """Return whether every part can be had, in pieces, from its own options, of which there is so much.
+    """Return whether every part can be had, in pieces, from its own options. ``there``: how much each option has.
 
     A flow from kinds of parts (with the same options) to kinds of providers (options of the same parts), found by
     augmenting paths.

@@ -62,7 +62,7 @@ class DeadEnds:
         roots = (
             Counter(provider.root_id for provider in providers.values()) if resolved.one_per_tree else Counter[int]()
         )
-        #: Roots of several providers that may be chosen, of which only one may give.
+        #: Roots with several providers that may be chosen. Only one of these providers may give.
         self._crowded = {root for root, times in roots.items() if times > 1}
         kinds: dict[Hashable, int] = {}
         self._kinds = {row_id: kinds.setdefault(self._kind(one), len(kinds)) for row_id, one in providers.items()}

@@ -105,8 +105,8 @@ class PartialChoice:
 
 
 class _Traits:
-    """The traits that the providers of the group without suffix must have together: a bit for each set of which one
-    is required."""
+    """The traits that the providers of the group without suffix must have together: a bit for each set that requires
+    one of its traits."""
 
     def __init__(self, slots: list[Slot]) -> None:
         self._required = next((slot.group.required for slot in slots if not slot.group.suffix), ())
@@ -153,7 +153,7 @@ class _Traits:
 
 
 class Subtree:
-    """Groups of which one's provider must be an ancestor of those of the others, or the same."""
+    """Request groups that are served in one subtree: the provider of one is an ancestor of all others, or the same."""
 
     def __init__(self, suffixes: frozenset[str], slots: list[Slot]) -> None:
         self.suffixes = suffixes
