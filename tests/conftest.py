@@ -2,7 +2,7 @@
 
 A test that asks for ``database_url`` (and so for ``service``) runs on SQLite, and on each server in TEST_DATABASE_URLS
 (URLs separated by blanks) if it is in ``databases.ON_SERVERS``: each worker makes a database of its own beside the one
-that is named. With TEST_EVERY_DATABASE all tests do, but for those with the mark ``sqlite_only``.
+that is named. With TEST_EVERY_DATABASE all tests do, except those with the mark ``sqlite_only``.
 """
 
 import io

@@ -101,7 +101,7 @@ def seed(service: Service, count: int) -> None:
 
 
 def outcome(service: Service) -> dict[str, list[tuple[Any, ...]]]:
-    """All that the migration writes, but for times and ids."""
+    """All that the migration writes, except times and ids."""
 
     def read(session: Session) -> dict[str, list[tuple[Any, ...]]]:
         servers = session.execute(select(Server.uuid, Server.flavor, Server.revision).order_by(Server.uuid))

@@ -107,7 +107,7 @@ class Record:
         return {self.machines[provider] for provider in amounts if provider in self.machines}
 
     def _end(self, consumer: str, sent: float, stay: set[str]) -> set[str]:
-        """End what the consumer holds, but for ``stay``; returns of which of these it has an open period."""
+        """End what the consumer holds, except ``stay``; returns of which of these it has an open period."""
         kept = set()
         for period in self.holds:
             if period.consumer == consumer and period.until == FOREVER:

@@ -49,7 +49,7 @@ class Yard:
     """The things that all clients made, or may have made, and do not know to be gone: UUIDs by kind."""
 
     def __init__(self, flavor: Mapping[str, str]) -> None:
-        #: What a request for a server says, but for its image.
+        #: What a request for a server says, except its image.
         self.flavor = flavor
         self.things: dict[str, set[str]] = {kind: set() for kind in _PLACES}
 

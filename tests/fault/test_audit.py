@@ -107,7 +107,7 @@ class Writer:
 
 
 def create(baremetal: Callable[..., Any], name: str) -> None:
-    """A node that can be given out, but for its power state."""
+    """A node that can be given out, except its power state."""
     # Below 1.11 nodes are created available.
     created = baremetal("POST", "/nodes", {"driver": "fake-hardware", "name": name}, "1.10")
     if created.status_code == 201:

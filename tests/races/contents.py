@@ -1,4 +1,4 @@
-"""The contents of a database on a server: read, kept, put back, and compared but for ids, times and generations."""
+"""The contents of a database on a server: read, kept, put back, and compared except ids, times and generations."""
 
 import json
 import re
@@ -71,7 +71,7 @@ class Contents:
         self._engine.dispose()
 
     def read(self) -> Rows:
-        """Return all rows, but for standard names."""
+        """Return all rows, except standard names."""
         with self._connection.begin():
             filled = set(self._connection.scalars(_FILLED))
             return {table.name: self._rows(table) for table in _TABLES if table.name in filled}

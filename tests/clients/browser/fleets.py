@@ -50,7 +50,7 @@ CLAIMED = "cccccccc-0000-4000-8000-000000000020"
 
 
 def twenty(url: str) -> None:
-    """20 nodes in the database at ``url``: by what they are called, of class gold, but for those named otherwise."""
+    """20 nodes in the database at ``url``: by what they are called, of class gold, except those named otherwise."""
     with Service(url) as service:
         service.add_conductor("c1")
         service.add_conductor("c2", "rack1")

@@ -248,7 +248,7 @@ DEEDS: tuple[Callable[[Walk, Served], None], ...] = (
 @pytest.mark.parametrize("deed", DEEDS, ids=lambda deed: deed.__name__)
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
 def test_deed(browser: Browser, busy: Served, deed: Callable[[Walk, Served], None], scripts: bool) -> None:
-    """Without scripts, too, but for the button that ticks all rows."""
+    """Without scripts, too, except the button that ticks all rows."""
     if not scripts and deed is drain_rack_c_except_for_the_nodes_that_refuse:
         pytest.skip("each row is ticked by itself")
     with Visit(browser, busy.url, java_script_enabled=scripts) as visit:

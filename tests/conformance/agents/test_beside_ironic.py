@@ -1,7 +1,7 @@
 """The same stories with Ironic and with us, each with a machine of the same emulator that boots the same stub agent.
 
 ``IRONIC_PYTHON`` names a Python that has Ironic 39 and sushy, unless the benchmarks have installed one. Statuses, what
-nodes and machines are, and the commands that agents get must be equal, but for `differences.py`; ``-rP`` shows what
+nodes and machines are, and the commands that agents get must be equal, except `differences.py`; ``-rP`` shows what
 people are told by each side.
 """
 

@@ -2,7 +2,7 @@
 
 ``pytest -n 0 tests/conformance/redfish/beside_ironic.py``, where ``IRONIC_PYTHON`` names a Python that has Ironic 39
 and sushy. It is not collected otherwise: it takes some minutes. Statuses, what nodes and systems are after each
-request, and whether there is an error must be equal, but for `differences.py`. ``STORIES`` is a regular expression
+request, and whether there is an error must be equal, except `differences.py`. ``STORIES`` is a regular expression
 for some of the stories; ``-rP`` shows what people are told by each side.
 """
 

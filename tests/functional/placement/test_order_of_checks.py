@@ -43,7 +43,7 @@ REQUESTS: list[tuple[str, str, Any, str, dict[str, str], int, str]] = [
     ("GET", "/usages", None, "1.9", USER, 403, "placement:usages"),
     ("GET", "/usages", None, "1.9", {}, 400, "'project_id' is a required property"),
     ("PUT", "/allocations/x", BAD, "1.39", USER, 403, "placement:allocations:update"),
-    # The provider of the path, then the body; but for traits.
+    # The provider of the path, then the body; except traits.
     ("PUT", UNKNOWN, BAD, "1.39", {}, 404, "No resource provider"),
     ("POST", f"{UNKNOWN}/inventories", BAD, "1.39", {}, 404, "No resource provider"),
     ("PUT", f"{UNKNOWN}/inventories", BAD, "1.39", {}, 404, "No resource provider"),

@@ -106,7 +106,7 @@ def test_nobody_is_asked_without_authentication(service: Service) -> None:
     service.http.get(LIST, status=200)
 
 
-#: What every request asks, but for the root: method and path, and the policy after ``placement:``.
+#: What every request asks, except the root: method and path, and the policy after ``placement:``.
 ASKED = {
     ("GET", "/resource_classes"): "resource_classes:list",
     ("POST", "/resource_classes"): "resource_classes:create",
