@@ -101,7 +101,7 @@ def mistakes() -> Iterator[None]:
 
 
 def check_conductor(host: str | None, group: str | None) -> None:
-    """Raise UsageError for a host name or a group of the command line that cannot be a conductor's."""
+    """Raise UsageError for a host name or a conductor group of the command line that cannot be a conductor's."""
     from baremetal_sched.baremetal.conductors import conductors
 
     with mistakes():

@@ -82,11 +82,11 @@ class WaitingNotServed(UnavailableError):
 class GroupsNotServed(UnavailableError):
     template = (
         "Several machines cannot be claimed at once while a release before this one may serve the database, because "
-        f"that release knows no groups. When all its processes have ended, run: {commands.FINISH_UPGRADE}"
+        f"that release knows no machine groups. When all its processes have ended, run: {commands.FINISH_UPGRADE}"
     )
 
 
 class GroupDiffers(ConflictError):
-    """The first claim of a group says how its machines are spread."""
+    """The first claim of a machine group says how its machines are spread."""
 
-    template = "The machines of group {group} are {rules}. Leave spread and pack out, or name another group."
+    template = "Machine group {group} is {rules}. Leave spread and pack out, or name another machine group."

@@ -18,10 +18,10 @@ from baremetal_sched.baremetal.matching.conditions import (
     of_free,
     of_lock,
 )
-from baremetal_sched.baremetal.matching.group_conditions import of_group, of_root, without
 from baremetal_sched.baremetal.matching.masks import Analysis, places
 from baremetal_sched.baremetal.matching.question import Question, Scope, names_of, providers_source
 from baremetal_sched.baremetal.matching.request import MachineContext
+from baremetal_sched.baremetal.matching.request_group_conditions import of_group, of_root, without
 from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION as VERSION
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.baremetal.matching.tree_shapes import BASE_CLASSES, Forest
@@ -49,7 +49,7 @@ _ASKED = [INVENTORIES.alias(f"asked_{place}") for place in range(conditions.FEW)
 
 @dataclass(frozen=True)
 class _Reading:
-    """The readings of a condition on a provider, made of a group by ids that asks for nothing else.
+    """The readings of a condition on a provider, made of a request group by ids that asks for nothing else.
 
     ``if_free``: the amounts that the provider could give count, not the amounts that are free now. ``of_root``: the
     traits are those of the root of its tree; ``of_all``: those of all providers that may serve the tree.
@@ -106,7 +106,7 @@ class _Reading:
 
 @dataclass(frozen=True)
 class Part:
-    """The part of a request that one provider must supply: a group with a suffix, or one class of the group without.
+    """The part of a request that one provider must supply: a request group with a suffix, or one class of that without.
 
     ``conditions`` are in the order of the bits of masks.
     """
@@ -156,7 +156,7 @@ class ExplainedRequest:
         return None if changed is None else by_ids(changed, self.ids, VERSION)
 
     def question(self, context: MachineContext) -> Question:
-        """Return the question which providers can supply the one group of a flat request."""
+        """Return the question which providers can supply the one request group of a flat request."""
         (group,) = self.request.groups.values()
         class_ids = sorted(self.ids.classes[name] for name in group.resources if self.ids.classes[name] > 0)
         # More inventories than these are looked up one by one.

@@ -194,8 +194,8 @@ class TreeScan:
         return ClosestTree(shape.uuid if is_named else None, len(shape.trees), served, constraints)
 
     def _constraints(self, anchor: Anchor) -> list[Condition]:
-        """The fewest conditions between the groups without which a tree that serves each part would fit. If there is
-        none, single providers are too small for all parts that they would serve.
+        """The fewest conditions between request groups without which a tree that serves each part would fit. If there
+        is none, single providers are too small for all parts that they would serve.
         """
         every = list(_between_groups(self._request))
         sizes = range(1, len(every) + 1) if len(every) <= _FEW else (1, len(every))
@@ -327,10 +327,10 @@ def _fits(resolved: ResolvedRequest, anchors: Iterable[Anchor], limit: TimeLimit
 
 
 def _between_groups(request: ExplainedRequest) -> Iterator[tuple[Condition, frozenset[str]]]:
-    """Yield the conditions between groups, each with the ids of the conditions of the request that make it."""
+    """Yield the conditions between request groups, each with the ids of the conditions of the request that make it."""
     query = request.request
     if query.group_policy == "isolate":
-        condition = Condition(ISOLATE, "each group with a suffix has a provider of its own")
+        condition = Condition(ISOLATE, "each request group with a suffix has a provider of its own")
         yield condition, frozenset([condition.id])
     for named in dict.fromkeys(query.same_subtrees):
         condition = of_subtree(named)

@@ -34,8 +34,9 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "conductor_group",
             type=kinds.GROUP,
             default="",
-            help="Group of nodes that this conductor serves; letter case is ignored. Empty is the default group: its "
-            "conductors serve only nodes without a group. Command line: ``conductor --group``, ``serve --group``.",
+            help="The conductor group of this conductor: it serves the nodes of the group. Letter case is ignored. "
+            "Empty is the default group: its conductors serve only nodes without a conductor group. Command line: "
+            "``conductor --group``, ``serve --group``.",
         ),
         cfg.IntOpt(
             "allocation_wait",

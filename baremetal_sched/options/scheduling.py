@@ -45,7 +45,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default=5,
             min=0,
             help="Seconds after which a search for candidates is stopped; 0: never. The answer is then 503, and says "
-            "how to narrow the request: typical causes are many groups that ask for the same resource classes, or "
+            "how to narrow the request: typical causes are many request groups for the same resource classes, or "
             "no limit where providers can be combined in many ways.",
         ),
         cfg.BoolOpt(
@@ -129,7 +129,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "server_groups",
             default=-1,
             min=-1,
-            help="The greatest number of server groups of a project; -1: no limit. Existing groups stay.",
+            help="The greatest number of server groups of a project; -1: no limit. Existing server groups stay.",
         ),
         cfg.IntOpt(
             "server_group_members",
@@ -145,7 +145,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             type=kinds.ZONE,
             default="nova",
             help="Name of the availability zone whose machines are those of the default conductor group. Every other "
-            "group is a zone of its own name.",
+            "conductor group is a zone of its own name.",
         ),
         cfg.IntOpt(
             "max_attempts",

@@ -56,7 +56,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             help="Behave like this release of Ironic (a number: ``11.0``; or the name or year of a cycle: ``queens``, "
             "``2024.1``), while the fleet is upgraded host by host and others of that release are still running. As "
             "long as any live conductor is pinned to a release from before ``rocky`` (11.1), which has no conductor "
-            "groups, groups are ignored: every conductor may own nodes of any group, and all processes agree on "
+            "groups, these are ignored: every conductor may own nodes of any of them, and all processes agree on "
             "that. The API of a pinned process offers the microversions of that release only.",
         ),
         cfg.FloatOpt(

@@ -54,7 +54,7 @@ class Claim(FitsOrNot, command.Lister):
             "--spread", type=_spread, metavar="<level>:<number>", help="At most this many in each domain of the level."
         )
         parser.add_argument("--pack", metavar="<level>", help="All in one domain of the level.")
-        parser.add_argument("--machine-group", metavar="<name>", help="Name of a group in the project that may grow.")
+        parser.add_argument("--machine-group", metavar="<name>", help="Name of the machine group to join or to make.")
         parser.add_argument(
             "--consumer",
             action="append",
@@ -163,7 +163,7 @@ def _spread(text: str) -> dict[str, Any]:
 
 
 def _rules(parsed_args: argparse.Namespace) -> dict[str, Any]:
-    """Return the members of the body that say how machines are spread, and for which group."""
+    """Return the members of the body that say how machines are spread, and for which machine group."""
     pack = {"by": parsed_args.pack} if parsed_args.pack else None
     members = {"spread": parsed_args.spread, "pack": pack, "group": parsed_args.machine_group}
     return {name: value for name, value in members.items() if value}

@@ -19,13 +19,13 @@ _ANONYMOUS = ("Conductor Group", "Nodes", "Unserved", "Conductors Alive")
 class ListGroups(FitsOrNot, command.Lister):
     """List conductor groups with their conductors, alive or not, and the share of the nodes of each
 
-    Users who may not see conductors get the groups of their nodes.
+    Users who may not see conductors get the conductor groups of their nodes.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the command's options."""
         parser = super().get_parser(prog_name)
-        parser.add_argument("--group", metavar="<group>", help='Show only this group; "" is for nodes in none.')
+        parser.add_argument("--group", metavar="<group>", help='Only this conductor group; "" is for nodes in none.')
         parser.add_argument("--rings", action="store_true", help="Show the hash ring of each driver.")
         return parser
 

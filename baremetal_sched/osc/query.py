@@ -20,18 +20,18 @@ _SUFFIX = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 class _Group(argparse.Action):
-    """The options behind it belong to a group."""
+    """The options behind it belong to a request group."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: Any, option: str | None = None
     ) -> None:
         if not _SUFFIX.fullmatch(value):
-            raise argparse.ArgumentError(self, "up to 64 letters, digits, '_' and '-' are the name of a group")
+            raise argparse.ArgumentError(self, "up to 64 letters, digits, '_' and '-' are the name of a request group")
         setattr(namespace, _GROUP, value)
 
 
 class _OfGroup(argparse.Action):
-    """An option that belongs to the group before it, or to the request as a whole."""
+    """An option that belongs to the request group before it, or to the request as a whole."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: Any, option: str | None = None
@@ -66,10 +66,12 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
         "--group",
         action=_Group,
         metavar="<name>",
-        help="One provider must satisfy everything that follows. Choose any name.",
+        help="Name of a request group: one provider must satisfy everything that follows. Choose any name.",
     )
     group.add_argument(
-        "--group-policy", choices=("none", "isolate"), help="Whether groups need different providers (isolate) or not."
+        "--group-policy",
+        choices=("none", "isolate"),
+        help="Whether request groups need different providers (isolate) or not (none).",
     )
     group.add_argument("--query", metavar="<query>", help="The query itself, as in 'resources=CUSTOM_GOLD:1'.")
 

@@ -105,7 +105,7 @@ def measure(
     rows = connection.execute(union_all(*statements).limit(MOST_ROWS + 1)).all()
     if len(rows) > MOST_ROWS:
         raise InvalidValue(
-            message=f"There are more than {MOST_ROWS} groups: group by fewer keys, or narrow the request by filters."
+            message=f"There are more than {MOST_ROWS} rows: group by fewer keys, or narrow the request by filters."
         )
     return _collected(keys, rows)
 

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.matching.request import Amounts, MachineContext
 from baremetal_sched.baremetal.matching.several import fitting_several
-from baremetal_sched.baremetal.matching.spreading import GroupNow
+from baremetal_sched.baremetal.matching.spreading import MachineGroupNow
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.compute.flavors import extra_specs, flavors
 from baremetal_sched.compute.hosts import own_copies
@@ -92,7 +92,7 @@ def machine_request(session: Session, request: DryRunRequest) -> TreeRequest:
     return TreeRequest(checked.query(), extra_specs=flavor["extra_specs"], project=request.project)
 
 
-def run(session: Session, settings: Settings, request: DryRunRequest, group: GroupNow | None = None) -> DryRun:
+def run(session: Session, settings: Settings, request: DryRunRequest, group: MachineGroupNow | None = None) -> DryRun:
     """Return the result, in random order; for several machines at once, those of one choice. Nothing is claimed, and
     nothing is locked.
 

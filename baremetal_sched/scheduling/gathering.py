@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.matching.free_counts import FreeCounts
 from baremetal_sched.baremetal.matching.request import MachineContext
-from baremetal_sched.baremetal.matching.spreading import GroupNow
+from baremetal_sched.baremetal.matching.spreading import MachineGroupNow
 from baremetal_sched.db.faults import Fault, classify
 from baremetal_sched.db.models import WaitingRequest
 from baremetal_sched.db.transaction import Database
@@ -71,7 +71,7 @@ def _in_turn(*conditions: ColumnElement[bool], goes_on: bool = False) -> Select[
 
 
 _ALL, _GOING_ON = _in_turn(), _in_turn(goes_on=True)
-#: Those of classes, and those of groups.
+#: Those of classes, and those of machine groups.
 _HELPED = _in_turn(
     or_(
         WaitingRequest.resource_class.in_(bindparam("classes", expanding=True)),
@@ -109,8 +109,8 @@ class _Looks:
     """Looks at claims in turn, and serves each for which enough machines are free, until it may not ``go_on`` after a
     number of counts.
 
-    ``near``: only what helps the free machines (ids of providers) counts, except for claims of ``groups`` (ids), which
-    have just given back a machine; None: all free machines count.
+    ``near``: only what helps the free machines (ids of providers) counts, except for claims of machine ``groups``
+    (ids), which have just given back a machine; None: all free machines count.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class _Looks:
             counts.may_be_had, known.shared_key, claim.resource_class, known.request, anywhere=anywhere
         )
         # Whatever its group has, it can get no more than without it.
-        if not may_be_had(GroupNow(known.several)):
+        if not may_be_had(MachineGroupNow(known.several)):
             return False
         if known.several.group is None:
             return True
@@ -185,8 +185,8 @@ class _Looks:
 def serve_freed(
     database: Database, settings: Settings, freed: Mapping[int, str], groups: Collection[int], deadline: float | None
 ) -> None:
-    """Serve requests that freed machines may help (classes by the ids of their providers), and those of groups (ids)
-    that gave back a machine. Raises the errors of the database."""
+    """Serve requests that freed machines may help (classes by the ids of their providers), and those of machine groups
+    (ids) that gave back a machine. Raises the errors of the database."""
     most: int = settings.scheduling.most_tested
     helped = {"classes": sorted({*freed.values()}), "groups": sorted(groups), "most": _TIMES_TESTED * most}
     looks = _Looks(settings, lambda counted: counted < most, freed, groups)
@@ -218,8 +218,8 @@ def serve(database: Database, settings: Settings, uuid: str, deadline: float | N
 
 
 def sweep(database: Database, settings: Settings, place: SweepPlace | None = None) -> None:
-    """Serve all requests for which enough machines are free, from ``place`` on, and forget groups that are gone. If the
-    time is over before all were looked at, ``place`` is where to go on. Raises the errors of the database."""
+    """Serve all requests for which enough machines are free, from ``place`` on, and forget machine groups that are
+    gone. If the time ends before all were looked at, ``place`` is where to go on. Raises the errors of the database."""
     place, until = place or SweepPlace(), time.monotonic() + _SECONDS
     read = partial(_from_place, after=place.after)
     claims, looked = _Looks(settings, lambda _: time.monotonic() <= until).serve(database, read)

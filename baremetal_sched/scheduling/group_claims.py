@@ -1,7 +1,7 @@
 """Claims of several machines, all or none: each machine has a consumer of its own, and all are claimed in one
 transaction.
 
-Order of locks: the group, then nodes in the order of their ids, their inventories, the waiting request, consumers.
+Order of locks: the machine group, nodes in the order of their ids, their inventories, the waiting request, consumers.
 """
 
 import uuid as uuid_module
@@ -59,7 +59,7 @@ class GroupClaim:
 
 @dataclass(frozen=True)
 class ChosenMachines:
-    """The machines of a claim, locked, and the row of its group, locked, if there is one."""
+    """The machines of a claim, locked, and the row of its machine group, locked, if there is one."""
 
     hosts: Sequence[Host]
     several: Several
@@ -67,7 +67,7 @@ class ChosenMachines:
 
 
 def choose(context: MachineContext, claim: GroupClaim) -> ChosenMachines | None:
-    """Lock the group, and machines that satisfy the claim; None if no choice does.
+    """Lock the machine group, and machines that satisfy the claim; None if no choice does.
 
     Raises GroupsNotServed, GroupDiffers, and the errors of ``choose_several``.
     """
@@ -156,5 +156,5 @@ def release(session: Session, claim: str) -> None:
     for machine in machines_of(session, [claim])[claim]:
         with suppress(NoAllocations):
             allocations.release_given(session, machine.consumer, CLAIM)
-    # These consumers are in the group no more.
+    # These consumers have left the machine group.
     events.note_groups(session, GROUP_MEMBERS.c.claim == claim)

@@ -19,7 +19,7 @@ _CHUNK = 5000
 
 @dataclass
 class Ring:
-    """The nodes of one group that have one driver, and the conductors that serve them.
+    """The nodes of one conductor group that have one driver, and the conductors that serve them.
 
     ``nodes`` is how many nodes there are, ``owned`` how many of them each live conductor (host name) owns. ``dead``
     are conductors that would be on the ring if they were alive.
@@ -49,7 +49,7 @@ class Ring:
 
 @dataclass
 class GroupConductor:
-    """A conductor, the ``group`` that it is registered in, and the drivers that it serves.
+    """A conductor, the conductor ``group`` that it is registered in, and the drivers that it serves.
 
     ``nodes`` is how many nodes it owns of the group that is shown.
     """

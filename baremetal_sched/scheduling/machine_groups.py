@@ -1,4 +1,4 @@
-"""Groups of machines: a name in a project, how its machines are spread, and where they are now.
+"""Machine groups: a name in a project, how its machines are spread, and where they are now.
 
 A group is gone with its last machine and its last waiting request; its row is swept later. Its machines are those that
 the consumers of its claims have now, until the claim is deleted: then what a consumer has got elsewhere is its own. A
@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.matching.several import count_places
-from baremetal_sched.baremetal.matching.spreading import GroupNow, Several
+from baremetal_sched.baremetal.matching.spreading import MachineGroupNow, Several
 from baremetal_sched.db import schema_state
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_if_missing
@@ -30,7 +30,7 @@ _AT_ONCE = 100
 
 
 def require_served(session: Session) -> None:
-    """Raise GroupsNotServed while a release that knows no groups may serve the database."""
+    """Raise GroupsNotServed while a release that knows no machine groups may serve the database."""
     if not schema_state.has_finished(session.connection(), FIRST_REVISION):
         raise GroupsNotServed
 
@@ -51,7 +51,9 @@ def find(session: Session, project: str, several: Several, *, lock: bool) -> Mac
     return group
 
 
-def now(session: Session, several: Several, group: MachineGroup | None, *, names_nodes: bool = False) -> GroupNow:
+def now(
+    session: Session, several: Several, group: MachineGroup | None, *, names_nodes: bool = False
+) -> MachineGroupNow:
     """Return the request by the rules of its group, unless the group is gone; and where its machines are now, with
     ``names_nodes`` also which nodes they are.
 
@@ -60,20 +62,20 @@ def now(session: Session, several: Several, group: MachineGroup | None, *, names
     a.resource_class_id JOIN nodes n ON n.uuid = p.uuid … WHERE m.group_id = … (as ``count_places`` counts)
     """
     if group is None or _is_gone(session, group):
-        return GroupNow(several)
+        return MachineGroupNow(several)
     spread_by, at_most, pack_by = _rules(group)
     several = replace(several, spread_by=spread_by, at_most=at_most, pack_by=pack_by)
     nodes = _nodes(GroupMember.group_id == group.id)
     own = session.scalars(nodes).all() if names_nodes else ()
-    return GroupNow(several, count_places(session, nodes, several), own)
+    return MachineGroupNow(several, count_places(session, nodes, several), own)
 
 
-def asked(session: Session, project: str, several: Several, *, names_nodes: bool = False) -> GroupNow:
+def asked(session: Session, project: str, several: Several, *, names_nodes: bool = False) -> MachineGroupNow:
     """Return the same of a request of the project. Nothing is locked. Raises GroupDiffers."""
     return now(session, several, find(session, project, several, lock=False), names_nodes=names_nodes)
 
 
-def explained(session: Session, project: str, several: Several | None) -> GroupNow | None:
+def explained(session: Session, project: str, several: Several | None) -> MachineGroupNow | None:
     """Return the same for an explanation; None for one machine. Raises GroupDiffers."""
     return None if several is None else asked(session, project, several, names_nodes=True)
 

@@ -100,7 +100,7 @@ def _metrics(figures: Sequence[Figures]) -> list[Metric]:
             unavailable.add_metric([*labels, reason], count)
     left_out = GaugeMetricFamily(
         "baremetal_sched_capacity_nodes_left_out",
-        f"Machines of other classes and groups than the {MOST_PAIRS} with the most machines.",
+        f"Machines of other classes and conductor groups than the {MOST_PAIRS} with the most machines.",
         value=sum(each.total for each in ordered[MOST_PAIRS:]),
     )
     return [free, allocated, unavailable, left_out]

@@ -16,7 +16,7 @@ from baremetal_sched.baremetal.matching.node_request import NodeRequest
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.spreading import SEVERAL, Several
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
-from baremetal_sched.compute import group_places
+from baremetal_sched.compute import server_group_places
 from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.models import Hold, Node, WaitingRequest
 from baremetal_sched.placement import waiting_requests
@@ -69,7 +69,7 @@ def server_group_of(request: MachineRequest) -> str | None:
 def current_request(context: MachineContext, document: Mapping[str, Any]) -> MachineRequest:
     """Return the request like ``request_of``, with the conditions of its server group at this moment."""
     request = request_of(document)
-    return group_places.narrowed(context, request) if isinstance(request, TreeRequest) else request
+    return server_group_places.narrowed(context, request) if isinstance(request, TreeRequest) else request
 
 
 @dataclass(frozen=True)
@@ -90,11 +90,13 @@ Admitting = Callable[[Connection, str, Collection[str]], Collection[str]]
 
 
 def admitting(settings: Settings, locked: Collection[str] | None = None) -> Admitting:
-    """Return the function that finds the groups by their policies. ``locked``: no others are found."""
+    """Return the function that finds server groups by their policies. ``locked``: no others are found."""
 
     def find(connection: Connection, node: str, groups: Collection[str]) -> Collection[str]:
         among = groups if locked is None else set(groups).intersection(locked)
-        return group_places.admitting(connection, settings.compute.server_group_level, node, among) if among else ()
+        return (
+            server_group_places.admitting(connection, settings.compute.server_group_level, node, among) if among else ()
+        )
 
     return find
 

@@ -34,7 +34,7 @@ _DRIFTED = (
     f"This says what differs:\n{commands.CHECK_DATABASE}"
 )
 _UNDONE = "Find out which client writes to resource providers of nodes: only the service may."
-_GONE = "Look at its log and start it again, or remove it for good: others serve its nodes if its group has any."
+_GONE = "Look at its log and start it again, or remove it: others serve its nodes if its conductor group has any."
 _PARKED = "Repair its receiver, or delete it. To send what it has missed, as far as that is kept:\n"
 _PINNED = "Finish the upgrade: when every process runs the new release, remove [DEFAULT] pin_release_version."
 

@@ -86,7 +86,7 @@ def _page(call: UiCall, figures: list[Figures], status: int = 200, **values: Any
 
 
 def _addresses(call: UiCall) -> Addresses:
-    """Where the cells of the picture lead: to the nodes of the class and group, with the filters of the page."""
+    """Return links of the picture's cells: to the nodes of the class and conductor group, with the page's filters."""
     url, filters = url_of(call.mount), without(call.query, "level")
 
     def address(resource_class: str, group: str) -> str | None:

@@ -164,9 +164,9 @@ def of_capability(name: str, value: str) -> Condition:
 
 
 def of_subtree(suffixes: Iterable[str]) -> Condition:
-    """Return the condition that the providers of the groups are in one subtree."""
+    """Return the condition that the providers of the request groups are in one subtree."""
     named = ",".join(sorted(suffixes))
-    return Condition(f"{SAME_SUBTREE}{named}", f"of the groups {named} one has a provider above the others")
+    return Condition(f"{SAME_SUBTREE}{named}", f"the provider of one of the request groups {named} is above the others")
 
 
 def _any_of(names: frozenset[str]) -> str:

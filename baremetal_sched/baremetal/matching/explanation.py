@@ -69,7 +69,7 @@ _MOST_CONDITIONS = 100
 
 
 @dataclass(frozen=True)
-class WaitingGroup:
+class UnservedConductorGroup:
     """A conductor group, how many of its conductors are alive, and how many nodes would fit if one served them."""
 
     conductor_group: str
@@ -116,7 +116,7 @@ class Explanation:
     analysis: Analysis
     scan: Scan
     unknown: list[Unknown] = field(default_factory=list)
-    groups: list[WaitingGroup] = field(default_factory=list)
+    groups: list[UnservedConductorGroup] = field(default_factory=list)
     held: list[Held] = field(default_factory=list)
     parts: dict[str, "Explanation"] = field(default_factory=dict)
     closest: ClosestTree | None = None
@@ -241,8 +241,8 @@ def _with_capabilities(
 
 def _waiting_groups(
     session: Session, question: Question, masks: Mapping[int, Bucket], members: Membership
-) -> list[WaitingGroup]:
-    """Groups of nodes that would fit if a conductor served them. The database is read only if there are any.
+) -> list[UnservedConductorGroup]:
+    """Conductor groups whose nodes would fit if a conductor served them. The database is read only if there are any.
 
     Locks do not count, as they pass.
     """
@@ -265,7 +265,10 @@ def _waiting_groups(
         .order_by(Node.conductor_group)
         .limit(MOST_GROUPS)
     )
-    return [WaitingGroup(group, len(alive.get(group if members.grouped else "", ())), count) for group, count in rows]
+    return [
+        UnservedConductorGroup(group, len(alive.get(group if members.grouped else "", ())), count)
+        for group, count in rows
+    ]
 
 
 def _held(session: Session, question: Question, masks: Mapping[int, Bucket], seen: Conditions) -> list[Held]:

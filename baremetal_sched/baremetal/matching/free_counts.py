@@ -18,7 +18,15 @@ from baremetal_sched.baremetal.matching.several import (
     count_places,
     free_machines,
 )
-from baremetal_sched.baremetal.matching.spreading import MOST, GroupNow, Place, Places, Several, adds_room, quotas
+from baremetal_sched.baremetal.matching.spreading import (
+    MOST,
+    MachineGroupNow,
+    Place,
+    Places,
+    Several,
+    adds_room,
+    quotas,
+)
 from baremetal_sched.db import compiled
 from baremetal_sched.db.compiled import IDS
 from baremetal_sched.db.models import DomainMember, Node, table_of
@@ -90,7 +98,7 @@ class FreeCounts:
         self.number = 0
 
     def may_be_had(
-        self, key: str, resource_class: str, request: MachineRequest, group: GroupNow, *, anywhere: bool
+        self, key: str, resource_class: str, request: MachineRequest, group: MachineGroupNow, *, anywhere: bool
     ) -> bool:
         """Return False if ``choose_several`` would choose nothing now, or if the request cannot be looked at now;
         unless ``anywhere``, also if it would choose none of the machines in the domains of those near.

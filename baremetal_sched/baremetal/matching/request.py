@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.question import Question
-from baremetal_sched.baremetal.matching.spreading import GroupNow
+from baremetal_sched.baremetal.matching.spreading import MachineGroupNow
 from baremetal_sched.baremetal.visibility import EVERYTHING, Conditions, Visibility, usable_by
 from baremetal_sched.db.models import Node
 from baremetal_sched.placement.tables import PROVIDERS
@@ -44,7 +44,7 @@ class MachineContext:
     needed: int = 1
     machine: str | None = None
     unrestricted: bool = False
-    group: GroupNow | None = None
+    group: MachineGroupNow | None = None
     seen: Conditions = ()
 
     @classmethod

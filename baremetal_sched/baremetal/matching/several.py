@@ -20,7 +20,7 @@ from baremetal_sched.baremetal.matching.conditions import Kind
 from baremetal_sched.baremetal.matching.node_request import NodeRequest
 from baremetal_sched.baremetal.matching.request import Amounts, Host, MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.spreading import (
-    GroupNow,
+    MachineGroupNow,
     Place,
     Quotas,
     Several,
@@ -66,7 +66,7 @@ class FreeMachines:
     class_id: int | None = None
 
 
-def choose_several(context: MachineContext, request: MachineRequest, group: GroupNow) -> list[Host] | None:
+def choose_several(context: MachineContext, request: MachineRequest, group: MachineGroupNow) -> list[Host] | None:
     """Return as many machines as are requested, their rows and the inventories of their own class locked, in the order
     of their ids; None if no choice of the free ones satisfies the request.
 
@@ -95,7 +95,9 @@ def choose_several(context: MachineContext, request: MachineRequest, group: Grou
     return None
 
 
-def fitting_several(context: MachineContext, request: MachineRequest, group: GroupNow) -> list[tuple[str, Amounts]]:
+def fitting_several(
+    context: MachineContext, request: MachineRequest, group: MachineGroupNow
+) -> list[tuple[str, Amounts]]:
     """Return machines (UUIDs of nodes) that ``choose_several`` may choose, and the amounts; none if it would choose
     nothing. Nothing is locked. Raises like it, except for StaleDataError."""
     fitting = free_machines(context, request)
@@ -116,7 +118,7 @@ class TooFew:
     could_be_had: bool
 
 
-def why_too_few(context: MachineContext, request: MachineRequest, group: GroupNow) -> TooFew | None:
+def why_too_few(context: MachineContext, request: MachineRequest, group: MachineGroupNow) -> TooFew | None:
     """Return why ``choose_several`` chooses nothing; None if it would. Raises like it, and BadQuery."""
     session, several = context.session, group.several
     fitting = free_machines(context, request)
@@ -133,7 +135,7 @@ def why_too_few(context: MachineContext, request: MachineRequest, group: GroupNo
     return TooFew(text, _could_be_had(context, request, group))
 
 
-def _could_be_had(context: MachineContext, request: MachineRequest, group: GroupNow) -> bool:
+def _could_be_had(context: MachineContext, request: MachineRequest, group: MachineGroupNow) -> bool:
     """Return False if no choice would satisfy the request even if all machines were free."""
     question = request.question(context)
     of_request = [each.holds for each in question.conditions if each.kind is Kind.REQUEST and each.counts]
@@ -243,7 +245,7 @@ def _at(alias: Any, level: str) -> ColumnElement[bool]:
     return and_(alias.c.node_id == Node.id, alias.c.level == level)
 
 
-def _some(session: Session, class_id: int | None, query: Query, group: GroupNow) -> dict[int, Place] | None:
+def _some(session: Session, class_id: int | None, query: Query, group: MachineGroupNow) -> dict[int, Place] | None:
     """Return ids of machines that satisfy the request, each with its place, of the first free ones of the class from a
     random one on; None if these are not enough, or if only the search knows what fits.
 

@@ -31,8 +31,8 @@ SEVERAL = "several"
 @dataclass(frozen=True)
 class Several:
     """How many machines a request is for, and how they are spread over domains, ``at_most`` in each domain of the
-    level ``spread_by``, and within one domain of the level ``pack_by``. ``group``: the name of the group that they
-    join."""
+    level ``spread_by``, and within one domain of the level ``pack_by``. ``group``: the name of the machine group that
+    they join."""
 
     count: int
     spread_by: str | None = None
@@ -71,8 +71,8 @@ class Several:
 
 
 @dataclass(frozen=True)
-class GroupNow:
-    """A request for several machines, by the rules of its group; where the machines are that the group has already, and
+class MachineGroupNow:
+    """A request for several machines, by the rules of its machine group; where the group's machines are now, and
     the ids of these nodes."""
 
     several: Several
@@ -91,7 +91,7 @@ class Quotas:
 def quotas(several: Several, free: Places, held: Places) -> Quotas | None:
     """Return from where the machines are taken; None if no choice of the ``free`` ones satisfies the request.
 
-    ``held``: where the machines are that the group has already. They count in the domains of ``spread_by``; new ones
+    ``held``: where the machines of the machine group are. They count in the domains of ``spread_by``; new ones
     are taken from a domain of ``pack_by`` that has some of them.
     """
     rooms = _rooms(several, free, held)
@@ -153,7 +153,7 @@ class Lack:
     """Where the machines run out: ``had`` of them can be had, in the domain ``pack`` (an id).
 
     ``domains``: how many domains of ``spread_by`` have some. ``at_most``: the limit that would be enough, ``unpacked``:
-    whether they could be had from several domains of ``pack_by``; ``is_home``: the group is in ``pack`` already.
+    whether they could be had from several domains of ``pack_by``; ``is_home``: the machine group is in ``pack``.
     ``placeless``: the free machines that are in no domain, by level.
     """
 

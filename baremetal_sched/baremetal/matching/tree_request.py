@@ -34,9 +34,9 @@ from baremetal_sched.baremetal.matching.conditions import (
     unmet_capabilities,
 )
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
-from baremetal_sched.baremetal.matching.group_conditions import of_group, without
 from baremetal_sched.baremetal.matching.question import Question, names_of, nodes_source
 from baremetal_sched.baremetal.matching.request import Amounts, Host, MachineContext, MachineRequest
+from baremetal_sched.baremetal.matching.request_group_conditions import of_group, without
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import selecting
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
@@ -104,7 +104,7 @@ class TreeRequest:
     def machine_class(self) -> str:
         """Return the class of the node that it asks for. The class may not exist yet.
 
-        Raises CannotWait unless the group without a suffix asks for one unit of one custom class, and BadQuery.
+        Raises CannotWait unless the request group without a suffix asks for one unit of one custom class, and BadQuery.
         """
         groups = self.parsed().groups
         amounts = groups[""].resources if "" in groups else {}
@@ -112,7 +112,7 @@ class TreeRequest:
         if len(own) != 1 or amounts[own[0]] != 1:
             raise CannotWait(
                 message="To wait, or for several machines, a request must ask for one unit of a node's custom class "
-                "in the group without a suffix, such as resources=CUSTOM_GOLD:1."
+                "in the request group without a suffix, such as resources=CUSTOM_GOLD:1."
             )
         return own[0]
 

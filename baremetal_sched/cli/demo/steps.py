@@ -41,7 +41,7 @@ _DEAD_GROUP = "mars"
 
 
 class Story:
-    """The steps in order, with the service behind ``client``; ``conductors`` are host names and groups."""
+    """The steps in order, with the service behind ``client``; ``conductors``: host names and conductor groups."""
 
     def __init__(
         self, client: DemoClient, machines: Sequence[DemoMachine], conductors: Mapping[str, str], show: Show
@@ -84,7 +84,7 @@ class Story:
         found = {node["name"]: _seen(node) for node in nodes}
         expected = {machine.name: _expected(machine) for machine in fleet}
         different = {name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name)}
-        said = "GET /v1/nodes: every node has the class, group, maintenance and traits of the file"
+        said = "GET /v1/nodes: every node has the class, conductor group, maintenance and traits of the file"
         self._show.check(said, not different, f"not so: {_listed(different)}")
 
     def owners(self) -> None:
@@ -108,7 +108,7 @@ class Story:
         self._show.check(f"{len(self._conductors)} conductors are alive", alive == self._conductors, f"alive: {alive}")
         groups = {machine.name: machine.group for machine in self._machines}
         strays = [node["name"] for node in nodes if alive.get(node["conductor"]) != groups.get(node["name"])]
-        said = "Every node is owned by a live conductor of its own group"
+        said = "Every node is owned by a live conductor of its own conductor group"
         self._show.check(said, not strays and len(nodes) == len(groups), f"not so: {_listed(strays)}")
 
     def list_by_traits(self) -> None:

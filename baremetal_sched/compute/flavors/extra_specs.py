@@ -105,8 +105,8 @@ def check_groups(extra_specs: Mapping[str, str]) -> None:
 def check_together(extra_specs: Mapping[str, str], properties: Mapping[str, str]) -> None:
     """Check an image against a flavor. Both are right by themselves.
 
-    Raises TraitConflict if the image requires a trait that the flavor forbids in the group without a suffix, which is
-    where traits of images go. Another group may forbid it, since another provider may serve that.
+    Raises TraitConflict if the image requires a trait that the flavor forbids in the request group without a suffix:
+    traits of images go there. Another request group may forbid it, since another provider may serve that.
     """
     unsuffixed = groups_of(extra_specs).get("")
     conflicts = required_by_image(properties) & unsuffixed.forbidden if unsuffixed else ()

@@ -4,10 +4,11 @@ This module is pure and lenient: like Nova's scheduler it ignores what it does n
 ``image_properties`` decide before which requests are allowed at all.
 
 1. Extra specs ``resources[S]:CLASS=N`` and ``trait[S]:NAME=required|forbidden`` make groups by suffix S.
-2. ``trait:NAME=required`` of the image joins the group without a suffix; so do those of ``pinning`` and ``devices``.
+2. ``trait:NAME=required`` of the image joins the request group without a suffix, as do those of ``pinning`` and
+   ``devices``.
 3. VCPU, MEMORY_MB and DISK_GB of the flavor join it too, unless some group names the class, with 0 for instance.
 4. Amounts of 0 vanish, and groups that are empty then.
-5. A tree and aggregates are conditions of the group without a suffix, which comes into being again if it must.
+5. A tree and aggregates are conditions of the request group without a suffix, which comes into being again if it must.
 """
 
 import re

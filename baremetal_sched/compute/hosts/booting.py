@@ -31,12 +31,12 @@ from baremetal_sched.baremetal.matching.request import Host, MachineContext
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.baremetal.provisioning import provision
 from baremetal_sched.baremetal.provisioning.provision import Order
-from baremetal_sched.compute import group_places, server_history, server_states
-from baremetal_sched.compute.group_places import GroupPlaces
+from baremetal_sched.compute import server_group_places, server_history, server_states
 from baremetal_sched.compute.hosts import instance_info, network_addresses
 from baremetal_sched.compute.hosts.instance_info import Owner
 from baremetal_sched.compute.hosts.node_changes import moving, set_fault
 from baremetal_sched.compute.hosts.own_copies import flavor_spec, image_spec
+from baremetal_sched.compute.server_group_places import MemberPlaces
 from baremetal_sched.compute.server_history import Reason, ServerRequester
 from baremetal_sched.db.models import Node, Server
 from baremetal_sched.errors import InvalidValue, SchedulerError
@@ -72,7 +72,7 @@ def boot(
     drive: Drive,
     requester: ServerRequester,
     wait: Wait,
-    places: GroupPlaces | None = None,
+    places: MemberPlaces | None = None,
 ) -> None:
     """Store the new servers, which have the same ``request``, each on a machine: all of them, or none. ``places``: of
     their server group.
@@ -104,7 +104,7 @@ def _place_all(
     request: TreeRequest,
     drive: Drive,
     failures: Mapping[str, _Failures],
-    places: GroupPlaces | None,
+    places: MemberPlaces | None,
 ) -> Reason | None:
     if len(servers) == 1:
         return place(context, servers[0], request, drive, failures[servers[0].uuid], places)
@@ -128,11 +128,11 @@ def _place_all(
 
 
 def _too_few(
-    context: MachineContext, server: Server, request: TreeRequest, placed: int, count: int, places: GroupPlaces | None
+    context: MachineContext, server: Server, request: TreeRequest, placed: int, count: int, places: MemberPlaces | None
 ) -> Reason:
     """Return why only the first ``placed`` of ``count`` servers would have machines; ``request``: that of the next."""
     if placed:
-        request = group_places.narrowed(context, replace(request, conditions=()))
+        request = server_group_places.narrowed(context, replace(request, conditions=()))
     try:
         if places is not None and places.limit and len(request.hosts(context, placed + 1)) > placed:
             return Reason(f"{_BEGIN} Only {placed} of the {count} servers can be placed. {places.limit}")
@@ -147,7 +147,7 @@ def place(
     request: TreeRequest,
     drive: Drive,
     failures: _Failures,
-    places: GroupPlaces | None = None,
+    places: MemberPlaces | None = None,
 ) -> Reason | None:
     """Give the server a machine. Returns why it has none, and then nothing is claimed.
 
@@ -166,7 +166,7 @@ def _take(
     request: TreeRequest,
     drive: Drive,
     failures: _Failures,
-    places: GroupPlaces | None,
+    places: MemberPlaces | None,
 ) -> Reason | TreeRequest | None:
     """Give the server a machine, like ``place``. Returns the request that no machine fits, or why the search has
     ended."""

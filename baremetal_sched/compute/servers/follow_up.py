@@ -13,7 +13,7 @@ from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.provisioning import completion, provision
 from baremetal_sched.baremetal.provisioning.provision import Order
-from baremetal_sched.compute import group_places, server_groups, server_history, server_states
+from baremetal_sched.compute import server_group_places, server_groups, server_history, server_states
 from baremetal_sched.compute.hosts import booting
 from baremetal_sched.compute.hosts.node_changes import moving, release_claim, set_fault
 from baremetal_sched.compute.hosts.own_copies import machine_request
@@ -135,7 +135,7 @@ def _try_next(context: MachineContext, server: Server, failed: Node, group: Serv
     _give_back(context, server, failed)
     failures = [(failed.uuid, reason)]
     request = machine_request(server, context.settings, group)
-    places = None if group is None else group_places.of_group(context, group)
+    places = None if group is None else server_group_places.of_group(context, group)
     why = booting.place(context, server, request, lambda *_: drive, failures, places)
     for node, failure in failures[1:]:
         server_history.try_again(session, server, f"On node {node}: {failure}", node)

@@ -13,7 +13,7 @@ from sqlalchemy.orm.exc import StaleDataError
 from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.nodes.nodes import find as find_node
-from baremetal_sched.compute import group_places, server_groups, server_history, server_states
+from baremetal_sched.compute import server_group_places, server_groups, server_history, server_states
 from baremetal_sched.compute.availability_zones import zone_of
 from baremetal_sched.compute.flavors import extra_specs
 from baremetal_sched.compute.hosts import booting, instance_info, own_copies
@@ -84,7 +84,7 @@ def create(context: MachineContext, new: NewServers, requester: ServerRequester)
         _new_server(new, number, node=node, reservation=reservation, requester=requester) for number in range(new.count)
     ]
     request = own_copies.machine_request(servers[0], context.settings, new.group)
-    places = None if new.group is None else group_places.of_group(context, new.group)
+    places = None if new.group is None else server_group_places.of_group(context, new.group)
     waiting_servers.set_deadline(servers, request, new.wait, context.settings)
 
     def wait(server: Server, why: Reason) -> None:

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
-from baremetal_sched.compute import availability_zones, group_places, server_history, server_states
+from baremetal_sched.compute import availability_zones, server_group_places, server_history, server_states
 from baremetal_sched.compute.hosts import booting, instance_info
 from baremetal_sched.compute.hosts.booting import Drive
 from baremetal_sched.compute.hosts.node_changes import set_fault
@@ -140,7 +140,7 @@ def give(context: MachineContext, waiting: WaitingRequest, node: Node) -> bool:
     fits. If the server is in a group, that was locked before the node. Raises CannotBegin if the deployment cannot
     begin there, and ServerNotFound."""
     request = _request_of(waiting)
-    places = group_places.of_request(context, request)
+    places = server_group_places.of_request(context, request)
     if places is not None:
         request = places.choices(request)[-1]
     alone = request.on(node.uuid)

@@ -7,8 +7,8 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.domains.domain_list import levels
-from baremetal_sched.baremetal.matching.group_conditions import without
 from baremetal_sched.baremetal.matching.request import MachineContext
+from baremetal_sched.baremetal.matching.request_group_conditions import without
 from baremetal_sched.baremetal.matching.tree_request import as_tree
 from baremetal_sched.errors import InvalidError, NotFoundError
 from baremetal_sched.explain import explanations

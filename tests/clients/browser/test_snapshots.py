@@ -155,9 +155,9 @@ EXPECTED = {
           - definition:
             - link "20"
           - term: Free
-          - region "By class and group":
+          - region "By class and conductor group":
             - figure /Free . all machines/:
-              - region "By class and group":
+              - region "By class and conductor group":
                 - group "Free machines of all, by resource class (rows) and conductor group (columns)"
           - region "Machines by resource class and conductor group, the most first":
             - table:

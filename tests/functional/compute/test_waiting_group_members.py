@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
-from baremetal_sched.compute import group_places, server_groups
+from baremetal_sched.compute import server_group_places, server_groups
 from baremetal_sched.db.models import Node, ResourceProvider, ServerGroup, WaitingRequest, table_of
 from baremetal_sched.scheduling.audit import audit
 from baremetal_sched.settings import Settings, load
@@ -210,12 +210,12 @@ def test_the_queue_and_the_search_agree_on_groups(cloud: Cloud, subtests: pytest
 def _fitting(session: Any, settings: Settings, node: str, groups: dict[str, str]) -> tuple[list[str], list[str]]:
     """The groups that may have a server on the node: as the queue has it, and as the search has it."""
     level = settings.compute.server_group_level
-    admitted = group_places.admitting(session.connection(), level, node, groups.values())
+    admitted = server_group_places.admitting(session.connection(), level, node, groups.values())
     context = MachineContext(session, settings)
     fitting = []
     for name, group in groups.items():
         request = TreeRequest("resources=CUSTOM_GOLD:1", server_group=group, node=node)
-        if group_places.narrowed(context, request).fits(context):
+        if server_group_places.narrowed(context, request).fits(context):
             fitting.append(name)
     return [name for name, group in groups.items() if group in admitted], fitting
 

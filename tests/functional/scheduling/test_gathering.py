@@ -109,7 +109,7 @@ def test_a_group_that_waits_keeps_its_rules(served: Service) -> None:
     single = taken(served, 4)
     claim(served, 2, 202, wait=60, group="db", **ME, **SPREAD)
     other = {"consumer": {"uuid": OTHER, "project_id": "p"}}
-    assert "are spread by rack" in claim(served, 1, 409, wait=60, group="db", **other, **PACK)
+    assert "is spread by rack" in claim(served, 1, 409, wait=60, group="db", **other, **PACK)
     release(served, UUID)
     claim(served, 1, 202, wait=60, group="db", **other, **PACK)
     release(served, single[0])
@@ -255,7 +255,7 @@ def test_the_name_of_a_group_is_free_though_a_consumer_has_something_else(served
             has = provider or min(free)
             served.claim(machine["consumer"], has, resource_class, generation=1)
             if provider is None:
-                assert "are spread by rack" in claim(served, 1, 409, group="g", **PACK, **other_claim)
+                assert "is spread by rack" in claim(served, 1, 409, group="g", **PACK, **other_claim)
                 release(served, UUID)
             claim(served, 1, group="g", **PACK, **other_claim)
             allocations = served.placement("GET", f"/allocations/{machine['consumer']}").json["allocations"]

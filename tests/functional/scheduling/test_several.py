@@ -178,7 +178,7 @@ def test_a_group_grows(served: Service) -> None:
     assert "at most 1 in the same rack" in claim(served, 1, 409, group="db", **SPREAD)
     said = claim(served, 1, 409, group="db", **PACK)
     assert said == (
-        "The machines of group db are spread by rack, at most 1. Leave spread and pack out, or name another group."
+        "Machine group db is spread by rack, at most 1. Leave spread and pack out, or name another machine group."
     )
     # A released machine makes room, also where it was moved.
     served.placement("DELETE", f"/allocations/{first['machines'][0]['consumer']}")
@@ -186,7 +186,7 @@ def test_a_group_grows(served: Service) -> None:
     claim(served, 1, group="other", **PACK)
     served.add_node("n1")
     claim(served, 1, group="loose")
-    assert "are neither spread nor packed. Leave" in claim(served, 1, 409, group="loose", **PACK)
+    assert "is neither spread nor packed. Leave" in claim(served, 1, 409, group="loose", **PACK)
 
 
 def test_each_claim_of_a_group_changes_its_row(served: Service) -> None:
@@ -219,7 +219,7 @@ def test_a_group_is_gone_with_its_last_machine(served: Service) -> None:
     claim(served, 1, group="db", consumer={"project_id": "q"}, **SPREAD)
     served.http.delete(f"{CLAIMS}/{UUID}", status=204)
     claim(served, 1, group="db", consumer={"project_id": "p"}, **SPREAD)
-    assert "are spread by rack" in claim(served, 1, 409, group="db", consumer={"project_id": "p"}, **PACK)
+    assert "is spread by rack" in claim(served, 1, 409, group="db", consumer={"project_id": "p"}, **PACK)
 
 
 def test_numbers_that_are_written_as_fractions(served: Service) -> None:
@@ -272,7 +272,7 @@ def test_groups_are_refused_while_an_earlier_release_may_serve(served: Service) 
     served.add_node("n1")
     older = update(SchemaState).values(served_since="0027")
     served.database.write(lambda session: session.execute(older) and None)
-    assert "knows no groups" in claim(served, 1, 503)
+    assert "knows no machine groups" in claim(served, 1, 503)
     post(served, status=201)
 
 

@@ -50,7 +50,7 @@ def test_amounts_that_are_none(subtests: pytest.Subtests) -> None:
 def test_groups_that_cannot_be(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         query("--group", "a b", "--resource", "A=1")
-    assert "the name of a group" in capsys.readouterr().err
+    assert "the name of a request group" in capsys.readouterr().err
 
 
 def test_classes_are_named_as_the_service_does(subtests: pytest.Subtests) -> None:

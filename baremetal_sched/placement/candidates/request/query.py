@@ -37,7 +37,7 @@ SAME_SUBTREE_SINCE = 36
 
 @dataclass
 class RequestGroup:
-    """All parameters with one suffix; the group without a suffix may be served by several providers."""
+    """All parameters with one suffix; the request group without a suffix may be served by several providers."""
 
     suffix: str
     resources: dict[str, int] = field(default_factory=dict)

@@ -24,8 +24,8 @@ Listed = Iterator[tuple[Condition, RequestGroup]]
 
 
 def of_group(group: RequestGroup, *, named: bool = True) -> Listed:
-    """The conditions of a group. Without a suffix all aggregates are one condition: they are those of the provider, or
-    all are those of its root. ``named``: whether ids say which group they are of."""
+    """The conditions of a request group. Without a suffix all aggregates are one condition: they are those of the
+    provider, or all are those of its root. ``named``: whether ids say which group they are of."""
     traits, aggregates = group.traits, group.aggregates
     suffix = group.suffix if named else ""
     for name, amount in group.resources.items():
@@ -77,7 +77,7 @@ def without(request: CandidateRequest, drop: Collection[str]) -> CandidateReques
 
 
 def _joined(suffix: str, listed: Listed, drop: Collection[str]) -> RequestGroup:
-    """The group with all listed conditions except the dropped ones."""
+    """The request group with all listed conditions except the dropped ones."""
     stays = [group for condition, group in listed if condition.id not in drop]
     return RequestGroup(
         suffix,

@@ -27,7 +27,7 @@ from baremetal_sched.errors.compute import ServerGroupNotFound
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 
 
-class GroupPlaces:
+class MemberPlaces:
     """The members of a server group by domain. Exact while the transaction has locked the row of the group.
 
     ``most``: its ``max_server_per_host``; ``level``: that of the domains.
@@ -171,16 +171,16 @@ class GroupPlaces:
         return and_(DomainMember.node_id == Node.id, DomainMember.level == self._level)
 
 
-def of_group(context: MachineContext, group: ServerGroup) -> GroupPlaces:
+def of_group(context: MachineContext, group: ServerGroup) -> MemberPlaces:
     """Return where the members of the group are."""
     level: str = context.settings.compute.server_group_level
-    places = GroupPlaces(level, group.uuid, group.policy, group.max_server_per_host)
+    places = MemberPlaces(level, group.uuid, group.policy, group.max_server_per_host)
     for *_, domain, name, number in context.session.execute(_members_by_domain(level, ServerGroup.id == group.id)):
         places.count(domain, name, number)
     return places
 
 
-def of_request(context: MachineContext, request: TreeRequest) -> GroupPlaces | None:
+def of_request(context: MachineContext, request: TreeRequest) -> MemberPlaces | None:
     """Return where the members of the request's group are; None if it has none, or that was deleted."""
     if request.server_group is None:
         return None
@@ -195,9 +195,9 @@ def admitting(connection: Connection, level: str, node: str, groups: Collection[
     now, and those that were deleted: their servers may be anywhere."""
     inside = select(DomainMember.domain_id).join(Node, Node.id == DomainMember.node_id)
     domain = connection.scalar(inside.where(Node.uuid == node, DomainMember.level == level)) if level else None
-    found: dict[str, GroupPlaces] = {}
+    found: dict[str, MemberPlaces] = {}
     for uuid, policy, most, *members in connection.execute(_members_by_domain(level, ServerGroup.uuid.in_(groups))):
-        found.setdefault(uuid, GroupPlaces(level, uuid, policy, most)).count(*members)
+        found.setdefault(uuid, MemberPlaces(level, uuid, policy, most)).count(*members)
     return {uuid for uuid in groups if uuid not in found or found[uuid].has_room(domain)}
 
 
