@@ -1,5 +1,6 @@
 """The package costs no more to read than it must; what counts what it costs counts right."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -40,12 +41,23 @@ def test_figures(modules: dict[str, house.Module]) -> None:
     assert found["files"] == 5
     assert found["short files"] == 3
     assert found["lines of the longest file"] == 31
+    assert found["lines of the longest function"] == 4
     assert found["uses of Any"] == 1
     assert found["class names that are used twice"] == 1
 
 
 def test_circles_are_found_wherever_the_import_is(modules: dict[str, house.Module]) -> None:
     assert house.circles(modules) == [{"baremetal_sched.two", "baremetal_sched.four"}]
+
+
+def test_a_figure_is_shown_with_its_limit_or_its_difference_to_the_release() -> None:
+    assert house.described({"files": 3, "short files": 0, "docstrings": 7}, {"files": 2, "docstrings": 9}) == [
+        "      3  files (+1)",
+        "      0  short files (at most 0)",
+        "      7  docstrings (-2)",
+    ]
+    released = json.loads(house.RELEASE.read_text())
+    assert set(house.LIMITS) < set(released)
 
 
 def test_what_is_above_its_limit_is_named() -> None:
