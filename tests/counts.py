@@ -1,8 +1,8 @@
-"""How many tests there are, by folder, and how many rows they have: none is lost by accident.
+"""How many tests and rows each file has: none is lost by accident.
 
-When a whole tier has run, no number may be less than that in ``tests/counts.json``: a row is a subtest, and one that
-did not run, because the test ended before it, is missing. WRITE_COUNTS=1 writes the new numbers, so that a change that
-adds or removes tests has them in its difference.
+When the second tier has run whole, on both servers, no file may have fewer than in ``tests/counts.json``: a row is a
+subtest, and one that did not run, because the test ended before it, is missing. WRITE_COUNTS=1 writes the numbers of
+the run. A line is a file, so two branches disagree only where both change the tests of one file.
 """
 
 import json
@@ -17,22 +17,19 @@ import pytest
 from tests.slowness import processor_seconds
 
 _FILE = Path(__file__).with_name("counts.json")
-_DEPTH = 3
 
 
 class Counts:
     """A plug-in for pytest, for the process that has the workers."""
 
     def __init__(self) -> None:
-        self._items: set[str] = set()
-        self._rows: Counter[str] = Counter()
+        self._found: Counter[str] = Counter()
         self._processor = 0.0
         self._complaints: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note each item once, and each of its rows."""
-        self._items.add(report.nodeid)
-        self._rows[report.nodeid] += isinstance(report, pytest.SubtestReport)
+        self._found[report.nodeid] += isinstance(report, pytest.SubtestReport)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: Any) -> None:
@@ -48,20 +45,18 @@ class Counts:
             return
         own = os.times()
         self._processor += own.user + own.system
-        tier = _tier(config)
-        if tier is None or exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        if _tier(config) != "ci" or exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             return
-        found = by_folder(Counter(self._items)) | by_folder(self._rows, " (rows)")
-        known = json.loads(_FILE.read_text()) if _FILE.exists() else {}
+        found = by_file(self._found)
         if "WRITE_COUNTS" in os.environ:
-            _FILE.write_text(json.dumps({**known, tier: found}, indent=2, sort_keys=True) + "\n")
+            _FILE.write_text(json.dumps(found, indent=0, sort_keys=True) + "\n")
             return
-        self._complaints = differences(known.get(tier, {}), found)
+        self._complaints = differences(json.loads(_FILE.read_text()), found)
         if self._complaints:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Say what the run took of a processor, and which folders have fewer tests."""
+        """Say what the run took of a processor, and which files have fewer tests."""
         terminalreporter.line(f"{self._processor:.0f} s of a processor")
         if self._complaints:
             terminalreporter.section("Numbers of tests: WRITE_COUNTS=1 writes those of this run")
@@ -80,18 +75,18 @@ def _tier(config: pytest.Config) -> str | None:
     return tier if (tier == "ci") == has_servers and is_whole else None
 
 
-def by_folder(numbers: Mapping[str, int], suffix: str = "") -> dict[str, int]:
-    """Return the sum of the numbers of tests in each folder, without zeros."""
+def by_file(rows: Mapping[str, int]) -> dict[str, int]:
+    """Return the number of tests and rows of each file, given the number of rows of each test."""
     found: Counter[str] = Counter()
-    for name, number in numbers.items():
-        found["/".join(name.partition("::")[0].split("/")[:-1][:_DEPTH]) + suffix] += number
-    return {folder: number for folder, number in found.items() if number}
+    for name, number in rows.items():
+        found[name.partition("::")[0]] += 1 + number
+    return dict(found)
 
 
 def differences(known: dict[str, int], found: dict[str, int]) -> list[str]:
     """Return what is missing, in words. More than there were are not lost."""
     return [
-        f"{folder}: {found.get(folder, 0)} instead of {number}"
-        for folder, number in sorted(known.items())
-        if found.get(folder, 0) < number
+        f"{file}: {found.get(file, 0)} instead of {number}"
+        for file, number in sorted(known.items())
+        if found.get(file, 0) < number
     ]
