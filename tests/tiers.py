@@ -6,6 +6,7 @@ tests: paths, ``-m``, ``-k``.
 """
 
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,56 +18,20 @@ MARKS = {"first": "not slow and not ci", "ci": "not slow"}
 _RANKS = {"first": 0, "ci": 1, "slow": 2}
 _ROOT = Path(__file__).parent.parent
 
-#: Folders of the second tier, with the files that are in the first: main path and refusals of each resource, the
-#: search against brute force, the projection, claims, waiting and holds, and the journey of a node.
-_SECOND = {
-    "tests/conformance/": "",
-    "tests/conformance/compute/": "extra_spec_vectors instance_info_vectors request_vectors",
-    "tests/conformance/policies/": "rules",
-    "tests/database/": "availability built_once candidate_properties transaction",
-    "tests/functional/": "audit database_errors forwarding health hostile_input logs node_why projection smoke",
-    "tests/functional/baremetal/": "access agents allocations bios chassis children deploy_templates discovery events "
-    "firmware inspection_rules inventory node_create node_list node_patch node_show portgroups ports provision "
-    "provision_refusals runbooks secrets shards states traits vifs volume waiting_allocations",
-    "tests/functional/compute/": "booting extra_specs flavors keypairs servers",
-    "tests/functional/conductor/": "driver_methods enabled_drivers reconciliation who_works",
-    "tests/functional/image/": "api records",
-    "tests/functional/placement/": "allocations candidates candidates_trees codes edge providers reshaper resources",
-    "tests/functional/redfish/": "power",
-    "tests/functional/scheduling/": "capacity claims domains handover holds newcomers node_availability "
-    "node_explanations requests unknown_traits webhooks",
-    "tests/functional/tenants/": "roles",
-    "tests/functional/ui/": "fleet holds log_in node waiting",
-    "tests/moving/": "",
-    "tests/races/": "",
-    "tests/recipes/": "",
-}
-
-#: The tier of folders and files; the longest one that a path begins with counts. A mark puts a test into a later one.
-_TIERS = {
+#: The tier of the files in a folder, unless their first line is ``# tier: NAME``; the longest prefix counts.
+_FOLDERS = {
     "tests/": "first",
-    **dict.fromkeys(_SECOND, "ci"),
-    **{f"{folder}test_{name}.py": "first" for folder, names in _SECOND.items() for name in names.split()},
+    "tests/conformance/": "ci",
+    "tests/database/": "ci",
+    "tests/functional/": "ci",
+    "tests/moving/": "ci",
+    "tests/races/": "ci",
+    "tests/recipes/": "ci",
     "tests/agents/": "slow",
     "tests/clients/": "slow",
-    "tests/clients/osc/test_callers.py": "ci",
-    "tests/clients/osc/test_claims.py": "ci",
-    "tests/clients/osc/test_domains.py": "ci",
-    "tests/clients/osc/test_webhooks.py": "ci",
-    "tests/clients/osc/test_guide.py": "ci",
-    "tests/clients/osc/test_several.py": "ci",
-    "tests/clients/test_openstack_client.py": "ci",
-    "tests/clients/test_printed_commands.py": "ci",
-    "tests/clients/test_readme.py": "ci",
-    "tests/clients/test_start.py": "ci",
     "tests/emulators/": "slow",
     "tests/fault/": "slow",
-    "tests/fault/test_claim_journal.py": "first",
-    "tests/fault/test_journal.py": "first",
-    "tests/fault/test_lifetimes.py": "first",
-    "tests/fault/test_waiting_journal.py": "first",
     "tests/functional/fuzz/": "slow",
-    "tests/functional/fuzz/test_every_route.py": "ci",
 }
 #: Tests of the second tier in slow files.
 _IN_CI = (
@@ -125,9 +90,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(tier)
 
 
+@cache
 def tier_of(path: str) -> str:
-    """Return the tier of a file's tests: ``first``, ``ci`` or ``slow``."""
-    return _TIERS[max((prefix for prefix in _TIERS if path.startswith(prefix)), key=len)]
+    """Return the tier of a file's tests: ``first``, ``ci`` or ``slow``. A folder is a path, too.
+
+    Raises ValueError for a first line that begins like a mark and names no tier.
+    """
+    file = _ROOT / path
+    first_line = file.read_text().partition("\n")[0] if file.is_file() else ""
+    if not first_line.startswith("# tier"):
+        return default_tier_of(path)
+    tier = first_line.removeprefix("# tier: ")
+    if tier not in _RANKS:
+        raise ValueError(f"{path}: {first_line!r} names no tier; there are: {', '.join(_RANKS)}")
+    return tier
+
+
+def default_tier_of(path: str) -> str:
+    """Return the tier of a file without a mark: that of its folder."""
+    return _FOLDERS[max((folder for folder in _FOLDERS if path.startswith(folder)), key=len)]
 
 
 def first_tier_of(path: str) -> str:

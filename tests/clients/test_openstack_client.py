@@ -1,3 +1,4 @@
+# tier: ci
 """The ``openstack`` command from PyPI against the service, with nothing but what ``serve`` printed."""
 
 import re

@@ -1,3 +1,4 @@
+# tier: ci
 """Each command that a page or a message prints: the real clients take it, and the service does it, where it is
 proposed. All in one process."""
 

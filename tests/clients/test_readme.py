@@ -1,3 +1,4 @@
+# tier: ci
 """The tutorial with the ``openstack`` client, as it is written, and the README's five minutes, a part of it."""
 
 import json

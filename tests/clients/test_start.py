@@ -1,3 +1,4 @@
+# tier: ci
 """How the service starts, refuses to start, and stops."""
 
 import os

@@ -1,3 +1,4 @@
+# tier: first
 """The rule of availability says the same in Python and in SQL, and reaches whatever derives from it."""
 
 from itertools import product

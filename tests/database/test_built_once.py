@@ -1,3 +1,4 @@
+# tier: first
 """A world that is built once is the same in every database."""
 
 from pathlib import Path

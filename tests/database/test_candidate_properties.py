@@ -1,3 +1,4 @@
+# tier: first
 """Random worlds, random requests: the search against a plain enumeration of everything."""
 
 from collections.abc import Callable, Iterable, Iterator

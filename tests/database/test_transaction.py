@@ -1,3 +1,4 @@
+# tier: first
 """The transaction runner: races are run again, everything else is not; nothing of a failure stays."""
 
 import threading

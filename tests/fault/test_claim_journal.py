@@ -1,3 +1,4 @@
+# tier: first
 """The journal of claims finds what it is made to find, and nothing else."""
 
 from tests.fault.claim_journal import ClaimJournal, Record

@@ -1,3 +1,4 @@
+# tier: first
 """The journal of the fault tests finds what it is made to find."""
 
 import json

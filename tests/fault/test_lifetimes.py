@@ -1,3 +1,4 @@
+# tier: first
 """Things are made and deleted: the journal finds the planted contradictions, and nothing else."""
 
 import pytest

@@ -1,3 +1,4 @@
+# tier: first
 """The journal of claims that wait finds what cannot be true, and nothing else."""
 
 import pytest

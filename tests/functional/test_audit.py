@@ -1,3 +1,4 @@
+# tier: first
 """The audit log: one line for each request that changes something, or tries to."""
 
 import io

@@ -1,3 +1,4 @@
+# tier: first
 """Errors that a database may answer with: 503 or 409 in words, never 500, and health that names the problem."""
 
 import io

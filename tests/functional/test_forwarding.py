@@ -1,3 +1,4 @@
+# tier: first
 """Host and proxy headers of a request."""
 
 import re

@@ -1,3 +1,4 @@
+# tier: first
 """The root, health, and what happens while the database is away."""
 
 from pathlib import Path

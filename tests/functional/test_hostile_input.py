@@ -1,3 +1,4 @@
+# tier: first
 """Numbers and documents that are larger than a server expects: none of them is answered with 500."""
 
 import json

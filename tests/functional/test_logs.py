@@ -1,3 +1,4 @@
+# tier: first
 """Log lines: structured, with the request id of the answer, and without secrets."""
 
 import io

@@ -1,3 +1,4 @@
+# tier: first
 """A machine that is not offered: ``node why``, a metric and the log say why."""
 
 import io

@@ -1,3 +1,4 @@
+# tier: first
 """A node is its provider: every change that scheduling can see is there in the same moment."""
 
 from datetime import datetime

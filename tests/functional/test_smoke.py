@@ -1,3 +1,4 @@
+# tier: first
 """Enrol, ask, claim: the shortest way through the whole house."""
 
 import uuid

@@ -52,8 +52,25 @@ def test_each_module_is_known_and_each_need_exists() -> None:
 
 
 def test_tiers_name_what_there_is() -> None:
-    names = [*tiers._TIERS, *(name.partition("::")[0] for name in tiers._IN_CI)]
+    names = [*tiers._FOLDERS, *(name.partition("::")[0] for name in tiers._IN_CI)]
     assert [name for name in names if not (ROOT / name).exists()] == []
+
+
+def test_marks_of_files_name_a_tier_that_their_folder_does_not_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marks: dict[str, str] = {}
+    for file in (ROOT / "tests").rglob("test_*.py"):
+        path, lines = file.relative_to(ROOT).as_posix(), file.read_text().split("\n")
+        assert not any(line.startswith("# tier") for line in lines[1:]), path
+        if lines[0].startswith("# tier"):
+            marks[path] = tiers.tier_of(path)
+    assert [path for path, tier in marks.items() if tier == tiers.default_tier_of(path)] == []
+    monkeypatch.setattr(tiers, "_ROOT", tmp_path)
+    for mark in ("# tier: fast", "# tier:ci", "# tier ci"):
+        (tmp_path / "test_wrong.py").write_text(f"{mark}\n")
+        with pytest.raises(ValueError, match="names no tier"):
+            tiers.tier_of("test_wrong.py")
 
 
 @pytest.mark.parametrize("tier", [None, "first", "ci"])

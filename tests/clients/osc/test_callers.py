@@ -1,3 +1,4 @@
+# tier: ci
 """Each command of the guide, as each kind of caller, with users of the file."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# tier: ci
 """Claims of each kind of caller, with users of the file: in every form of the command."""
 
 import json

@@ -1,3 +1,4 @@
+# tier: ci
 """The guide for domains: its commands do what it says."""
 
 import json

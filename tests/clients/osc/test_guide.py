@@ -1,3 +1,4 @@
+# tier: ci
 """The guide for requests that find nothing: its commands do what it says, on machines of the demo."""
 
 import json

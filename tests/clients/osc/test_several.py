@@ -1,3 +1,4 @@
+# tier: ci
 """The guide for several machines: its commands do what it says."""
 
 import re

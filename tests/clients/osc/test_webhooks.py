@@ -1,3 +1,4 @@
+# tier: ci
 """The guide for webhooks: its commands do what it says, and a chat is told of a machine that fails."""
 
 import json

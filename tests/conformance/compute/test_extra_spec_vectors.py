@@ -1,3 +1,4 @@
+# tier: first
 """Which extra specs are accepted, against Nova's validators: all vectors, and where we differ on purpose."""
 
 from baremetal_sched.compute.flavors.extra_specs import check_one

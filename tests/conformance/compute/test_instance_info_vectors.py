@@ -1,3 +1,4 @@
+# tier: first
 """``instance_info`` against what Nova's Ironic driver writes: all vectors."""
 
 import pytest

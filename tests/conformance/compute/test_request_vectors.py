@@ -1,3 +1,4 @@
+# tier: first
 """The request of a flavor and an image, against Nova's own: 63 of 68 vectors."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# tier: first
 """The rule that our route table names for a route is one that Ironic documents for that request."""
 
 import re

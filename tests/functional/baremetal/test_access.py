@@ -1,3 +1,4 @@
+# tier: first
 """Who may do what to which node: 404 for what a project may not see, 403 for what it may see but not do."""
 
 import re

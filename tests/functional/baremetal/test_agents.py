@@ -1,3 +1,4 @@
+# tier: first
 """/v1/lookup and /v1/heartbeat: agents on machines."""
 
 import pytest

@@ -1,3 +1,4 @@
+# tier: first
 """Allocations: which node they get, who else then cannot have it, and how it is given back."""
 
 import uuid

@@ -1,3 +1,4 @@
+# tier: first
 """/v1/nodes/{node}/bios, and the steps that change it."""
 
 from typing import Any

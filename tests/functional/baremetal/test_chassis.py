@@ -1,3 +1,4 @@
+# tier: first
 """/v1/chassis; and, with it, what all plain collections have in common."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# tier: first
 """/v1/nodes/{node}/children, and what lists make of children."""
 
 from tests.service import Service

@@ -1,3 +1,4 @@
+# tier: first
 """/v1/deploy_templates, and what they add to a deployment."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# tier: first
 """Version documents, negotiation, and requests that no view sees."""
 
 import json

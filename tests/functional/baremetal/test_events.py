@@ -1,3 +1,4 @@
+# tier: first
 """/v1/events"""
 
 import io

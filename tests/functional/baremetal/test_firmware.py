@@ -1,3 +1,4 @@
+# tier: first
 """/v1/nodes/{node}/firmware, and the step that changes it."""
 
 from typing import Any

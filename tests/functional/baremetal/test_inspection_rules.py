@@ -1,3 +1,4 @@
+# tier: first
 """/v1/inspection_rules"""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# tier: first
 """/v1/nodes/{node}/inventory"""
 
 import pytest

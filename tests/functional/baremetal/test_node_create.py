@@ -1,3 +1,4 @@
+# tier: first
 """POST /v1/nodes"""
 
 import re

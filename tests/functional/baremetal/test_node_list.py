@@ -1,3 +1,4 @@
+# tier: first
 """GET /v1/nodes and /v1/nodes/detail: fields, pages, order, filters."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# tier: first
 """PATCH /v1/nodes/{node}"""
 
 import pytest

@@ -1,3 +1,4 @@
+# tier: first
 """GET and DELETE /v1/nodes/{node}, maintenance"""
 
 import json

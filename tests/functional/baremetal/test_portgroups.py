@@ -1,3 +1,4 @@
+# tier: first
 """/v1/portgroups, and what ports in a portgroup have in common."""
 
 from typing import Any

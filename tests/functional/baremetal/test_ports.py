@@ -1,3 +1,4 @@
+# tier: first
 """/v1/ports, and the ports of nodes."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# tier: first
 """PUT /v1/nodes/{node}/states/provision: requests, and the work of conductors for them."""
 
 import threading

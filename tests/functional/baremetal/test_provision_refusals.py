@@ -1,3 +1,4 @@
+# tier: first
 """PUT /v1/nodes/{node}/states/provision: refusals, by state, version, body, and the condition of the node."""
 
 import pytest

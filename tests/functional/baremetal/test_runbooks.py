@@ -1,3 +1,4 @@
+# tier: first
 """/v1/runbooks, their traits, and cleaning and servicing by them."""
 
 from typing import Any

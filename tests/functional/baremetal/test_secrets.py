@@ -1,3 +1,4 @@
+# tier: first
 """No answer shows a password, a token or a key that is kept with a node, whatever document it is in."""
 
 import json

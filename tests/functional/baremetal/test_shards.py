@@ -1,3 +1,4 @@
+# tier: first
 """/v1/shards"""
 
 from tests.service import Service, fault

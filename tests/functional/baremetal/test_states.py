@@ -1,3 +1,4 @@
+# tier: first
 """/v1/nodes/{node}/states: power, requested here and done by the owning conductor."""
 
 from datetime import UTC, datetime, timedelta

@@ -1,3 +1,4 @@
+# tier: first
 """/v1/nodes/{node}/traits, and the trait filters of the node lists."""
 
 import pytest

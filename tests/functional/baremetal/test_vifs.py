@@ -1,3 +1,4 @@
+# tier: first
 """/v1/nodes/{node}/vifs, with the network interface that notes nothing."""
 
 import pytest

@@ -1,3 +1,4 @@
+# tier: first
 """/v1/volume: connectors and targets."""
 
 from typing import Any

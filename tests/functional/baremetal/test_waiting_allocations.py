@@ -1,3 +1,4 @@
+# tier: first
 """Allocations that wait until a node is free."""
 
 from collections.abc import Callable, Iterator

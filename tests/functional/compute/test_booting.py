@@ -1,3 +1,4 @@
+# tier: first
 """Booting: which machine a server gets, what it then holds, and what becomes of it if its deployment fails."""
 
 import time

@@ -1,3 +1,4 @@
+# tier: first
 """/flavors/{id}/os-extra_specs, checked at every microversion."""
 
 from typing import Any

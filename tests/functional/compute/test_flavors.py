@@ -1,3 +1,4 @@
+# tier: first
 """/flavors: fields at each microversion, lists and their pages, and refusals."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# tier: first
 """/os-keypairs: imported and generated, at the microversions at which they change."""
 
 from datetime import datetime

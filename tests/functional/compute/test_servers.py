@@ -1,3 +1,4 @@
+# tier: first
 """/servers: requests, answers, and refusals."""
 
 import base64

@@ -1,3 +1,4 @@
+# tier: first
 """Methods of drivers that need no node, and networks that follow ports."""
 
 from collections.abc import Mapping

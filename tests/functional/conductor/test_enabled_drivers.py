@@ -1,3 +1,4 @@
+# tier: first
 """Which hardware types and interfaces a conductor serves, and what the API makes of that."""
 
 import io

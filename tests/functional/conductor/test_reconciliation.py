@@ -1,3 +1,4 @@
+# tier: first
 """A provider that was changed directly is restored from its node, and that is reported."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# tier: first
 """Who does a piece of work, when several may: one process of one conductor."""
 
 from collections.abc import Callable

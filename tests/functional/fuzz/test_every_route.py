@@ -1,3 +1,4 @@
+# tier: ci
 """Requests that are made up, to every route of every API, at each edge of its microversions.
 
 Whatever is asked, the answer is one that the reference describes, in the format of its API; and never a 500.

@@ -1,3 +1,4 @@
+# tier: first
 """The image API where it is not Glance's: data, conditions of scheduling, pages, and who may do what.
 
 What it has in common with Glance is in tests/conformance/image.

@@ -1,3 +1,4 @@
+# tier: first
 """Images in the domain: the stored records, who may see and change them, and that a failed change leaves nothing."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# tier: first
 """PUT, GET and DELETE /allocations/{consumer}"""
 
 import json

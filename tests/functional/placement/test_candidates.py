@@ -1,3 +1,4 @@
+# tier: first
 """GET /allocation_candidates: machines that stand alone, and what cannot be asked."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# tier: first
 """GET /allocation_candidates over trees, sharing providers and request groups."""
 
 import gc

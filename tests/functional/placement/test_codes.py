@@ -1,3 +1,4 @@
+# tier: first
 """The codes of errors: all there are, and what has which."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# tier: first
 """Version documents, negotiation, headers and error bodies of the Placement API."""
 
 import re

@@ -1,3 +1,4 @@
+# tier: first
 """Writing providers, inventories, aggregates, traits and classes: generations, moves, and cases that no other module
 tests."""
 

@@ -1,3 +1,4 @@
+# tier: first
 """POST /reshaper"""
 
 from typing import Any

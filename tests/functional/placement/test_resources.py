@@ -1,3 +1,4 @@
+# tier: first
 """Reading providers, inventories, traits, usages, allocations, classes."""
 
 import os_resource_classes

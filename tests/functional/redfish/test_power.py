@@ -1,3 +1,4 @@
+# tier: first
 """Power by Redfish: asked for, waited for, and what controllers do instead."""
 
 from dataclasses import replace

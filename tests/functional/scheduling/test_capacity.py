@@ -1,3 +1,4 @@
+# tier: first
 """Capacity: how many machines are free, and why the others are not."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# tier: first
 """Claims of the scheduling API: a machine now, or when one is free."""
 
 import threading

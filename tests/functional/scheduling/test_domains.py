@@ -1,3 +1,4 @@
+# tier: first
 """Domains: what is in them, in their aggregates, and in those above them; what is refused; what callers see."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# tier: first
 """A machine that becomes free goes to the first claim that waits for it, in the transaction that frees it."""
 
 import uuid as uuid_module

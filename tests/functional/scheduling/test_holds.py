@@ -1,3 +1,4 @@
+# tier: first
 """Holds of machines: scenarios of Ironic's specification of typed maintenance entries, and who may release what."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# tier: first
 """Newcomers do not overtake: at every door, a free machine goes to the first waiting request that it satisfies."""
 
 import uuid

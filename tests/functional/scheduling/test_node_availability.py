@@ -1,3 +1,4 @@
+# tier: first
 """Why one machine is or is not on offer."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# tier: first
 """Why one machine does or does not fit a request."""
 
 from typing import Any

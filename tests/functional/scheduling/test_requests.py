@@ -1,3 +1,4 @@
+# tier: first
 """The dry run: what a flavor and an image would get."""
 
 from typing import Any

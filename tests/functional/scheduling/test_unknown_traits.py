@@ -1,3 +1,4 @@
+# tier: first
 """A trait that nobody has created is not there: who forbids it gets a machine, and it does not count among several that
 are accepted. Every door says the same."""
 

@@ -1,3 +1,4 @@
+# tier: first
 """Webhooks as resources: made, listed, changed, deleted; who may; what is refused; what is kept secret."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# tier: first
 """The permissions of each role in each API: the table of the guide for tenants."""
 
 from pathlib import Path

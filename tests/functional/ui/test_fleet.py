@@ -1,3 +1,4 @@
+# tier: first
 """The page of the fleet."""
 
 import html

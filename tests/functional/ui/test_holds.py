@@ -1,3 +1,4 @@
+# tier: first
 """The page of holds by time."""
 
 from datetime import UTC, datetime, timedelta

@@ -1,3 +1,4 @@
+# tier: first
 """People log in with the file of users: sessions, their ends, cookies, and forms that are not of this site."""
 
 import base64

@@ -1,3 +1,4 @@
+# tier: first
 """The page of one node."""
 
 import re

@@ -1,3 +1,4 @@
+# tier: first
 """The page of who waits for a machine."""
 
 from tests.functional.scheduling.test_claims import CLAIMS, QUERY, UUID
