@@ -157,16 +157,16 @@ def make_schema_of_ours(store: Store) -> None:
     database.dispose()
 
 
-def install(original: str, folder: Path) -> Path:
+def install(original: str, folder: Path, *, mysqlclient: bool = True) -> Path:
     """A Python that has the original (a requirement of pip), drivers and our version of gunicorn; installed if it is
-    not there yet."""
+    not there yet. ``mysqlclient``, a driver that is compiled, may be left out."""
     python = folder / "bin" / "python"
     complete = folder / "complete"
     wanted = [
         original,
         "SQLAlchemy<2.1",
         "PyMySQL",
-        "mysqlclient",
+        *(["mysqlclient"] if mysqlclient else []),
         "psycopg2-binary",
         f"gunicorn=={version('gunicorn')}",
     ]
