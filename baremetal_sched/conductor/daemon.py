@@ -15,6 +15,8 @@ from baremetal_sched.conductor.answering import Answering
 from baremetal_sched.conductor.call_watch import CallWatch
 from baremetal_sched.conductor.entry import ConductorEntry
 from baremetal_sched.conductor.host import ConductorHeartbeat, ConductorHost
+from baremetal_sched.conductor.job import Job
+from baremetal_sched.conductor.looks import Looks
 from baremetal_sched.conductor.orphaned_reservations import hand_over
 from baremetal_sched.conductor.outage import SHOWS_OUTAGE, Outage
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS, PeriodicTask
@@ -39,8 +41,7 @@ log = structlog.get_logger(__name__)
 
 #: Seconds that a stopping conductor waits for its thread that polls for calls.
 _END_SECONDS = 2.0
-#: Seconds without work after which it is looked for less often, and how often: new and due work wakes the conductor.
-_QUIET_AFTER = 5.0
+#: Seconds between two looks at what only time could have changed; new and due work wakes the conductor.
 _QUIET_INTERVAL = 60.0
 #: Seconds between two looks at the calls that are being made.
 _CALLS_INTERVAL = 0.5
@@ -74,9 +75,10 @@ class ConductorDaemon:
         self._workers = Workers(settings.conductor.workers_pool_size)
         self._numbering = Numbering(database)
         self._outage = Outage(settings.host, settings.conductor.work_interval)
-        self._busy = time.monotonic()
-        self._wake, self._called = threading.Event(), threading.Event()
-        self._watch = CallWatch(self._host, self._called.set, self._wake.set, self._outage, pipe)
+        self._looks, self._called = Looks(), threading.Event()
+        #: Whether the last look found more work than workers.
+        self._is_work_left = False
+        self._watch = CallWatch(self._host, self._called.set, self._looks.now, self._outage, pipe)
         self.answering = Answering(self._host, self._process)
         self._heartbeat = ConductorHeartbeat(
             lambda: self._tolerate(self.beat, "heartbeat"),
@@ -128,14 +130,26 @@ class ConductorDaemon:
         """Begin pending work while workers are free; return the futures of the work in progress."""
         self._workers.give_up_hung()
         free = self._workers.free
+        found = 0
         if free > 0:
-            doing = self._workers.doing()
             for item in job.take(
                 *(self._database, self._settings, self._hostname, self._process),
-                most=free, doing=doing, clock=self._host.clock,
+                most=free, doing=self._workers.doing(), clock=self._host.clock, later=self._look_in,
             ):  # fmt: skip
-                self._workers.begin(item, self._wake.set)
+                self._workers.begin(item, self._job_ended)
+                found += 1
+        self._is_work_left = found >= free
         return self._workers.futures()
+
+    def _look_in(self, seconds: float) -> None:
+        self._looks.at(time.monotonic() + seconds)
+
+    def _job_ended(self, item: Job) -> None:
+        """Look for work when that of the job is due again, and at once if a worker was missing."""
+        if self._is_work_left:
+            self._looks.now()
+        elif item.end.due is not None:
+            self._looks.at(item.end.due or time.monotonic() + self._settings.conductor.work_interval)
 
     def run_periodic_task(self, task: PeriodicTask) -> None:
         """Run a periodic task, unless heartbeats were interrupted, or the clock of the database was set, and it depends
@@ -202,11 +216,10 @@ class ConductorDaemon:
         for thread in threads:
             thread.start()
         while not stop.is_set():
-            self._wake.wait(self._pause())
-            self._wake.clear()
-            if not self._tolerate(self.work_once, "work"):
+            self._looks.wait(self._pause())
+            if not self._tolerate(self._work_if_due, "work"):
                 stop.wait(self._outage.pause)
-                self._wake.set()
+                self._looks.now()
         try:
             if self._replaced.is_set():
                 raise HostNameTaken(host=self._hostname)
@@ -225,20 +238,24 @@ class ConductorDaemon:
             log.error("another process has taken the host name", conductor=self._hostname, reason=str(error))
             self._replaced.set()
             stop.set()
-            self._wake.set()
+            self._looks.now()
 
     def _pause(self) -> float:
-        """Return the seconds until the next look for work, unless the conductor is woken up earlier."""
-        interval: float = self._settings.conductor.work_interval
-        now = time.monotonic()
-        if self._workers.doing():
-            self._busy = now
-        return interval if now - self._busy < _QUIET_AFTER else max(interval, _QUIET_INTERVAL)
+        """Return the seconds until the next look at the workers: those whose drivers are slow become free by time."""
+        is_busy = self._is_work_left or self._workers.doing()
+        return self._settings.conductor.work_interval if is_busy else _QUIET_INTERVAL
+
+    def _work_if_due(self) -> None:
+        """Begin pending work if there is a reason to look for it; in any case give up drivers that hang."""
+        if self._looks.is_due() or (self._is_work_left and self._workers.free):
+            self.work_once()
+        else:
+            self._workers.give_up_hung()
 
     def _end(self, stop: threading.Event) -> None:
         """Wake the thread that looks for work when ``stop`` is set."""
         stop.wait()
-        self._wake.set()
+        self._looks.now()
 
     def _answer(self, stop: threading.Event) -> None:
         """Make the calls that requests wait for, until the conductor has finished."""
@@ -288,8 +305,8 @@ class ConductorDaemon:
         except Exception:
             log.exception("conductor failed", conductor=self._hostname)
             return False
-        if who is not None:
-            self._outage.works(who)
+        if who is not None and self._outage.works(who):
+            self._looks.now()
         return True
 
 

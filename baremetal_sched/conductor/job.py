@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar
 
 import structlog
-from sqlalchemy import bindparam, literal_column, or_, select, update
+from sqlalchemy import bindparam, case, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -34,16 +34,29 @@ T = TypeVar("T")
 #: pauses between rounds this takes minutes; after that, the change itself must be violating the key.
 MOST_CLASHES = 1000
 
+_UNCHANGED: Any = object()
 
-#: conductor = … AND (claimed_by IS NULL OR claimed_by = …) AND (not_before IS NULL OR not_before <= now) AND kind != …
-_DUE = (
+#: conductor = … AND (claimed_by IS NULL OR claimed_by = …) AND kind != …
+_OWN = (
     NodeWork.conductor == bindparam("conductor"),
     or_(NodeWork.claimed_by.is_(None), NodeWork.claimed_by == bindparam("process")),
-    or_(NodeWork.not_before.is_(None), NodeWork.not_before <= epoch()),
     *(NodeWork.kind != constant(kind) for kind in (work_queue.SUBORDINATE, work_queue.CALL)),
 )
-#: Whether there is anything to take; most of the time there is not. Created once: that is half of what it costs.
-_IS_ANY_DUE: Query = select(literal_column("1")).where(*_DUE).limit(1)
+_IS_LATER = NodeWork.not_before > epoch()
+_DUE = (*_OWN, or_(NodeWork.not_before.is_(None), ~_IS_LATER))
+#: How much can be taken, mostly nothing, and in how many seconds there is more. Created once: that is half of its cost.
+_LOOK: Query = select(
+    (func.count() - func.count(case((_IS_LATER, 1)))).label("due"),
+    (func.min(case((_IS_LATER, NodeWork.not_before))) - epoch()).label("later"),
+).where(*_OWN, NodeWork.id.not_in([compiled.IDS]))
+
+
+@dataclass
+class JobEnd:
+    """The time, by the monotonic clock, at which work is due after its job has ended: None if the work has ended, too;
+    0 if it was left as it was."""
+
+    due: float | None = 0.0
 
 
 @dataclass(frozen=True)
@@ -63,6 +76,7 @@ class Job:
     log: Any = field(compare=False)
     requester: Requester = UNKNOWN
     calls: NotedCalls = field(default_factory=NotedCalls, compare=False)
+    end: JobEnd = field(default_factory=JobEnd, compare=False)
 
     def driver(self, machine: Machine) -> Driver:
         """Return the interfaces of a machine; their calls are recorded in ``calls``."""
@@ -159,8 +173,9 @@ class Job:
         self.calls.reserved[work_id] = node_id
         log = self.log.bind(node=uuid, work=work_id, led_by=self.id)
         return replace(
-            self, id=work_id, node_id=node_id, node_uuid=uuid, kind=work_queue.SUBORDINATE, arguments={}, log=log
-        )
+            self, id=work_id, node_id=node_id, node_uuid=uuid, kind=work_queue.SUBORDINATE, arguments={}, log=log,
+            end=JobEnd(),
+        )  # fmt: skip
 
     def _fenced(
         self,
@@ -185,23 +200,26 @@ class Job:
         """
         writes: int | None = None
         outcome: Any = None
+        due_in: Any = _UNCHANGED
         clashes, retry = 0, self._retry()
 
         def attempt(session: Session) -> T:
-            nonlocal writes, outcome
+            nonlocal writes, outcome, due_in
             requester.attach(session, self.requester)
             outcome = transaction(session)
             writes = session.info.get(work_queue.WRITES)
+            due_in = session.info.get(work_queue.DUE_IN, _UNCHANGED)
             return outcome  # type: ignore[no-any-return]
 
         while True:
             try:
-                return self.database.write(attempt)
+                outcome = self.database.write(attempt)
+                break
             except CommitUnknown as error:
                 clashes = 0
                 retry.wait(error)
                 if writes is not None and self.read(lambda session: work_queue.has_written(session, self.id, writes)):
-                    return outcome  # type: ignore[no-any-return]
+                    break
             except (*SHOWS_OUTAGE, TooManyConflicts) as error:
                 cause = error.__cause__
                 clashes = clashes + 1 if isinstance(cause, IntegrityError) else 0
@@ -209,6 +227,9 @@ class Job:
                     self.log.error("the result cannot be recorded", reason=str(cause.orig))
                     raise LastingConflict(rounds=clashes) from error
                 retry.wait(error)
+        if due_in is not _UNCHANGED:
+            self.end.due = None if due_in is None else time.monotonic() + due_in
+        return outcome  # type: ignore[no-any-return]
 
     def _retry(self) -> Retry:
         return Retry(self.log, "work waits", self.settings.conductor.work_interval)
@@ -223,11 +244,13 @@ def take(
     most: int | None = None,
     doing: Collection[int] = (),
     clock: DatabaseClock | None = None,
+    later: Callable[[float], object] = lambda seconds: None,
 ) -> list[Job]:
     """Claim for ``process`` the due work requested from ``conductor`` (a host name), and return it, oldest first.
 
     At most ``most`` items, and none of those in ``doing``. Work claimed by a process stays its own: another process
-    with the same host name does not get it. ``clock``: that of the database, as the conductor sees it.
+    with the same host name does not get it. ``clock``: that of the database, as the conductor sees it. ``later`` is
+    called with the seconds until work that is postponed is due.
     """
     clock = clock or DatabaseClock(settings)
 
@@ -260,7 +283,10 @@ def take(
         return {row.id: row for row in mine}
 
     asker = {"conductor": conductor, "process": process}
-    if not database.select(lambda connection: compiled.run(connection, _IS_ANY_DUE, asker).first()):
+    look = database.select(lambda connection: compiled.run(connection, _LOOK, asker, list(doing) or [0]).one())
+    if look.later is not None:
+        later(look.later)
+    if not look.due:
         return []
     rows = database.read(select_work)
     if not rows:

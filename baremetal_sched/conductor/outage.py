@@ -53,17 +53,18 @@ class Outage:
         if is_new:
             log.warning("conductor waits", conductor=self._name, reason=str(reason))
 
-    def works(self, who: str) -> None:
-        """Note that ``who`` succeeded."""
+    def works(self, who: str) -> bool:
+        """Note that ``who`` succeeded, and return whether the outage is over by that."""
         if self._since is None:
-            return
+            return False
         with self._lock:
             self._failing.discard(who)
             since = self._since
             if self._failing or since is None:
-                return
+                return False
             self._since = None
         log.info("conductor continues", conductor=self._name, waited_seconds=round(self._clock() - since, 1))
+        return True
 
     @property
     def pause(self) -> float:

@@ -66,11 +66,11 @@ class Workers:
         """Return the futures of the work in progress."""
         return [each.future for each in self._running.values()]
 
-    def begin(self, job: Job, done: Callable[[], None]) -> None:
-        """Begin a work item, and call ``done`` afterwards."""
+    def begin(self, job: Job, done: Callable[[Job], None]) -> None:
+        """Begin a work item, and call ``done`` with it afterwards."""
         future = spawn(partial(handlers.do, job), "conductor-work")
         self._running[job.id] = _Running(job, future)
-        future.add_done_callback(lambda _: done())
+        future.add_done_callback(lambda _: done(job))
 
     def give_up_hung(self) -> None:
         """Fail the work whose driver does not return, and abandon its thread. Raises UnavailableError."""

@@ -65,8 +65,9 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "work_interval",
             default=0.1,
             min=0.01,
-            help="Seconds between two checks of a conductor for new work, until five seconds after the last. Then it "
-            "is notified on PostgreSQL, and on other databases new work is noticed by the checks for driver calls.",
+            help="Seconds after which a conductor looks again for work that a failure left behind, and between two "
+            "looks at machines that are slow. It is notified of new work on PostgreSQL; on other databases new work "
+            "is noticed by the checks for driver calls.",
         ),
         cfg.IntOpt(
             "workers_pool_size",

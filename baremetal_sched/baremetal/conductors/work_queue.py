@@ -24,6 +24,8 @@ CHANNEL = "baremetal_sched_work"
 
 #: The key in ``session.info`` of the number of writes of the held work, including this transaction's.
 WRITES = "work_writes"
+#: The key of what becomes of the work when the transaction commits: it is due in so many seconds, or has ended (None).
+DUE_IN = "work_due_in"
 
 #: The kind of work on one node that is done along with work on another; no process claims it by itself.
 SUBORDINATE = "led"
@@ -152,6 +154,7 @@ def finish(session: Session, work_id: int, conductor: str) -> Node | None:
         session.execute(delete(NodeWork).where(NodeWork.id == work_id))
         node.reservation = None
         node.touch()
+        session.info[DUE_IN] = None
     return node
 
 
@@ -167,6 +170,7 @@ def postpone(
     work.arguments = dict(arguments)
     work.not_before = epoch() + seconds
     work.claimed_by = None
+    session.info[DUE_IN] = seconds
     return session.get_one(Node, work.node_id, with_for_update=True)
 
 

@@ -6,13 +6,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from math import inf
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import text, update
 
 from baremetal_sched.baremetal.conductors import conductors
+from baremetal_sched.conductor import job
 from baremetal_sched.conductor.daemon import ConductorDaemon
+from baremetal_sched.conductor.job import Job, JobEnd
+from baremetal_sched.conductor.looks import Looks
+from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.models import NodeWork
 from baremetal_sched.errors import DatabaseAway
 from tests.restored import Rows
 from tests.service import Service
@@ -51,18 +58,56 @@ def count_listeners(service: Service, what: str = "count(*)") -> int:
     return service.database.read(lambda session: session.scalar(text(f"SELECT {what} {LISTENERS}")) or 0)
 
 
-def test_looking_for_work_is_one_short_statement(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And rare after a while without work, as new work wakes the conductor."""
+def test_looking_for_work_is_one_short_statement(service: Service) -> None:
+    """And there is none without a reason."""
     conductor = service.conductors["c1"]
     for look in (conductor.work_once, conductor.answering.begin_all):
         look()
         with service.statements() as seen:
             look()
         assert [statement.split()[0] for statement in seen] == ["SELECT"]
-        assert len(seen[0]) < 400
-    assert conductor._pause() == pytest.approx(0.1)
-    monkeypatch.setattr(conductor, "_busy", time.monotonic() - 6)
+        assert len(seen[0]) < 650
+    assert conductor._looks.is_due()  # the first, of what was requested before the conductor began
+    with service.statements() as seen:
+        conductor._work_if_due()
+    assert seen == []
     assert conductor._pause() == 60
+
+
+def test_reasons_to_look_for_work(service: Service, subtests: pytest.Subtests, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The conductor looks at the time of each, and not before. ``left``: more work was found than workers."""
+    conductor, clock = service.conductors["c1"], [100.0]
+    monkeypatch.setattr("baremetal_sched.conductor.looks.time.monotonic", lambda: clock[0])
+    for title, left, due, at in [
+        ("the work has ended", False, None, inf),
+        ("the work has ended, and more was left over", True, None, -inf),
+        ("a failure left the work as it was", False, 0.0, 100.1),
+        ("the work is postponed", False, 107.0, 107),
+    ]:
+        with subtests.test(title):
+            conductor._looks, conductor._is_work_left = Looks(), left
+            assert conductor._looks.is_due()
+            conductor._job_ended(cast("Job", SimpleNamespace(end=JobEnd(due))))
+            assert conductor._looks._at == pytest.approx(at)
+            assert conductor._looks.is_due() is (at <= 100)
+
+
+def test_work_that_is_postponed_is_looked_for_in_time(service: Service) -> None:
+    """Whether this conductor has postponed it, or finds it postponed."""
+    uuid = service.add_node("n1", power=False)
+    conductor = service.conductors["c1"]
+    switch(service, uuid, "power on")
+    service.database.write(lambda session: session.execute(update(NodeWork).values(not_before=epoch() + 50)))
+    assert conductor._looks.is_due()
+    assert conductor.work_once() == []
+    assert 0 < conductor._looks._at - time.monotonic() <= 50
+    service.database.write(lambda session: session.execute(update(NodeWork).values(not_before=None)))
+    (item,) = job.take(service.database, conductor._settings, "c1", "a process")
+    assert item.end.due == 0
+    item.postpone(1000, {}, lambda session, node: None)
+    assert item.end.due == pytest.approx(time.monotonic() + 1000, abs=900)
+    item.finish(lambda session, node: None)
+    assert item.end.due is None
 
 
 @pytest.mark.ci
@@ -102,7 +147,7 @@ def test_postgresql_tells_of_work_at_once(database_url: str) -> None:
             wait_until(lambda: count_listeners(service), "somebody to listen")
             for target in ("power on", "power off", "power on"):
                 wait_until(switch(service, uuid, target), f"{target}, long before the next look")
-            conductor._wake.set()  # not to wait for the end of the interval
+            conductor._looks.now()  # not to wait for the end of the interval
 
 
 @pytest.mark.ci
