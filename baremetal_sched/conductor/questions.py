@@ -2,8 +2,9 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
@@ -70,10 +71,24 @@ class Questions:
         self._open: dict[int, MachineQuestion] = {}
         #: Of each machine, the last one that was given up: its driver may still be at work.
         self._given_up: dict[int, MachineQuestion] = {}
+        self._announced: list[Collection[int]] = []
+
+    @contextmanager
+    def announced(self, keys: Collection[int]) -> Iterator[None]:
+        """Have the machines ``keys`` count as being queried, as they are going to be."""
+        with self._lock:
+            self._announced.append(keys)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._announced.remove(keys)
 
     def is_under_way(self, key: int) -> bool:
-        """Return whether a driver may be querying the machine ``key``."""
+        """Return whether a driver may be querying the machine ``key``, or is going to."""
         with self._lock:
+            if any(key in keys for keys in self._announced):
+                return True
             known = (self._open.get(key), self._given_up.get(key))
         return any(question is not None and not question.is_over for question in known)
 

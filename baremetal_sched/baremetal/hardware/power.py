@@ -15,7 +15,7 @@ from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import InvalidPowerTarget, NodeNotFound, PowerRefused
 from baremetal_sched.machines import agent_info, states
-from baremetal_sched.machines.machine import Effect, set_internal
+from baremetal_sched.machines.machine import Effect, Machine, set_internal
 from baremetal_sched.settings import Settings
 
 #: The kind of work that this is.
@@ -113,6 +113,17 @@ def note_health(session: Session, node: Node, health: str | None, conductor: str
 _FAILURES = "power_sync_failures"
 
 
+def agrees(node: Node | Machine, state: str | None) -> bool:
+    """Return whether the node says that its machine is in ``state``, and has no failure noted: then ``compare`` changes
+    nothing."""
+    return state is not None and state == node.power_state and not _failures(node)
+
+
+def _failures(node: Node | Machine) -> int:
+    failures: int = (node.driver_internal_info or {}).get(_FAILURES, 0)
+    return failures
+
+
 def compare(
     session: Session, node: Node, state: str | None, conductor: str, settings: Settings, trouble: str = ""
 ) -> None:
@@ -129,10 +140,11 @@ def compare(
     if node.power_state is None:
         node.power_state = state
         return
-    failures: int = (node.driver_internal_info or {}).get(_FAILURES, 0)
+    if agrees(node, state):
+        return
+    failures = _failures(node)
     if state is not None and state == node.power_state:
-        if failures:
-            set_internal(node, **{_FAILURES: 0})
+        set_internal(node, **{_FAILURES: 0})
         return
     is_switched_back = options.force_power_state_during_sync and node.power_state in (states.POWER_ON, states.POWER_OFF)
     is_off_limits = node.disable_power_off and node.power_state == states.POWER_OFF

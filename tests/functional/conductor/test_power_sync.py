@@ -8,7 +8,7 @@ from typing import Any, Self
 import pytest
 
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.conductor import questions
+from baremetal_sched.conductor import power_sync, questions
 from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.drivers import registry
@@ -63,12 +63,6 @@ def synchronize(service: Service, times: int = 1) -> None:
     for _ in range(times):
         service.conductors["c1"].run_periodic_task(TASK)
         service.work()
-
-
-def test_agreement_changes_nothing(service: Service, uuid: str) -> None:
-    before = service.node(uuid)
-    synchronize(service, 2)
-    assert service.node(uuid) == before
 
 
 def test_a_machine_that_was_switched_off_is_switched_on_again(service: Service, uuid: str, machine: Real) -> None:
@@ -247,6 +241,52 @@ def compare(service: Service, *, silent: int = 0) -> None:
     service.conductors["c1"].run_periodic_task(TASK)
     asked = service.conductors["c1"]._host.questions
     wait_until(lambda: sum(not each.is_over for each in asked._snapshot().values()) <= silent, "the others")
+
+
+def test_machines_at_rest_take_a_few_statements_for_all(
+    database_url: str, silent: Silent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is locked or written, with the health that is known already, neither."""
+    monkeypatch.setattr(power_sync, "_CHUNK", 2)
+    monkeypatch.setattr(power_sync, "_health", lambda machine: (None,))
+    with fleet(database_url, 5, enable_health_monitoring=True) as service, silent:
+        before = [service.node(f"n{number}") for number in range(5)]
+        with service.statements() as statements:
+            compare(service)
+        assert len(statements) <= 2 + 3, statements
+        assert sorted(silent.asked) == ["n0", "n1", "n2", "n3", "n4"]
+        assert [service.node(f"n{number}") for number in range(5)] == before
+
+
+def test_a_lockout_waits_for_the_machines_whose_nodes_are_read(
+    database_url: str, silent: Silent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are asked without looking at the node again."""
+    with fleet(database_url, 2, sync_power_state_workers=1) as service, silent:
+        asked = service.conductors["c1"]._host.questions
+        last = service.database.read(lambda session: nodes.find(session, "n1").id)
+        seen: list[bool] = []
+        monkeypatch.setattr(silent, "get_power_state", lambda machine: seen.append(asked.is_under_way(last)))
+        compare(service)
+        assert (seen, asked.is_under_way(last)) == ([True, True], False)
+
+
+def test_a_node_that_is_reserved_before_its_turn_is_not_asked(
+    database_url: str, silent: Silent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(power_sync, "_FRESH", -1.0)
+    with fleet(database_url, 2, sync_power_state_workers=1) as service, silent:
+        last = service.node("n1")["uuid"]
+
+        def ask(machine: Machine) -> str:
+            silent.asked.append(machine.uuid)
+            service.set_columns(last, reservation="c9")
+            return "power on"
+
+        monkeypatch.setattr(silent, "get_power_state", ask)
+        compare(service)
+        assert silent.asked == [service.node("n0")["uuid"]]
+        service.set_columns(last, reservation=None)
 
 
 def test_machines_that_do_not_answer_delay_no_others(database_url: str, silent: Silent) -> None:
