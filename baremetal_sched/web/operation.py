@@ -13,7 +13,8 @@ class Operation:
 
     ``name``: its name in generated clients. ``answer``: the name of the schema of its answer; None: the answer has no
     body. ``query``: schemas of the parameters of the query string. ``body``: the schema of the body, if it takes one.
-    ``refuses``: whether it checks its input, and answers 400. ``done``: the statuses of success, with their meanings.
+    ``refuses``: whether it checks its input, and answers 400. ``done``: the statuses of success, with their meanings;
+    by default 200, or 204 without an answer.
     """
 
     name: str
@@ -23,8 +24,3 @@ class Operation:
     body: Schema | None = None
     refuses: bool = True
     done: Mapping[int, str] = field(default_factory=dict)
-
-    @property
-    def successes(self) -> Mapping[int, str]:
-        """Return ``done`` or, without it, the usual status of such an answer."""
-        return self.done or {204 if self.answer is None else 200: "Done."}

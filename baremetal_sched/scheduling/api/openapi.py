@@ -8,51 +8,8 @@ from typing import Any
 
 from flask import Response
 
-from baremetal_sched.errors import (
-    AuthenticationUnavailable,
-    DatabaseAway,
-    DocumentTooLarge,
-    InvalidValue,
-    IsMirror,
-    NotAllowed,
-    NotAuthenticated,
-    PacketTooLarge,
-    SchedulerError,
-    SchemaNotServed,
-    SecretsUnreadable,
-    TooManyConflicts,
-    TooManyWaiting,
-    WrongScope,
-)
-from baremetal_sched.scheduling.schemas.answers import (
-    CAPACITY,
-    DOCUMENT,
-    ERROR,
-    GROUPS,
-    TEXT,
-    VERSIONS,
-    component,
-    said,
-)
-from baremetal_sched.scheduling.schemas.claims import CLAIM, CLAIMS
-from baremetal_sched.scheduling.schemas.domains import DOMAIN, DOMAIN_NODES, DOMAINS, FOLLOWED
-from baremetal_sched.scheduling.schemas.events import EVENT, EVENTS
-from baremetal_sched.scheduling.schemas.explanations import (
-    AVAILABILITY,
-    CLOSEST_TREE,
-    EXPLANATION,
-    FINDING,
-    NODE_EXPLANATION,
-)
-from baremetal_sched.scheduling.schemas.holds import HOLD, HOLDS, MADE_HOLDS, NODE_HOLDS
-from baremetal_sched.scheduling.schemas.requests import DRY_RUN
-from baremetal_sched.scheduling.schemas.webhooks import (
-    RESUMED_WEBHOOK,
-    WEBHOOK,
-    WEBHOOK_TEST,
-    WEBHOOK_WITH_SECRET,
-    WEBHOOKS,
-)
+from baremetal_sched import errors
+from baremetal_sched.scheduling.schemas import answers, claims, domains, events, explanations, holds, requests, webhooks
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.http_errors import HttpError, status_of
 from baremetal_sched.web.operation import Operation, Schema
@@ -68,13 +25,14 @@ _INFO = {
 }
 
 #: Errors that any route may answer; a route names its own beside them.
-COMMON_ERRORS: tuple[type[SchedulerError], ...] = (
+COMMON_ERRORS: tuple[type[errors.SchedulerError], ...] = (
     # of authentication and policy
-    *(AuthenticationUnavailable, NotAllowed, NotAuthenticated, WrongScope),
+    *(errors.AuthenticationUnavailable, errors.NotAllowed, errors.NotAuthenticated, errors.WrongScope),
     # of the request: path, media types, body and parameters
-    *(DocumentTooLarge, HttpError, InvalidValue, PacketTooLarge),
+    *(errors.DocumentTooLarge, HttpError, errors.InvalidValue, errors.PacketTooLarge),
     # of the database
-    *(DatabaseAway, IsMirror, SchemaNotServed, SecretsUnreadable, TooManyConflicts, TooManyWaiting),
+    *(errors.DatabaseAway, errors.IsMirror, errors.SchemaNotServed, errors.SecretsUnreadable),
+    *(errors.TooManyConflicts, errors.TooManyWaiting),
 )
 
 #: Why the API answers with a status, where that is not for each route to say.
@@ -91,43 +49,43 @@ _OTHER = "Other"
 
 #: The schemas that others refer to.
 SCHEMAS: Mapping[str, Schema] = {
-    "Versions": VERSIONS,
-    "OpenAPI": DOCUMENT,
-    "DryRun": DRY_RUN,
-    "Capacity": CAPACITY,
-    "ConductorGroups": GROUPS,
-    "Explanation": EXPLANATION,
-    "NodeExplanation": NODE_EXPLANATION,
-    "ClosestTree": CLOSEST_TREE,
-    "Availability": AVAILABILITY,
-    "Finding": FINDING,
-    "Claim": CLAIM,
-    "Claims": CLAIMS,
-    "Hold": HOLD,
-    "NodeHolds": NODE_HOLDS,
-    "Holds": HOLDS,
-    "MadeHolds": MADE_HOLDS,
-    "Domain": DOMAIN,
-    "Domains": DOMAINS,
-    "DomainNodes": DOMAIN_NODES,
-    "DomainsFromProperty": FOLLOWED,
-    "Event": EVENT,
-    "Events": EVENTS,
-    "Webhook": WEBHOOK,
-    "WebhookWithSecret": WEBHOOK_WITH_SECRET,
-    "ResumedWebhook": RESUMED_WEBHOOK,
-    "WebhookTest": WEBHOOK_TEST,
-    "Webhooks": WEBHOOKS,
-    "Error": ERROR,
+    "Versions": answers.VERSIONS,
+    "OpenAPI": answers.DOCUMENT,
+    "DryRun": requests.DRY_RUN,
+    "Capacity": answers.CAPACITY,
+    "ConductorGroups": answers.GROUPS,
+    "Explanation": explanations.EXPLANATION,
+    "NodeExplanation": explanations.NODE_EXPLANATION,
+    "ClosestTree": explanations.CLOSEST_TREE,
+    "Availability": explanations.AVAILABILITY,
+    "Finding": explanations.FINDING,
+    "Claim": claims.CLAIM,
+    "Claims": claims.CLAIMS,
+    "Hold": holds.HOLD,
+    "NodeHolds": holds.NODE_HOLDS,
+    "Holds": holds.HOLDS,
+    "MadeHolds": holds.MADE_HOLDS,
+    "Domain": domains.DOMAIN,
+    "Domains": domains.DOMAINS,
+    "DomainNodes": domains.DOMAIN_NODES,
+    "DomainsFromProperty": domains.FOLLOWED,
+    "Event": events.EVENT,
+    "Events": events.EVENTS,
+    "Webhook": webhooks.WEBHOOK,
+    "WebhookWithSecret": webhooks.WEBHOOK_WITH_SECRET,
+    "ResumedWebhook": webhooks.RESUMED_WEBHOOK,
+    "WebhookTest": webhooks.WEBHOOK_TEST,
+    "Webhooks": webhooks.WEBHOOKS,
+    "Error": answers.ERROR,
 }
 
 #: The parameters of paths.
 IN_PATHS: Mapping[str, Schema] = {
-    "node": said("UUID or name of the node.", {**TEXT, "minLength": 1}),
-    "claim": said("UUID of the claim.", {**TEXT, "minLength": 1}),
-    "hold": said("UUID of the hold.", {**TEXT, "minLength": 1}),
-    "domain": said("UUID of the domain.", {**TEXT, "minLength": 1}),
-    "webhook": said("UUID of the webhook.", {**TEXT, "minLength": 1}),
+    "node": answers.said("UUID or name of the node.", {**answers.TEXT, "minLength": 1}),
+    "claim": answers.said("UUID of the claim.", {**answers.TEXT, "minLength": 1}),
+    "hold": answers.said("UUID of the hold.", {**answers.TEXT, "minLength": 1}),
+    "domain": answers.said("UUID of the domain.", {**answers.TEXT, "minLength": 1}),
+    "webhook": answers.said("UUID of the webhook.", {**answers.TEXT, "minLength": 1}),
 }
 
 
@@ -191,7 +149,7 @@ def _operation(route: Route) -> dict[str, Any]:
     described = route.operation
     if described is None:
         raise LookupError(f"{route.method} {route.path} has no operation")
-    content = {} if described.answer is None else {"content": {JSON: {"schema": component(described.answer)}}}
+    content = {} if described.answer is None else {"content": {JSON: {"schema": answers.component(described.answer)}}}
     operation: dict[str, Any] = {
         "operationId": described.name,
         "summary": described.summary,
@@ -201,7 +159,7 @@ def _operation(route: Route) -> dict[str, Any]:
         ],
         "responses": {
             str(status): {"description": why, "headers": _REQUEST_ID, **content}
-            for status, why in described.successes.items()
+            for status, why in (described.done or {204 if described.answer is None else 200: "Done."}).items()
         },
     }
     if route.policy is not None:
@@ -240,7 +198,7 @@ def _failures(route: Route, described: Operation) -> dict[str, Any]:
     }
 
 
-def _words(error: type[SchedulerError]) -> str:
+def _words(error: type[errors.SchedulerError]) -> str:
     """Return the template of an error or, if that has no words of its own, the first sentence about its class."""
     if re.sub(r"\{\w+\}", "", error.template):
         return error.template
@@ -259,7 +217,7 @@ def _error(why: str, status: int | None = None) -> dict[str, Any]:
     headers: dict[str, Any] = dict(_REQUEST_ID)
     if status in (429, 503):
         headers["Retry-After"] = {"$ref": "#/components/headers/RetryAfter"}
-    return {"description": why, "headers": headers, "content": {JSON: {"schema": component("Error")}}}
+    return {"description": why, "headers": headers, "content": {JSON: {"schema": answers.component("Error")}}}
 
 
 def show_root(call: Call, session: None) -> Response:
