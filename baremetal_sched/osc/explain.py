@@ -3,12 +3,11 @@
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 
 from cliff.columns import FormattableColumn
 from osc_lib.command import command
 
-from baremetal_sched.osc.client import Client, FitsOrNot, UsageError, client_of, server
+from baremetal_sched.osc.client import Client, FitsOrNot, UsageError, client_of, path_of, server
 from baremetal_sched.osc.find import positive
 from baremetal_sched.osc.query import (
     add_machine_options,
@@ -265,13 +264,12 @@ class ExplainNode(FitsOrNot, command.ShowOne):
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
         """Return the fields of the answer and their values."""
         client = client_of(self.app)
-        node = quote(parsed_args.node, safe="")
         if is_request(parsed_args):
             body = request_body(client, parsed_args)
-            document = client.request("scheduling", "POST", f"/explanations/nodes/{node}", body)
+            document = client.request("scheduling", "POST", path_of("explanations", "nodes", parsed_args.node), body)
             self.fits = document["verdict"] == "fits"
         else:
-            document = client.get("scheduling", f"/nodes/{node}/availability")
+            document = client.get("scheduling", path_of("nodes", parsed_args.node, "availability"))
             self.fits = document["offered"]
         if is_table(parsed_args):
             document = _without_defaults(document)

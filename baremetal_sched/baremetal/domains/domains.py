@@ -1,7 +1,8 @@
 """Domains themselves: making, finding, changing and deleting them, and the way from one to the top."""
 
 import uuid as uuid_module
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
+from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -34,12 +35,12 @@ def require_served(session: Session) -> None:
         raise DomainsNotServed
 
 
-def create(session: Session, name: str, level: str, parent: str | None = None) -> Domain:
-    """Return a new domain, below the one with the UUID ``parent``. Raises DomainExists, ParentNotFound, LevelTwice,
-    DomainsNotServed."""
+def create(session: Session, name: str, level: str, parent: str | None = None, **columns: Any) -> Domain:
+    """Return a new domain, below the one with the UUID ``parent``, with other ``columns``. Raises DomainExists,
+    ParentNotFound, LevelTwice, DomainsNotServed."""
     require_served(session)
     _require_free(session, name, level)
-    domain = Domain(uuid=str(uuid_module.uuid4()), name=name, level=level, created_at=utcnow())
+    domain = Domain(uuid=str(uuid_module.uuid4()), name=name, level=level, created_at=utcnow(), **columns)
     _hang(domain, _parents(session, parent), {level})
     session.add(domain)
     session.flush()
@@ -114,11 +115,14 @@ def closure(session: Session, starts: Collection[int], *, upward: bool) -> Rows:
     return session.execute(select(found.c.start, found.c.id, found.c.level)).all()
 
 
-def rename(session: Session, domain: Domain, name: str) -> None:
-    """Give ``domain`` (its row locked) this name. Raises DomainExists."""
-    if name != domain.name:
-        _require_free(session, name, domain.level)
-        domain.name = name
+def change(session: Session, domain: Domain, columns: Mapping[str, Any]) -> None:
+    """Set ``columns`` of ``domain`` (its row locked), such as its name. Raises DomainExists."""
+    changed = {name: value for name, value in columns.items() if getattr(domain, name) != value}
+    if "name" in changed:
+        _require_free(session, changed["name"], domain.level)
+    for name, value in changed.items():
+        setattr(domain, name, value)
+    if changed:
         _touch(domain)
 
 

@@ -185,10 +185,10 @@ def _uuid_of(text: str) -> str:
 _COLUMNS = {"project_id": WaitingRequest.consumer_project, "resource_class": WaitingRequest.resource_class}
 PARAMETERS = {
     **page_of("Claims"),
-    "state": said("Claims in this state now.", {**TEXT, "enum": list(STATES)}),
-    "kind": said("Claims of this kind.", {**TEXT, "enum": list(KINDS)}),
-    "project_id": said("Claims of this project.", TEXT),
-    "resource_class": said("Claims of this class, as placement names it.", TEXT),
+    "state": said("Only claims that are in this state now.", {**TEXT, "enum": list(STATES)}),
+    "kind": said("Only claims of this kind.", {**TEXT, "enum": list(KINDS)}),
+    "project_id": said("Only claims of this project.", TEXT),
+    "resource_class": said("Only claims of this resource class, as placement names it.", TEXT),
 }
 
 

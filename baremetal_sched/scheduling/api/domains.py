@@ -24,9 +24,9 @@ from baremetal_sched.web.responses import empty_response, json_response
 
 PARAMETERS = {
     **page_of("Domains"),
-    "name": said("Domains of this name.", TEXT),
-    "level": said("Domains of this level.", TEXT),
-    "parent": said("Domains right below the one with this UUID.", TEXT),
+    "name": said("Only the domain of this name; a level has at most one.", TEXT),
+    "level": said("Only domains of this level.", TEXT),
+    "parent": said("Only domains right below the one with this UUID.", TEXT),
 }
 NODE_PARAMETERS = page_of("Nodes")
 
@@ -68,8 +68,7 @@ def list_domain_nodes(call: Call, session: Session, domain: str) -> Response:
 def create_domain(call: Call, session: Session) -> Response:
     """POST /v1/domains"""
     call.refuse_query()
-    body = NEW_DOMAIN.read(call.json)
-    made = domains.create(session, body["name"], body["level"], body.get("parent"))
+    made = domains.create(session, **NEW_DOMAIN.read(call.json))
     answer = _document(call, *domain_list.find(session, made.uuid, EVERYTHING))
     return json_response(answer, 201, {"Location": answer["links"][0]["href"]})
 
@@ -88,7 +87,7 @@ def update_domain(call: Call, session: Session, domain: str) -> Response:
     call.refuse_query()
     body = CHANGED_DOMAIN.read(call.json)
     found = domains.find_for_change(session, _uuid(domain))
-    domains.rename(session, found, body.get("name", found.name))
+    domains.change(session, found, {name: value for name, value in body.items() if name != "parent"})
     if "parent" in body:
         domains.hang(session, found, body["parent"])
         members.follow_parents(session, found)

@@ -24,7 +24,7 @@ from baremetal_sched.errors import NotAllowed
 from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.errors.holds import HoldNotFound, HoldsRefused
 from baremetal_sched.scheduling.capacity import COLUMNS
-from baremetal_sched.scheduling.schemas.answers import FLAG, TEXT, document, said
+from baremetal_sched.scheduling.schemas.answers import FLAG, TEXT, TIME, document, said
 from baremetal_sched.scheduling.schemas.holds import (
     ACTIVE,
     CHANGES,
@@ -212,12 +212,16 @@ def _literal(name: str, value: str) -> Any:
 
 PARAMETERS = {
     **page_of("Holds"),
-    "type": said("Holds of this type.", TEXT),
-    "active": said("Only holds that have begun, or only others.", FLAG),
-    "own": said("Only holds that callers of the caller's project asserted, or only others.", FLAG),
-    "since": said("Holds that end after this time, with a time zone.", {**TEXT, "format": "date-time"}),
-    "until": said("Holds that start before this time, with a time zone.", {**TEXT, "format": "date-time"}),
-    **{name: said(f"Holds of nodes with this {name.replace('_', ' ')}.", TEXT) for name in COLUMNS},
+    "type": said("Only holds of this type.", TEXT),
+    "active": said("true: only holds that have begun. false: only those that have not.", FLAG),
+    "own": said(
+        "true: only holds that callers of the caller's project asserted (without a project: callers of the system). "
+        "false: only all others. Those of the types legacy and fault are always others.",
+        FLAG,
+    ),
+    "since": said("Only holds that end after this time, in ISO 8601 with a time zone, or have no end.", TIME),
+    "until": said("Only holds that start before this time, in ISO 8601 with a time zone.", TIME),
+    **{name: said(f"Only holds of nodes with this {name.replace('_', ' ')}.", TEXT) for name in COLUMNS},
 }
 
 

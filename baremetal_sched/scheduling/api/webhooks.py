@@ -39,8 +39,8 @@ from baremetal_sched.web.responses import empty_response, json_response
 
 PARAMETERS = {
     **page_of("Webhooks"),
-    "name": said("Webhooks of this name.", TEXT),
-    "state": said("Webhooks in this state.", {**TEXT, "enum": [ACTIVE, PARKED]}),
+    "name": said("Only the webhooks of this name; a project has at most one.", TEXT),
+    "state": said("Only webhooks in this state.", {**TEXT, "enum": [ACTIVE, PARKED]}),
 }
 
 
