@@ -88,7 +88,7 @@ def _repair(session: Session, node: Node, holds: list[Hold]) -> None:
     elif not rules.active(holds):
         _add_built_in(session, node, holds, LEGACY, node.maintenance_reason, INTERNAL)
     elif rules.is_plain(holds) and rules.reason_of(holds) != node.maintenance_reason:
-        _write(session, rules.active(holds)[-1], holds, node.maintenance_reason)
+        _write(rules.active(holds)[-1], holds, node.maintenance_reason, now(session))
 
 
 def _add_built_in(
@@ -103,16 +103,16 @@ def _add_built_in(
     """Add a hold of a built-in type to the node and to ``holds``, which are all that it has, and return it."""
     moment = now(session)
     hold = _new(node, actor, type=kind, extra=dict(extra or {}), asserted_at=moment, begun_at=moment, drain=False)
-    _write(session, hold, holds, reason)
+    _write(hold, holds, reason, moment)
     session.add(hold)
     holds.append(hold)
     return hold
 
 
-def _write(session: Session, hold: Hold, holds: Sequence[Hold], reason: str | None) -> None:
-    """Write the reason of ``hold``, later than those of all others."""
+def _write(hold: Hold, holds: Sequence[Hold], reason: str | None, moment: float) -> None:
+    """Write the reason of ``hold`` now, at ``moment``, later than those of all others."""
     hold.reason = reason
-    hold.written_at = max(now(session), *(other.written_at + _TICK for other in holds if other is not hold), 0.0)
+    hold.written_at = max(moment, *(other.written_at + _TICK for other in holds if other is not hold), 0.0)
 
 
 def _new(node: Node, actor: Actor, **values: Any) -> Hold:
@@ -137,7 +137,7 @@ def set_legacy(session: Session, node: Node, reason: str | None, actor: Actor = 
         legacy = _add_built_in(session, node, holds, LEGACY, reason, actor)
         _note(session, node, legacy, "asserted")
     else:
-        _write(session, legacy, holds, reason)
+        _write(legacy, holds, reason, now(session))
     _derive(node, holds)
 
 
@@ -150,7 +150,7 @@ def assert_fault(session: Session, node: Node, kind: str, reason: str, conductor
         _note(session, node, fault, "asserted", conductor=conductor)
     else:
         fault.extra = {"kind": kind}
-        _write(session, fault, holds, reason)
+        _write(fault, holds, reason, now(session))
     _derive(node, holds)
 
 
