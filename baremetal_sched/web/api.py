@@ -128,7 +128,9 @@ class Api(ABC):
             raise NotAcceptable(message=f"Only {JSON} is provided")
         if route.policy is not None and not route.checks_policy:
             call.require(route.policy)
-        if route.refuses_query:
+        if route.refuses_query or (
+            route.operation is not None and route.operation.refuses and not route.operation.query
+        ):
             call.refuse_query()
 
     def accepts_json(self, call: Call) -> bool:

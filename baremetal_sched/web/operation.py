@@ -13,8 +13,8 @@ class Operation:
 
     ``name``: its name in generated clients. ``answer``: the name of the schema of its answer; None: the answer has no
     body. ``query``: schemas of the parameters of the query string. ``body``: the schema of the body, if it takes one.
-    ``refuses``: whether it checks its input, and answers 400. ``done``: the statuses of success, with their meanings;
-    by default 200, or 204 without an answer.
+    ``refuses``: whether it checks its input, and answers 400; without ``query`` it refuses any query string. ``done``:
+    the statuses of success, with their meanings; by default 200, or 204 without an answer.
     """
 
     name: str

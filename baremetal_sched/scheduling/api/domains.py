@@ -49,7 +49,6 @@ def list_domains(call: Call, session: Session) -> Response:
 
 def show_domain(call: Call, session: Session, domain: str) -> Response:
     """GET /v1/domains/{domain}"""
-    call.refuse_query()
     return json_response(_document(call, *domain_list.find(session, _uuid(domain), visible_to(call))))
 
 
@@ -67,7 +66,6 @@ def list_domain_nodes(call: Call, session: Session, domain: str) -> Response:
 
 def create_domain(call: Call, session: Session) -> Response:
     """POST /v1/domains"""
-    call.refuse_query()
     made = domains.create(session, **NEW_DOMAIN.read(call.json))
     answer = _document(call, *domain_list.find(session, made.uuid, EVERYTHING))
     return json_response(answer, 201, {"Location": answer["links"][0]["href"]})
@@ -75,7 +73,6 @@ def create_domain(call: Call, session: Session) -> Response:
 
 def create_from_property(call: Call, session: Session) -> Response:
     """POST /v1/domains/from_property"""
-    call.refuse_query()
     body = FROM_PROPERTY.read(call.json)
     return json_response(
         from_property.follow(session, body["level"], body["property"], body.get("marker"), nodes_by(call, GET_NODE))
@@ -84,7 +81,6 @@ def create_from_property(call: Call, session: Session) -> Response:
 
 def update_domain(call: Call, session: Session, domain: str) -> Response:
     """PATCH /v1/domains/{domain}"""
-    call.refuse_query()
     body = CHANGED_DOMAIN.read(call.json)
     found = domains.find_for_change(session, _uuid(domain))
     domains.change(session, found, {name: value for name, value in body.items() if name != "parent"})
@@ -97,14 +93,12 @@ def update_domain(call: Call, session: Session, domain: str) -> Response:
 
 def delete_domain(call: Call, session: Session, domain: str) -> Response:
     """DELETE /v1/domains/{domain}"""
-    call.refuse_query()
     domains.delete(session, domains.find_for_change(session, _uuid(domain)))
     return empty_response()
 
 
 def put_node(call: Call, session: Session, domain: str, node: str) -> Response:
     """PUT /v1/domains/{domain}/nodes/{node}"""
-    call.refuse_query()
     _require(call, session, node)
     path = domains.path_of(session, _uuid(domain))
     members.put(session, path, nodes.find_for_change(session, node, nodes_by(call, GET_NODE)))
@@ -113,7 +107,6 @@ def put_node(call: Call, session: Session, domain: str, node: str) -> Response:
 
 def remove_node(call: Call, session: Session, domain: str, node: str) -> Response:
     """DELETE /v1/domains/{domain}/nodes/{node}"""
-    call.refuse_query()
     _require(call, session, node)
     found = domains.path_of(session, _uuid(domain))[0]
     members.take_out(session, found, nodes.find_for_change(session, node, nodes_by(call, GET_NODE)))

@@ -70,14 +70,12 @@ def _uuid_of(text: str, node: Node) -> str:
 
 def list_node_holds(call: Call, session: Session, node: str) -> Response:
     """GET /v1/nodes/{node}/holds"""
-    call.refuse_query()
     found = _visible(call, session, node)
     return json_response({"maintenance": documents_of(call, session, guards.rows_of(session, found))})
 
 
 def show_node_hold(call: Call, session: Session, node: str, hold: str) -> Response:
     """GET /v1/nodes/{node}/holds/{hold}"""
-    call.refuse_query()
     found = _visible(call, session, node)
     return _shown(call, session, found, _uuid_of(hold, found))
 
@@ -92,7 +90,6 @@ def _shown(call: Call, session: Session, node: Node, uuid: str) -> Response:
 
 def create_node_hold(call: Call, session: Session, node: str) -> Response:
     """POST /v1/nodes/{node}/holds"""
-    call.refuse_query()
     found = _changeable(call, session, node, ADD)
     new = NewHold(**NEW_HOLD.read(call.json))
     hold = holds.assert_hold(session, found, new, _asserter(call, found, new), call.settings)
@@ -102,7 +99,6 @@ def create_node_hold(call: Call, session: Session, node: str) -> Response:
 
 def update_node_hold(call: Call, session: Session, node: str, hold: str) -> Response:
     """PATCH /v1/nodes/{node}/holds/{hold}"""
-    call.refuse_query()
     found = _changeable(call, session, node, UPDATE)
     changes = CHANGES.read(call.json)
     if "extra" in changes:
@@ -115,7 +111,6 @@ def update_node_hold(call: Call, session: Session, node: str, hold: str) -> Resp
 
 def delete_node_holds(call: Call, session: Session, node: str) -> Response:
     """DELETE /v1/nodes/{node}/holds"""
-    call.refuse_query()
     found = _changeable(call, session, node, REMOVE)
     holds.release_all(session, found, actor_of(call, found.owner, found.lessee), call.settings)
     return empty_response()
@@ -123,7 +118,6 @@ def delete_node_holds(call: Call, session: Session, node: str) -> Response:
 
 def delete_node_hold(call: Call, session: Session, node: str, hold: str) -> Response:
     """DELETE /v1/nodes/{node}/holds/{hold}"""
-    call.refuse_query()
     found = _changeable(call, session, node, REMOVE)
     entry = holds.find(session, found, _uuid_of(hold, found))
     holds.release(session, found, entry, actor_of(call, found.owner, found.lessee), call.settings)
@@ -146,7 +140,6 @@ def _asserter(call: Call, node: Node, new: NewHold) -> Actor:
 
 def create_holds(call: Call, session: Session) -> Response:
     """POST /v1/holds"""
-    call.refuse_query()
     values = NEW_HOLDS.read(call.json)
     chosen, tries, skips = dict(values.pop("filter")), values.pop("dry_run", False), values.pop("skip_refused", False)
     new = NewHold(**values)

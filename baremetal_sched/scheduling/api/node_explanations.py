@@ -42,7 +42,6 @@ def find(call: Call, session: Session, ident: str, rule: str) -> tuple[Node, Map
 
 def show_availability(call: Call, session: Session, node: str) -> Response:
     """GET /v1/nodes/{node}/availability"""
-    call.refuse_query()
     found, target = find(call, session, node, NODE_AVAILABILITY)
     members = live_members(session, call.settings)
     explained = explain_to(call, session, found, members, names_others=call.allows(SHOW_WORKERS, target))

@@ -110,7 +110,6 @@ def showing(routes: Callable[[], Iterable[Route]]) -> View:
 
     def show_openapi(call: Call, session: None) -> Response:
         """GET /v1/openapi.json"""
-        call.refuse_query()
         scheme = _SECURITY.get(call.settings.api.auth_strategy)
         description = {**described(), "servers": [{"url": call.base_url}]}
         if scheme is not None:

@@ -70,7 +70,6 @@ Pairs = Sequence[tuple[str, str]]
 
 def body_of(call: Call) -> dict[str, Any]:
     """Return the body of the call, an object. Raises BadRequest, InvalidValue."""
-    call.refuse_query()
     document = call.json
     if not isinstance(document, dict):
         raise InvalidValue(message="The body must be an object with query, with flavor, or with resource_class.")

@@ -15,7 +15,6 @@ from baremetal_sched.web.responses import json_response
 
 def create_request(call: Call, session: Session) -> Response:
     """POST /v1/requests"""
-    call.refuse_query()
     shows_nodes = call.allows(SHOW_NODES)
     body = call.json
     REQUEST.check(body)

@@ -20,7 +20,6 @@ def send_test(call: SchedulingCall, session: None, webhook: str) -> Response:
 
     Raises WebhookTestUnderWay, TooManyWebhookTests; WebhookTestNotSent if no conductor sends it.
     """
-    call.refuse_query()
     seconds, project = testing.patience(call.settings), call.caller.project_id
     token = call.database.write(
         lambda session: testing.begin(session, find(call, session, webhook), seconds), deadline=call.deadline

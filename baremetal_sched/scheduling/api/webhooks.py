@@ -66,13 +66,11 @@ def list_webhooks(call: SchedulingCall, session: Session) -> Response:
 
 def show_webhook(call: SchedulingCall, session: Session, webhook: str) -> Response:
     """GET /v1/webhooks/{webhook}"""
-    call.refuse_query()
     return _shown(call, session, find(call, session, webhook))
 
 
 def create_webhook(call: SchedulingCall, session: Session) -> Response:
     """POST /v1/webhooks. Raises InvalidWebhookUrl."""
-    call.refuse_query()
     values = _read(call, NEW_WEBHOOK)
     reading.stream(session).require_served(call.settings)
     project = call.caller.project_id or ""
@@ -93,7 +91,6 @@ def update_webhook(call: SchedulingCall, session: Session, webhook: str) -> Resp
     A caller who may change only the webhooks of its project becomes the maker: it gets what it may read itself.
     Raises InvalidWebhookUrl.
     """
-    call.refuse_query()
     values = _read(call, CHANGED_WEBHOOK)
     hook = find(call, session, webhook, lock=True)
     if "url" in values:
@@ -110,7 +107,6 @@ def update_webhook(call: SchedulingCall, session: Session, webhook: str) -> Resp
 
 def delete_webhook(call: Call, session: Session, webhook: str) -> Response:
     """DELETE /v1/webhooks/{webhook}"""
-    call.refuse_query()
     session.delete(find(call, session, webhook, lock=True))
     return empty_response()
 
@@ -121,7 +117,6 @@ def resume_webhook(call: SchedulingCall, session: Session, webhook: str) -> Resp
     The maker changes as with PATCH; and a maker that is gone is replaced by anyone of its project. Raises InvalidValue,
     EventsGone for a cursor as readers are answered.
     """
-    call.refuse_query()
     hook = find(call, session, webhook, lock=True)
     wanted = call.json if call.raw_body else {}
     RESUMPTION.check(wanted)
