@@ -18,7 +18,7 @@ from sqlalchemy import Engine, event
 from baremetal_sched.app import Application
 
 #: What 999 of 1,000 tests of the first tier stay below. A test that takes more is marked: make it cheaper, split it
-#: into rows or tests, inject a clock, or move it to the second tier (tests/tiers.py).
+#: into rows or tests, inject a clock, or move it to the second tier (tests/README.md).
 LIMITS = {"seconds asleep": 0.12, "applications": 2, "requests": 145, "statements": 1_300}
 
 #: How many tests are named, and the least that is worth a line.

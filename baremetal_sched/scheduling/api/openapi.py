@@ -40,7 +40,7 @@ _ERRORS = {
     400: "The body or a parameter is malformed, or names something unknown. The message says what.",
     401: "The request is not authenticated.",
     403: "The policy does not allow the request to the caller.",
-    410: "What follows the cursor cannot be read any more.",
+    410: "What follows the cursor can no longer be read.",
     415: "The content type is not accepted.",
     429: "There were too many failed log-ins from the client's address, or tests of webhooks of the project.",
     503: "The database is unavailable, the search took too long, or too many explanations are being worked on.",
