@@ -87,6 +87,10 @@ def total(counts: Iterable[StateCount]) -> int:
 
 def figures(session: Session, settings: Settings) -> list[Metric]:
     """Nodes, conductors, work, and what was undone on providers, as they are now."""
+    return [*_of_nodes(session, settings), *_of_conductors(session, settings), *_of_work(session)]
+
+
+def _of_nodes(session: Session, settings: Settings) -> list[Metric]:
     nodes = GaugeMetricFamily("baremetal_sched_nodes", "Nodes.", labels=["provision_state"])
     for state, count in session.execute(select(Node.provision_state, func.count()).group_by(Node.provision_state)):
         nodes.add_metric([state], count)
@@ -105,7 +109,10 @@ def figures(session: Session, settings: Settings) -> list[Metric]:
         "Nodes whose group and driver no live conductor serves.",
         value=session.scalars(unowned).one(),
     )
+    return [nodes, not_offered, without]
 
+
+def _of_conductors(session: Session, settings: Settings) -> list[Metric]:
     living = GaugeMetricFamily(
         "baremetal_sched_conductors_alive", "Conductors that are alive.", labels=["conductor_group"]
     )
@@ -143,7 +150,10 @@ def figures(session: Session, settings: Settings) -> list[Metric]:
         alive_by_group[group] = alive_by_group.get(group, 0) + bool(lives)
     for group, count in alive_by_group.items():
         living.add_metric([group], count)
+    return [living, undone, given_up, swept, differs]
 
+
+def _of_work(session: Session) -> list[Metric]:
     pending = GaugeMetricFamily(
         "baremetal_sched_pending_work", "Work on nodes that is requested or being done.", labels=["kind"]
     )
@@ -160,4 +170,4 @@ def figures(session: Session, settings: Settings) -> list[Metric]:
     )
     for resource_class, count in session.execute(waiting_requests.count_by_class(MOST_CLASSES)):
         waiting.add_metric([resource_class], count)
-    return [nodes, not_offered, without, living, undone, given_up, swept, differs, pending, holds, waiting]
+    return [pending, holds, waiting]
