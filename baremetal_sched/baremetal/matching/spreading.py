@@ -222,6 +222,6 @@ def sentence(several: Several, lacks: Lack, pack: str | None) -> str:
     changes += [f"ask for {lacks.had}"] if lacks.had else []
     changes += [f"leave {several.pack_by} out"] if lacks.unpacked and several.pack_by else []
     placeless = "".join(f" In no {level}: {number:,}." for level, number in lacks.placeless.items())
-    most = f"At most {lacks.had}" if lacks.had else "None"
-    said = f"{most} of {several.count} machines {'fit' if lacks.had > 1 else 'fits'} {', '.join(where)}."
+    fit = f"At most {lacks.had} of {several.count} machines {'fit' if lacks.had > 1 else 'fits'}"
+    said = f"{fit if lacks.had else 'No machine fits'} {', '.join(where)}."
     return said + (f" To do: {', or '.join(changes)}." if changes else "") + placeless

@@ -42,8 +42,8 @@ def follow(reader: Reader) -> None:
     first = reader.follow("scheduling claim --class gold --count 2 --spread rack:1 --machine-group db")
     assert {each["Name"][0] for each in first} == {"a", "b"}
     growing = reader.next()
-    assert "Only 0 of 1 machines can be had" in reader.run(growing, status=3)
+    assert "No machine fits with at most 1 in the same rack" in reader.run(growing, status=3)
     reader.run(f"resource provider allocation delete {apart[2]['Consumer']}")
     waiting = reader.next()
-    assert "Only 3 of 4 machines can be had" in reader.run(waiting.replace(" --wait 1h", ""), status=3)
+    assert "At most 3 of 4 machines fit" in reader.run(waiting.replace(" --wait 1h", ""), status=3)
     assert reader.is_through()
