@@ -23,9 +23,8 @@ class ShowCapacity(FitsOrNot, command.Lister):
     row, and 0 otherwise; without --at-least it is 0.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
         parser.add_argument(
             "--by",
             metavar="<key>,<key>",
@@ -44,7 +43,6 @@ class ShowCapacity(FitsOrNot, command.Lister):
         parser.add_argument("--group", metavar="<group>", help="The conductor group of the node.")
         for name in _FILTERS:
             parser.add_argument(f"--{name}", metavar=f"<{name}>", help=f"The {name} of the node.")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
         """Return titles and rows."""

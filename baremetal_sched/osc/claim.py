@@ -44,9 +44,8 @@ class Claim(FitsOrNot, command.Lister):
     claims, also when they were released otherwise.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
         add_query_options(parser)
         add_machine_options(parser)
         parser.add_argument("--count", type=positive, default=1, metavar="<number>", help="How many machines to claim.")
@@ -84,7 +83,6 @@ class Claim(FitsOrNot, command.Lister):
         parser.add_argument(
             "--even-if-impossible", action="store_true", help="Wait even if no machine would fit if all were free."
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
         """Return titles and rows."""

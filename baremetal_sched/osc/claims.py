@@ -6,7 +6,7 @@ from typing import Any
 from osc_lib.command import command
 
 from baremetal_sched.members import CLAIM
-from baremetal_sched.osc.client import client_of, path_of
+from baremetal_sched.osc.client import Options, client_of, path_of
 from baremetal_sched.osc.find import positive
 from baremetal_sched.osc.query import placement_class
 from baremetal_sched.osc.tables import Document, Table, TextColumn, add_long, chosen, lines, plain, row, shown
@@ -16,19 +16,17 @@ _TABLE = ("Claim", "State", "Class", "Position", "Deadline")
 _POLL = 30
 
 
-class ListClaims(command.Lister):
+class ListClaims(Options, command.Lister):
     """List claims: those that wait, and those that got a machine"""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
         parser.add_argument("--state", choices=CLAIM.words["state"], help="Only claims in this state now.")
         parser.add_argument("--kind", choices=CLAIM.words["kind"], help="Only claims of this kind.")
         parser.add_argument("--project-id", metavar="<project>", help="Only claims of this project.")
         parser.add_argument("--class", dest="resource_class", metavar="<class>", help="Only claims of this class.")
         parser.add_argument("--limit", type=positive, metavar="<number>", help="At most this many; the default is all.")
         add_long(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return titles and rows."""
@@ -49,15 +47,13 @@ def _row(claim: Document) -> tuple[Any, ...]:
     return row(CLAIM, {**claim, "allocations": machines, "consumer": TextColumn(claim["consumer"]["project_id"])})
 
 
-class ShowClaim(command.ShowOne):
+class ShowClaim(Options, command.ShowOne):
     """Show a claim; with --wait, first wait until it is decided"""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
         parser.add_argument("claim", metavar="<claim>", help="UUID of the claim, which is that of its consumer.")
         parser.add_argument("--wait", type=duration, default=0, metavar="<time>", help="At most 30 seconds, as in 30s.")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the names and values of the claim's members."""
@@ -65,14 +61,12 @@ class ShowClaim(command.ShowOne):
         return shown(client_of(self.app).get("scheduling", path_of("claims", parsed_args.claim), wait))
 
 
-class CancelClaim(command.Command):
+class CancelClaim(Options):
     """Cancel claims: they no longer wait, and give their machines back"""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
         parser.add_argument("claims", nargs="+", metavar="<claim>", help="UUID of a claim.")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Delete the claims."""

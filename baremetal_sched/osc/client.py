@@ -3,12 +3,14 @@
 import argparse
 import json
 import re
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit, urlunsplit
 
 from keystoneauth1 import exceptions as keystone_errors
 from keystoneauth1.identity.base import BaseIdentityPlugin
+from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
 from baremetal_sched import commands
@@ -276,7 +278,21 @@ def _exists(client: Client, service: str, path: str) -> bool:
 MISTAKE, NOTHING_FITS = 2, 3
 
 
-class FitsOrNot:
+class Options(command.Command):
+    """A command with options of its own."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        self.add_options(parser)
+        return parser
+
+    @abstractmethod
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
+
+
+class FitsOrNot(Options):
     """A command whose exit status is 0 if something fits (``fits``), NOTHING_FITS if not, and MISTAKE if the command
     line is not valid."""
 
@@ -285,10 +301,10 @@ class FitsOrNot:
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command, and return its exit status."""
         try:
-            status: int = super().run(parsed_args)  # type: ignore[misc]
+            status: int = super().run(parsed_args)
         except (UsageError, RequestFailed) as error:
             if isinstance(error, RequestFailed) and error.status != 400:
                 raise
-            self.log.error("%s", error)  # type: ignore[attr-defined]
+            self.log.error("%s", error)
             return MISTAKE
         return status or (0 if self.fits else NOTHING_FITS)

@@ -10,7 +10,7 @@ from osc_lib.exceptions import CommandError
 
 from baremetal_sched import commands
 from baremetal_sched.members import DOMAIN
-from baremetal_sched.osc.client import Client, FitsOrNot, Pairs, RequestFailed, UsageError, client_of, path_of
+from baremetal_sched.osc.client import Client, FitsOrNot, Options, Pairs, RequestFailed, UsageError, client_of, path_of
 from baremetal_sched.osc.tables import Document, LinesColumn, Table, row, shown
 
 _COUNTS = ("nodes", "added", "moved", "kept", "without")
@@ -53,17 +53,15 @@ def _levels(domains: list[Document]) -> str:
     return ", ".join(each["level"] for each in domains)
 
 
-class _OfDomain(command.Command):
+class _OfDomain(Options):
     """A command about a domain, or several."""
 
     number: str | None = None
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
         parser.add_argument("domain", metavar="<domain>", nargs=self.number, help="UUID or name of the domain.")
         parser.add_argument("--level", metavar="<level>", help="Level of the domain, if several levels have the name.")
-        return parser
 
 
 class CreateDomain(FitsOrNot, command.ShowOne):
@@ -72,9 +70,8 @@ class CreateDomain(FitsOrNot, command.ShowOne):
     With --from-property the command can be run again: it adds and moves nodes. A node stays where a person has put it.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
         parser.add_argument("name", metavar="<name>", nargs="?", help="Name of the domain, unique within its level.")
         parser.add_argument(
             "--level",
@@ -88,7 +85,6 @@ class CreateDomain(FitsOrNot, command.ShowOne):
             metavar="<property>",
             help="A property of nodes whose value is the name of a domain, such as rack.",
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the names and values of the domain's members, or of the counts."""
@@ -121,14 +117,13 @@ class CreateDomain(FitsOrNot, command.ShowOne):
 class SetDomain(_OfDomain, FitsOrNot, command.ShowOne):
     """Rename a domain, or put it below another one, which then has its nodes, too"""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
+        super().add_options(parser)
         parser.add_argument("--name", metavar="<name>", help="The new name.")
         parent = parser.add_mutually_exclusive_group()
         parent.add_argument("--parent", metavar="<domain>", help="UUID or name of the domain above it.")
         parent.add_argument("--no-parent", action="store_true", help="Have no domain above it.")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the names and values of the domain's members."""
@@ -144,15 +139,13 @@ class SetDomain(_OfDomain, FitsOrNot, command.ShowOne):
         return shown(client.request("scheduling", "PATCH", path_of("domains", domain["uuid"]), body))
 
 
-class ListDomains(command.Lister):
+class ListDomains(Options, command.Lister):
     """List domains, by level and name"""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
         parser.add_argument("--level", metavar="<level>", help="Only domains of this level.")
         parser.add_argument("--parent", metavar="<domain>", help="Only domains right below this one: UUID or name.")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return titles and rows."""
@@ -193,11 +186,10 @@ class DeleteDomain(_OfDomain):
 class AddNode(_OfDomain):
     """Put nodes into a domain; they leave any other domain of its level"""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
+        super().add_options(parser)
         parser.add_argument("nodes", metavar="<node>", nargs="+", help="UUID or name of a node.")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Put them in."""
@@ -210,13 +202,12 @@ class AddNode(_OfDomain):
 class RemoveNode(_OfDomain):
     """Take nodes out of a domain and those below it, or all of its nodes"""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
+        super().add_options(parser)
         which = parser.add_mutually_exclusive_group(required=True)
         which.add_argument("nodes", nargs="*", default=[], metavar="<node>", help="UUID or name of a node.")
         which.add_argument("--all", action="store_true", help="Take all of its nodes out.")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Take them out."""

@@ -36,12 +36,11 @@ def _cursor(stream: str, event: dict[str, Any], *, has_mark: bool) -> str:
     return f"{stream}:{int(event['sequence'])}" + (f":{event['id'][:8]}" if has_mark else "")
 
 
-class _ReadsEvents(FitsOrNot, command.Command):
+class _ReadsEvents(FitsOrNot):
     """A command that reads events."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
         parser.add_argument("--after", metavar="<cursor>", help="Only events after this cursor, which an answer gave.")
         parser.add_argument(
             "--type",
@@ -51,7 +50,6 @@ class _ReadsEvents(FitsOrNot, command.Command):
             help="Only events of this type, or of those that prefix.* selects (repeatable).",
         )
         parser.add_argument("--node", metavar="<uuid>", help="Only events of the node with this UUID.")
-        return parser
 
     def read(self, client: Client, parsed_args: argparse.Namespace, after: str | None, *more: tuple[str, str]) -> Any:
         """Return the events after the cursor, and the next cursor."""
@@ -62,11 +60,10 @@ class _ReadsEvents(FitsOrNot, command.Command):
 class ListEvents(_ReadsEvents, command.Lister):
     """List events, the oldest first: those that are left, or those after a cursor"""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
+        super().add_options(parser)
         parser.add_argument("--limit", type=int, metavar="<number>", help="At most this many.")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
         """Return titles and rows."""
@@ -99,11 +96,10 @@ class FollowEvents(_ReadsEvents):
     Without --after: those from now on.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
+        super().add_options(parser)
         parser.add_argument("--count", type=int, metavar="<number>", help="End after this many events.")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Print the events."""

@@ -46,12 +46,10 @@ class Explain(FitsOrNot, command.ShowOne):
     fit, and 3 if not.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
         add_request_options(parser)
         parser.add_argument("--wanted", type=positive, metavar="<number>", help="How many machines are wanted.")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
         """Return the fields of the explanation and their values."""
@@ -254,12 +252,10 @@ class ExplainNode(FitsOrNot, command.ShowOne):
     holds. The exit status is 0 if the node fits the request or, without one, if placement offers it now, and 3 if not.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
         parser.add_argument("node", metavar="<node>", help="UUID or name of the node.")
         add_request_options(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
         """Return the fields of the answer and their values."""

@@ -30,9 +30,8 @@ class FindNode(FitsOrNot, command.Lister):
     All conditions must hold. The exit status is 0 if a node was found, and 3 if not.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
         add_machine_options(parser)
         parser.add_argument(
             "--group", metavar="<group>", help='The conductor group of the node; "" is for nodes in none.'
@@ -46,7 +45,6 @@ class FindNode(FitsOrNot, command.Lister):
             "--limit", type=positive, metavar="<number>", help="List at most this many nodes; the default is all."
         )
         parser.add_argument("--long", action="store_true", help="Show traits in the table, too; documents have them.")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
         """Return titles and rows."""

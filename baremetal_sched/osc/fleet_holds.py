@@ -8,7 +8,7 @@ from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
 from baremetal_sched.members import HOLD
-from baremetal_sched.osc.client import Client, FitsOrNot, RequestFailed, UsageError, client_of, path_of
+from baremetal_sched.osc.client import Client, FitsOrNot, Options, RequestFailed, UsageError, client_of, path_of
 from baremetal_sched.osc.find import positive
 from baremetal_sched.osc.holds import (
     TYPES,
@@ -42,12 +42,11 @@ def _filters(parsed_args: argparse.Namespace) -> list[tuple[str, str]]:
     return [(name, value) for name in _FILTERS.values() if (value := getattr(parsed_args, name)) is not None]
 
 
-class ListHolds(command.Lister):
+class ListHolds(Options, command.Lister):
     """List holds: why machines must not be used, who asserted each hold, and its times"""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
         parser.add_argument("--type", choices=HOLD.words["type"], help="Only holds of this type.")
         parser.add_argument("--since", type=moment, metavar="<time>", help="Only holds that end after this time.")
         parser.add_argument("--until", type=moment, metavar="<time>", help="Only holds that start before this time.")
@@ -60,7 +59,6 @@ class ListHolds(command.Lister):
         _add_filters(parser)
         parser.add_argument("--limit", type=positive, metavar="<number>", help="At most this many; the default is all.")
         add_long(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return titles and rows."""
@@ -74,9 +72,8 @@ class ListHolds(command.Lister):
 class AddHolds(FitsOrNot, command.Lister):
     """Assert the same hold of all nodes that the options select, or of none"""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
         parser.add_argument(
             "--node",
             action="append",
@@ -88,7 +85,6 @@ class AddHolds(FitsOrNot, command.Lister):
         add_new_hold(parser)
         parser.add_argument("--skip-refused", action="store_true", help="Hold the other nodes if some are refused.")
         parser.add_argument("--dry-run", action="store_true", help="Only say which nodes would be held.")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return titles and rows."""
@@ -125,15 +121,13 @@ class _OwnHolds(FitsOrNot, command.Lister):
     def body(self, parsed_args: argparse.Namespace) -> Document | None:
         """Return the body of the request for each hold. Raises UsageError."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
         parser.add_argument("holds", nargs="*", metavar="<hold>", help="UUID of a hold.")
         parser.add_argument("--type", choices=TYPES, help="Only holds of this type. Needed unless holds are named.")
         _add_filters(parser)
         parser.add_argument("--dry-run", action="store_true", help=f"Only say which would be {self.done}.")
         add_long(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return titles and rows."""
@@ -191,11 +185,10 @@ class SetHolds(_OwnHolds):
 
     method, done = "PATCH", "changed"
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
+        super().add_options(parser)
         add_changes(parser)
-        return parser
 
     def body(self, parsed_args: argparse.Namespace) -> Document | None:
         """Return the changes. Raises UsageError if there are none."""

@@ -22,12 +22,10 @@ class ListGroups(FitsOrNot, command.Lister):
     Users who may not see conductors get the conductor groups of their nodes.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
         parser.add_argument("--group", metavar="<group>", help='Only this conductor group; "" is for nodes in none.')
         parser.add_argument("--rings", action="store_true", help="Show the hash ring of each driver.")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
         """Return titles and rows."""

@@ -8,7 +8,7 @@ from osc_lib.cli import parseractions
 from osc_lib.command import command
 
 from baremetal_sched.members import HOLD
-from baremetal_sched.osc.client import FitsOrNot, UsageError, client_of, path_of
+from baremetal_sched.osc.client import FitsOrNot, Options, UsageError, client_of, path_of
 from baremetal_sched.osc.tables import Document, Table, add_long, chosen, row, shown
 
 TYPES = HOLD.new_words["type"]
@@ -78,15 +78,13 @@ def changes(parsed_args: argparse.Namespace) -> Document:
     return body
 
 
-class AddHold(command.ShowOne):
+class AddHold(Options, command.ShowOne):
     """Assert a hold of a node, which must not be used from now or from a planned time on"""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
         parser.add_argument("node", metavar="<node>", help="UUID or name of the node.")
         add_new_hold(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the names and values of the hold's members."""
@@ -97,15 +95,13 @@ class AddHold(command.ShowOne):
         )
 
 
-class ListNodeHolds(command.Lister):
+class ListNodeHolds(Options, command.Lister):
     """List the holds of a node"""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
         parser.add_argument("node", metavar="<node>", help="UUID or name of the node.")
         add_long(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return titles and rows."""
@@ -116,13 +112,11 @@ class ListNodeHolds(command.Lister):
 class SetHold(FitsOrNot, command.ShowOne):
     """Change the end, the reason or the extra of a hold of a node; the node stays held"""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
         parser.add_argument("node", metavar="<node>", help="UUID or name of the node.")
         parser.add_argument("hold", metavar="<hold>", help="UUID of the hold.")
         add_changes(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the names and values of the hold's members."""
@@ -130,12 +124,11 @@ class SetHold(FitsOrNot, command.ShowOne):
         return shown(client_of(self.app).request("scheduling", "PATCH", path, changes(parsed_args)))
 
 
-class RemoveHold(command.Command):
+class RemoveHold(Options):
     """Release holds of a node, or all of them"""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
         parser.add_argument("node", metavar="<node>", help="UUID or name of the node.")
         which = parser.add_mutually_exclusive_group(required=True)
         which.add_argument("holds", nargs="*", default=[], metavar="<hold>", help="UUID of a hold.")
@@ -144,7 +137,6 @@ class RemoveHold(command.Command):
             action="store_true",
             help="Release all holds, including planned ones; if one cannot be released, none is.",
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Release them."""

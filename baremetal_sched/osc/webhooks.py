@@ -7,7 +7,7 @@ from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
 from baremetal_sched.members import WEBHOOK
-from baremetal_sched.osc.client import Client, RequestFailed, UsageError, client_of, path_of
+from baremetal_sched.osc.client import Client, Options, RequestFailed, UsageError, client_of, path_of
 from baremetal_sched.osc.tables import AttemptsColumn, Document, LinesColumn, Table, TextColumn, TimeColumn, shown
 
 
@@ -65,18 +65,16 @@ def _filter_of(client: Client, arguments: argparse.Namespace) -> Document:
     return body
 
 
-class CreateWebhook(command.ShowOne):
+class CreateWebhook(Options, command.ShowOne):
     """Create a webhook: later events are sent to a receiver
 
     The secret is shown only now: the receiver verifies signatures with it.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
         _filter_options(parser)
         parser.add_argument("url", metavar="<url>", help="Where the events are sent, with POST.")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the names and values of the webhook's members."""
@@ -85,14 +83,12 @@ class CreateWebhook(command.ShowOne):
         return _shown(client.request("scheduling", "POST", "/webhooks", body))
 
 
-class ListWebhooks(command.Lister):
+class ListWebhooks(Options, command.Lister):
     """List webhooks with their states and the numbers of events still to send"""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
         parser.add_argument("--state", choices=WEBHOOK.words["state"], help="Only webhooks in this state.")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return titles and rows."""
@@ -101,16 +97,14 @@ class ListWebhooks(command.Lister):
         return WEBHOOK.titles, [_shown({name: each[name] for name in WEBHOOK.columns})[1] for each in found]
 
 
-class _OfWebhook(command.Command):
+class _OfWebhook(Options):
     """A command about a webhook, or several."""
 
     number: str | None = None
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
         parser.add_argument("webhook", metavar="<webhook>", nargs=self.number, help="UUID or name of the webhook.")
-        return parser
 
 
 class ShowWebhook(_OfWebhook, command.ShowOne):
@@ -128,13 +122,12 @@ class SetWebhook(_OfWebhook, command.ShowOne):
     For a day deliveries are signed with the new secret and with the one before.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
+        super().add_options(parser)
         _filter_options(parser)
         parser.add_argument("--url", metavar="<url>", help="Where the events are sent, with POST.")
         parser.add_argument("--new-secret", action="store_true", help="Make a new secret, which is shown only now.")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the names and values of the webhook's members."""
@@ -167,9 +160,9 @@ class ResumeWebhook(_OfWebhook, command.ShowOne):
     If later events have been deleted, it continues with the oldest that is left. lost is the number of the others.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the command's options."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
+        super().add_options(parser)
         places = parser.add_mutually_exclusive_group()
         places.add_argument(
             "--after", metavar="<cursor>", help="Continue after this cursor. now: send only what happens from now on."
@@ -177,7 +170,6 @@ class ResumeWebhook(_OfWebhook, command.ShowOne):
         places.add_argument(
             "--skip", action="store_true", help="Skip the next event, which the receiver refuses, and say which it was."
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the names and values of the webhook's members."""
