@@ -6,7 +6,7 @@ from typing import Any
 from osc_lib.command import command
 
 from baremetal_sched.members import CLAIM
-from baremetal_sched.osc.client import Options, client_of, path_of
+from baremetal_sched.osc.client import WithOptions, client_of, path_of
 from baremetal_sched.osc.find import positive
 from baremetal_sched.osc.query import placement_class
 from baremetal_sched.osc.tables import Document, Table, TextColumn, add_long, chosen, lines, plain, row, shown
@@ -16,7 +16,7 @@ _TABLE = ("Claim", "State", "Class", "Position", "Deadline")
 _POLL = 30
 
 
-class ListClaims(Options, command.Lister):
+class ListClaims(WithOptions, command.Lister):
     """List claims: those that wait, and those that got a machine"""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -47,7 +47,7 @@ def _row(claim: Document) -> tuple[Any, ...]:
     return row(CLAIM, {**claim, "allocations": machines, "consumer": TextColumn(claim["consumer"]["project_id"])})
 
 
-class ShowClaim(Options, command.ShowOne):
+class ShowClaim(WithOptions, command.ShowOne):
     """Show a claim; with --wait, first wait until it is decided"""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -61,7 +61,7 @@ class ShowClaim(Options, command.ShowOne):
         return shown(client_of(self.app).get("scheduling", path_of("claims", parsed_args.claim), wait))
 
 
-class CancelClaim(Options):
+class CancelClaim(WithOptions):
     """Cancel claims: they no longer wait, and give their machines back"""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

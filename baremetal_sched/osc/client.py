@@ -278,7 +278,7 @@ def _exists(client: Client, service: str, path: str) -> bool:
 MISTAKE, NOTHING_FITS = 2, 3
 
 
-class Options(command.Command):
+class WithOptions(command.Command):
     """A command with options of its own."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -292,7 +292,7 @@ class Options(command.Command):
         """Add the options of the command."""
 
 
-class FitsOrNot(Options):
+class FitsOrNot(WithOptions):
     """A command whose exit status is 0 if something fits (``fits``), NOTHING_FITS if not, and MISTAKE if the command
     line is not valid."""
 

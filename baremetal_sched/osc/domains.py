@@ -10,7 +10,16 @@ from osc_lib.exceptions import CommandError
 
 from baremetal_sched import commands
 from baremetal_sched.members import DOMAIN
-from baremetal_sched.osc.client import Client, FitsOrNot, Options, Pairs, RequestFailed, UsageError, client_of, path_of
+from baremetal_sched.osc.client import (
+    Client,
+    FitsOrNot,
+    Pairs,
+    RequestFailed,
+    UsageError,
+    WithOptions,
+    client_of,
+    path_of,
+)
 from baremetal_sched.osc.tables import Document, LinesColumn, Table, row, shown
 
 _COUNTS = ("nodes", "added", "moved", "kept", "without")
@@ -53,7 +62,7 @@ def _levels(domains: list[Document]) -> str:
     return ", ".join(each["level"] for each in domains)
 
 
-class _OfDomain(Options):
+class _OfDomain(WithOptions):
     """A command about a domain, or several."""
 
     number: str | None = None
@@ -139,7 +148,7 @@ class SetDomain(_OfDomain, FitsOrNot, command.ShowOne):
         return shown(client.request("scheduling", "PATCH", path_of("domains", domain["uuid"]), body))
 
 
-class ListDomains(Options, command.Lister):
+class ListDomains(WithOptions, command.Lister):
     """List domains, by level and name"""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

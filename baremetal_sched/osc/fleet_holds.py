@@ -8,7 +8,7 @@ from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
 from baremetal_sched.members import HOLD
-from baremetal_sched.osc.client import Client, FitsOrNot, Options, RequestFailed, UsageError, client_of, path_of
+from baremetal_sched.osc.client import Client, FitsOrNot, RequestFailed, UsageError, WithOptions, client_of, path_of
 from baremetal_sched.osc.find import positive
 from baremetal_sched.osc.holds import (
     TYPES,
@@ -42,7 +42,7 @@ def _filters(parsed_args: argparse.Namespace) -> list[tuple[str, str]]:
     return [(name, value) for name in _FILTERS.values() if (value := getattr(parsed_args, name)) is not None]
 
 
-class ListHolds(Options, command.Lister):
+class ListHolds(WithOptions, command.Lister):
     """List holds: why machines must not be used, who asserted each hold, and its times"""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

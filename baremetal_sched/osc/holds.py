@@ -8,7 +8,7 @@ from osc_lib.cli import parseractions
 from osc_lib.command import command
 
 from baremetal_sched.members import HOLD
-from baremetal_sched.osc.client import FitsOrNot, Options, UsageError, client_of, path_of
+from baremetal_sched.osc.client import FitsOrNot, UsageError, WithOptions, client_of, path_of
 from baremetal_sched.osc.tables import Document, Table, add_long, chosen, row, shown
 
 TYPES = HOLD.new_words["type"]
@@ -78,7 +78,7 @@ def changes(parsed_args: argparse.Namespace) -> Document:
     return body
 
 
-class AddHold(Options, command.ShowOne):
+class AddHold(WithOptions, command.ShowOne):
     """Assert a hold of a node, which must not be used from now or from a planned time on"""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -95,7 +95,7 @@ class AddHold(Options, command.ShowOne):
         )
 
 
-class ListNodeHolds(Options, command.Lister):
+class ListNodeHolds(WithOptions, command.Lister):
     """List the holds of a node"""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -124,7 +124,7 @@ class SetHold(FitsOrNot, command.ShowOne):
         return shown(client_of(self.app).request("scheduling", "PATCH", path, changes(parsed_args)))
 
 
-class RemoveHold(Options):
+class RemoveHold(WithOptions):
     """Release holds of a node, or all of them"""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

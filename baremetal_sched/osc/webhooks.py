@@ -7,7 +7,7 @@ from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
 from baremetal_sched.members import WEBHOOK
-from baremetal_sched.osc.client import Client, Options, RequestFailed, UsageError, client_of, path_of
+from baremetal_sched.osc.client import Client, RequestFailed, UsageError, WithOptions, client_of, path_of
 from baremetal_sched.osc.tables import AttemptsColumn, Document, LinesColumn, Table, TextColumn, TimeColumn, shown
 
 
@@ -65,7 +65,7 @@ def _filter_of(client: Client, arguments: argparse.Namespace) -> Document:
     return body
 
 
-class CreateWebhook(Options, command.ShowOne):
+class CreateWebhook(WithOptions, command.ShowOne):
     """Create a webhook: later events are sent to a receiver
 
     The secret is shown only now: the receiver verifies signatures with it.
@@ -83,7 +83,7 @@ class CreateWebhook(Options, command.ShowOne):
         return _shown(client.request("scheduling", "POST", "/webhooks", body))
 
 
-class ListWebhooks(Options, command.Lister):
+class ListWebhooks(WithOptions, command.Lister):
     """List webhooks with their states and the numbers of events still to send"""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -97,7 +97,7 @@ class ListWebhooks(Options, command.Lister):
         return WEBHOOK.titles, [_shown({name: each[name] for name in WEBHOOK.columns})[1] for each in found]
 
 
-class _OfWebhook(Options):
+class _OfWebhook(WithOptions):
     """A command about a webhook, or several."""
 
     number: str | None = None
