@@ -24,6 +24,14 @@ def canonical_uuid(text: str) -> str | None:
     return canonical if text.lower().replace("-", "") == canonical.replace("-", "") else None
 
 
+def uuid_of(text: str, otherwise: Exception) -> str:
+    """Return ``text`` as ``canonical_uuid`` does. Raises ``otherwise`` if it is not a UUID."""
+    canonical = canonical_uuid(text)
+    if canonical is None:
+        raise otherwise
+    return canonical
+
+
 def canonical_mac(text: str) -> str | None:
     """Return ``text`` as a MAC address in lower case, or None if it is not a MAC address."""
     return text.lower() if _MAC.fullmatch(text) else None

@@ -129,6 +129,12 @@ class Query:
         url = address(f"{self.call.base_url}{self.call.http.path}", [*self.others(("marker",)), ("marker", marker)])
         return [{"rel": "next", "href": url}]
 
+    def links(self, name: str, markers: Sequence[str], limit: int) -> dict[str, Any]:
+        """Return the member ``<name>_links``, which leads to the next page, if the page whose rows have these
+        ``markers`` is full; otherwise nothing."""
+        is_full = len(markers) == limit > 0
+        return {f"{name}_links": self.next_link(markers[-1])} if is_full else {}
+
 
 def address(url: str, parameters: Sequence[tuple[str, str]]) -> str:
     """Return ``url`` with these parameters."""

@@ -119,10 +119,8 @@ def _list(call: ComputeCall, session: Session, view: Any) -> Response:
     keys = {name: key for name, key in flavors.SORT_KEYS.items() if name != "rxtx_factor" or is_old}
     page = Page(limit, query.text("marker"), sort, keys, "flavorid", within)
     rows = flavors.list_page(session, page, *_conditions(call, query))
-    document: dict[str, Any] = {"flavors": [view(call, row) for row in rows]}
-    if rows and len(rows) == limit:
-        document["flavors_links"] = query.next_link(rows[-1].flavorid)
-    return json_response(document)
+    links = query.links("flavors", [row.flavorid for row in rows], limit)
+    return json_response({"flavors": [view(call, row) for row in rows], **links})
 
 
 def _conditions(call: ComputeCall, query: Query) -> list[ColumnElement[bool]]:

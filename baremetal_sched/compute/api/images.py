@@ -63,10 +63,8 @@ def _list(call: ComputeCall, session: Session, view: Callable[[ComputeCall, Imag
     query = Query(call, [*PARAMETERS, *(name for name, _ in call.query if name.startswith(_PROPERTY))])
     limit = query.limit(least=0)
     found = listing.select_page(session, listing.parse(_image_parameters(call)), call.image_requester, limit)
-    document: dict[str, Any] = {"images": [view(call, image) for image in found]}
-    if found and len(found) == limit:
-        document["images_links"] = query.next_link(found[-1].uuid)
-    return json_response(document)
+    links = query.links("images", [image.uuid for image in found], limit)
+    return json_response({"images": [view(call, image) for image in found], **links})
 
 
 def _image_parameters(call: ComputeCall) -> Iterator[tuple[str, str]]:

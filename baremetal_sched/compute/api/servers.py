@@ -54,10 +54,7 @@ def _list_query(call: ComputeCall, connection: Connection, operation: str) -> tu
 
 
 def _collection(call: ComputeCall, query: Query, page: Page, rows: Any, items: list[dict[str, Any]]) -> Response:
-    document: dict[str, Any] = {"servers": items}
-    if items and len(items) == page.limit:
-        document["servers_links"] = query.next_link(rows[-1].uuid)
-    return json_response(document)
+    return json_response({"servers": items, **query.links("servers", [row.uuid for row in rows], page.limit)})
 
 
 def show_server(call: ComputeCall, connection: Connection, server_id: str) -> Response:

@@ -143,10 +143,6 @@ def deployed_power(session: Session, node_id: int) -> str | None:
     return None if row is None else row[0] or states.POWER_ON
 
 
-#: The maximum number of characters of user data, encoded; the same as in Nova.
-MOST_USER_DATA = 65535
-
-
 def build_config_drive(server: Server, node: Node, zone: str, admin_password: str | None) -> dict[str, Any]:
     """Return the config drive for ``server`` on ``node``. ``admin_password`` is kept nowhere else."""
     metadata: dict[str, Any] = {

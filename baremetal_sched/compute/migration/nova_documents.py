@@ -3,7 +3,6 @@
 The documents are the bodies of its lists. Other members are ignored.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -129,9 +128,6 @@ _SCHEMA = {
 }
 
 _FORMATS = jsonschema.FormatChecker(formats=())
-
-#: NUL as JSON has it, and not a backslash with a text after it.
-_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
 @_FORMATS.checks("uuid")

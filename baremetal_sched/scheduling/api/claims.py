@@ -18,7 +18,7 @@ from baremetal_sched.baremetal.visibility import is_exactly
 from baremetal_sched.db import paging, requester
 from baremetal_sched.db.models import WaitingRequest
 from baremetal_sched.db.paging import Page
-from baremetal_sched.documents.schema import canonical_uuid
+from baremetal_sched.documents.schema import uuid_of
 from baremetal_sched.errors import CommitUnknown, InvalidValue, SchedulerError
 from baremetal_sched.errors.compute import ExplanationTookTooLong, TooManyExplanations
 from baremetal_sched.errors.scheduling import ClaimNotFound, ConsumerInUse, FitUnknown, NeverFits, NothingFree
@@ -173,10 +173,7 @@ def delete_claim(call: Call, session: Session, claim: str) -> Response:
 
 
 def _uuid_of(text: str) -> str:
-    uuid = canonical_uuid(text)
-    if uuid is None:
-        raise ClaimNotFound(claim=text)
-    return uuid
+    return uuid_of(text, ClaimNotFound(claim=text))
 
 
 # -- the list ----------------------------------------------------------------------------------------------------------
@@ -201,12 +198,8 @@ def list_claims(call: Call, session: Session) -> Response:
         statement = statement.where(visible)
     rows = paging.select_page(session, statement, WaitingRequest, page, _no_marker)
     selected = [claim for (claim,) in rows]
-    document: dict[str, object] = {
-        "claims": [claims.document_of(each) for each in claims.statuses_of(session, selected)]
-    }
-    if len(selected) == page.limit:
-        document["claims_links"] = query.next_link(selected[-1].uuid)
-    return json_response(document)
+    documents = [claims.document_of(each) for each in claims.statuses_of(session, selected)]
+    return json_response({"claims": documents, **query.links("claims", [each.uuid for each in selected], page.limit)})
 
 
 def _no_marker(uuid: str) -> SchedulerError:

@@ -12,7 +12,7 @@ from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.visibility import EVERYTHING
 from baremetal_sched.db.models import Domain
 from baremetal_sched.db.paging import Page, SortKey
-from baremetal_sched.documents.schema import canonical_uuid
+from baremetal_sched.documents.schema import uuid_of
 from baremetal_sched.errors.domains import DomainNotFound
 from baremetal_sched.scheduling.api.capacity import visible_to
 from baremetal_sched.scheduling.api.policies import MANAGE_DOMAINS
@@ -41,10 +41,8 @@ def list_domains(call: Call, session: Session) -> Response:
     given = {name: value for name, value in conditions.items() if value is not None}
     page = Page(query.limit(), query.text("marker"), _ORDER)
     rows = domain_list.select_domains(session, given, page, visible_to(call))
-    answer: dict[str, Any] = {"domains": [_document(call, *row) for row in rows]}
-    if len(rows) == page.limit:
-        answer["domains_links"] = query.next_link(rows[-1][0].uuid)
-    return json_response(answer)
+    links = query.links("domains", [row[0].uuid for row in rows], page.limit)
+    return json_response({"domains": [_document(call, *row) for row in rows], **links})
 
 
 def show_domain(call: Call, session: Session, domain: str) -> Response:
@@ -58,10 +56,8 @@ def list_domain_nodes(call: Call, session: Session, domain: str) -> Response:
     found = domain_list.find(session, _uuid(domain), visible_to(call))[0]
     page = Page(query.limit(), query.text("marker"))
     rows = domain_list.select_nodes(session, found, page, visible_to(call))
-    answer: dict[str, Any] = {"nodes": [row._asdict() for row in rows]}
-    if len(rows) == page.limit:
-        answer["nodes_links"] = query.next_link(rows[-1].uuid)
-    return json_response(answer)
+    links = query.links("nodes", [row.uuid for row in rows], page.limit)
+    return json_response({"nodes": [row._asdict() for row in rows], **links})
 
 
 def create_domain(call: Call, session: Session) -> Response:
@@ -121,10 +117,7 @@ def _require(call: Call, session: Session, node: str) -> None:
 
 
 def _uuid(text: str) -> str:
-    uuid = canonical_uuid(text)
-    if uuid is None:
-        raise DomainNotFound(domain=text)
-    return uuid
+    return uuid_of(text, DomainNotFound(domain=text))
 
 
 def _document(call: Call, domain: Domain, parent: str | None, count: int) -> dict[str, Any]:

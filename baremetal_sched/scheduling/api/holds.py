@@ -19,7 +19,7 @@ from baremetal_sched.baremetal.visibility import Visibility, is_exactly
 from baremetal_sched.db.clock import seconds_of
 from baremetal_sched.db.models import Hold, Node
 from baremetal_sched.db.paging import Page
-from baremetal_sched.documents.schema import canonical_uuid
+from baremetal_sched.documents.schema import uuid_of
 from baremetal_sched.errors import NotAllowed
 from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.errors.holds import HoldNotFound, HoldsRefused
@@ -59,10 +59,7 @@ def _seen(call: Call, ident: str, node: Node) -> Node:
 
 
 def _uuid_of(text: str, node: Node) -> str:
-    uuid = canonical_uuid(text)
-    if uuid is None:
-        raise HoldNotFound(hold=text, node=node.uuid)
-    return uuid
+    return uuid_of(text, HoldNotFound(hold=text, node=node.uuid))
 
 
 # -- holds of a node ---------------------------------------------------------------------------------------------------
@@ -233,10 +230,8 @@ def list_holds(call: Call, session: Session) -> Response:
     )
     page = Page(query.limit(), query.text("marker"))
     rows = hold_list.select_holds(session, filters, page, seen_by(call))
-    answer: dict[str, Any] = {"maintenance": documents_of(call, session, rows)}
-    if len(rows) == page.limit:
-        answer["maintenance_links"] = query.next_link(rows[-1][0].uuid)
-    return json_response(answer)
+    links = query.links("maintenance", [row[0].uuid for row in rows], page.limit)
+    return json_response({"maintenance": documents_of(call, session, rows), **links})
 
 
 def seen_by(call: Call) -> Visibility:

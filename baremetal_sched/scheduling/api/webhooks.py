@@ -12,7 +12,7 @@ from baremetal_sched.db import paging
 from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.models import Webhook
 from baremetal_sched.db.paging import Page
-from baremetal_sched.documents.schema import canonical_uuid
+from baremetal_sched.documents.schema import uuid_of
 from baremetal_sched.errors import AuthenticationUnavailable, InvalidValue, SchedulerError
 from baremetal_sched.errors.webhooks import MakerGone, WebhookNotFound
 from baremetal_sched.scheduling.api.events import NOW
@@ -58,10 +58,8 @@ def list_webhooks(call: SchedulingCall, session: Session) -> Response:
         conditions.append(Webhook.parked == (state == PARKED))
     found = paging.select_page(session, select(Webhook).where(*conditions), Webhook, page, _no_marker)
     stream = reading.stream(session)
-    answer: dict[str, Any] = {"webhooks": [_document(call, session, stream, hook) for (hook,) in found]}
-    if len(found) == page.limit:
-        answer["webhooks_links"] = query.next_link(found[-1][0].uuid)
-    return json_response(answer)
+    links = query.links("webhooks", [hook.uuid for (hook,) in found], page.limit)
+    return json_response({"webhooks": [_document(call, session, stream, hook) for (hook,) in found], **links})
 
 
 def show_webhook(call: SchedulingCall, session: Session, webhook: str) -> Response:
@@ -151,9 +149,7 @@ def visible_to(call: Call) -> Collection[ColumnElement[bool]]:
 
 def find(call: Call, session: Session, text: str, *, lock: bool = False) -> Webhook:
     """Return the webhook with the UUID ``text``, if it is the caller's business. Raises WebhookNotFound."""
-    uuid = canonical_uuid(text)
-    if uuid is None:
-        raise WebhookNotFound(webhook=text)
+    uuid = uuid_of(text, WebhookNotFound(webhook=text))
     return webhooks.find(session, uuid, visible_to(call), lock=lock)
 
 
