@@ -4,7 +4,6 @@
 import pytest
 
 from tests.functional.baremetal.agents import (
-    IMAGE,
     MAC,
     URL,
     VERSION,
@@ -20,15 +19,6 @@ from tests.functional.baremetal.agents import (
 from tests.service import Service, fault
 
 pytestmark = pytest.mark.usefixtures("agent")
-
-
-@pytest.fixture
-def node(service: Service) -> str:
-    """An available node with a port, which an agent deploys."""
-    uuid = service.add_node("n1", power=False, deploy_interface="direct", inspect_interface="agent")
-    service.patch("n1", ("add", "/instance_info", IMAGE))
-    service.baremetal("POST", "/ports", {"node_uuid": uuid, "address": MAC})
-    return uuid
 
 
 # -- the whole story ---------------------------------------------------------------------------------------------------

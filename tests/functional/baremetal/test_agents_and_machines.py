@@ -30,15 +30,6 @@ FOUND = {"interfaces": [{"name": "eth0", "mac_address": MAC}], "cpu": {"architec
 pytestmark = pytest.mark.usefixtures("agent")
 
 
-@pytest.fixture
-def node(service: Service) -> str:
-    """An available node with a port, which an agent deploys."""
-    uuid = service.add_node("n1", power=False, deploy_interface="direct", inspect_interface="agent")
-    service.patch("n1", ("add", "/instance_info", IMAGE))
-    service.baremetal("POST", "/ports", {"node_uuid": uuid, "address": MAC})
-    return uuid
-
-
 def changed(service: Service) -> str | None:
     """When the power of the machine was switched last."""
     moment: str | None = service.node("n1")["driver_internal_info"].get("last_power_state_change")

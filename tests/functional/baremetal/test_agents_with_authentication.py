@@ -22,13 +22,6 @@ pytestmark = pytest.mark.usefixtures("agent")
 
 
 @pytest.fixture
-def secured(database_url: str) -> Any:
-    with Service(database_url, api={"auth_strategy": "noauth2"}) as service:
-        service.add_conductor("c1")
-        yield service
-
-
-@pytest.fixture
 def node(secured: Service) -> str:
     """An available node of a tenant with a port, which an agent deploys and inspects."""
     uuid = secured.add_node("n1", power=False, owner="tenant", deploy_interface="direct", inspect_interface="agent")

@@ -3,19 +3,11 @@
 
 from typing import Any
 
-import pytest
-
+from tests.functional.baremetal import test_bios
 from tests.restored import Rows
 from tests.service import Service
 
-
-@pytest.fixture
-def node(service: Service) -> str:
-    """A node that can be cleaned."""
-    uuid: str = service.baremetal("POST", "/nodes", {"driver": "fake-hardware", "name": "n1"}).json["uuid"]
-    service.baremetal("PUT", "/nodes/n1/states/provision", {"target": "manage"})
-    service.work()
-    return uuid
+node = test_bios.node
 
 
 def update(service: Service, settings: Any) -> None:

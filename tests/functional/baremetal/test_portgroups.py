@@ -3,18 +3,11 @@
 
 from typing import Any
 
-import pytest
-
+from tests.functional.baremetal import test_ports
 from tests.service import Service
 
 MAC = "52:54:00:00:00:0{}"
-
-
-@pytest.fixture
-def node(service: Service) -> str:
-    return str(
-        service.baremetal("POST", "/nodes", {"driver": "fake-hardware", "name": "n1", "shard": "S1"}).json["uuid"]
-    )
+node = test_ports.node
 
 
 def add(service: Service, node: str, name: str | None = "pg1", **fields: Any) -> dict[str, Any]:

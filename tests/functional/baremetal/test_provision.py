@@ -14,15 +14,10 @@ from baremetal_sched.drivers.fake.hardware import FakeVendor
 from baremetal_sched.drivers.fake.provisioning import FakeRescue
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Effect, Machine
-from tests.functional.baremetal.provisioning import LOG_STEP, RESET_STEP, ask, do, enrol, offered, put_into, state_of
+from tests.functional.baremetal.provisioning import LOG_STEP, RESET_STEP, ask, do, offered, put_into, state_of
 from tests.restored import Rows
 from tests.service import Service
 from tests.waiting import PATIENCE
-
-
-@pytest.fixture
-def uuid(service: Service) -> str:
-    return enrol(service)
 
 
 def test_from_enroll_to_active_and_back(service: Service, uuid: str) -> None:

@@ -10,14 +10,9 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db.models import Node, NodeHistory, NodeTrait
 from baremetal_sched.drivers.fake.hardware import FakeVendor
 from baremetal_sched.errors import InvalidValue
-from tests.functional.baremetal.provisioning import LOG_STEP, ask, do, enrol, failing, offered, put_into, state_of
+from tests.functional.baremetal.provisioning import LOG_STEP, ask, do, failing, offered, put_into, state_of
 from tests.restored import Rows
 from tests.service import Service
-
-
-@pytest.fixture
-def uuid(service: Service) -> str:
-    return enrol(service)
 
 
 def test_a_step_that_fails(service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch, row: Rows) -> None:

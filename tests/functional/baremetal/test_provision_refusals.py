@@ -1,17 +1,10 @@
 # tier: first
 """PUT /v1/nodes/{node}/states/provision: refusals, by state, version, body, and the condition of the node."""
 
-import pytest
-
 from baremetal_sched.baremetal.state_machine import VERBS
-from tests.functional.baremetal.provisioning import LOG_STEP, ask, do, enrol, offered, put_into, state_of
+from tests.functional.baremetal.provisioning import LOG_STEP, ask, do, offered, put_into, state_of
 from tests.restored import Rows
 from tests.service import Service, fault
-
-
-@pytest.fixture
-def uuid(service: Service) -> str:
-    return enrol(service)
 
 
 def test_verbs_have_their_versions(service: Service, uuid: str, row: Rows) -> None:

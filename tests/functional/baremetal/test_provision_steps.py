@@ -13,18 +13,12 @@ from tests.functional.baremetal.provisioning import (
     RESET_STEP,
     WAIT_STEP,
     do,
-    enrol,
     events,
     put_into,
     state_of,
 )
 from tests.restored import Rows
 from tests.service import Service
-
-
-@pytest.fixture
-def uuid(service: Service) -> str:
-    return enrol(service)
 
 
 def test_steps_that_somebody_asked_for(service: Service, uuid: str) -> None:

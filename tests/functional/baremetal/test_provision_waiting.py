@@ -12,7 +12,6 @@ from tests.functional.baremetal.provisioning import (
     WAIT_STEP,
     ask,
     do,
-    enrol,
     events,
     put_into,
     resume,
@@ -20,11 +19,6 @@ from tests.functional.baremetal.provisioning import (
 )
 from tests.restored import Rows
 from tests.service import Service
-
-
-@pytest.fixture
-def uuid(service: Service) -> str:
-    return enrol(service)
 
 
 def test_waiting_for_an_agent(service: Service, uuid: str, row: Rows) -> None:

@@ -13,13 +13,6 @@ from tests.service import Service
 TENANT = {"X-Auth-Token": "ann:tenant", "X-Roles": "admin,member,reader", "OpenStack-System-Scope": ""}
 
 
-@pytest.fixture
-def secured(database_url: str) -> Any:
-    with Service(database_url, api={"auth_strategy": "noauth2"}) as service:
-        service.add_conductor("c1")
-        yield service
-
-
 def break_power(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: Any) -> str:
         raise InvalidValue(message="no power")

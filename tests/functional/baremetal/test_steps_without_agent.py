@@ -3,17 +3,12 @@
 import pytest
 
 from baremetal_sched.drivers.fake.provisioning import FakeDeploy
-from tests.functional.baremetal.provisioning import LOG_STEP, RESET_STEP, do, enrol, put_into, state_of
+from tests.functional.baremetal.provisioning import LOG_STEP, RESET_STEP, do, put_into, state_of
 from tests.restored import Rows
 from tests.service import Service
 
 ON_STEP = {"interface": "power", "step": "power_on"}
 WAIT_STEP = {"interface": "vendor", "step": "wait"}
-
-
-@pytest.fixture
-def uuid(service: Service) -> str:
-    return enrol(service)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from baremetal_sched.drivers.fake.provisioning import FakeDeploy
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Effect, Machine
 from tests.functional.compute.grouped import Cloud
+from tests.functional.compute.nova_lists import Compute, make_command
 from tests.service import Service
 
 
@@ -34,3 +35,8 @@ def cloud(database_url: str) -> Iterator[Cloud]:
     with Service(database_url, compute={"server_group_level": "rack"}) as service:
         service.add_conductor("c1")
         yield Cloud(service)
+
+
+@pytest.fixture
+def compute(service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Compute:
+    return make_command(service, monkeypatch, capsys)

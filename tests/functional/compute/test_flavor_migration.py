@@ -21,7 +21,6 @@ from tests.functional.compute.nova_lists import (
     columns,
     flavor_of,
     import_lists,
-    make_command,
     old_server,
     server_of,
     specs,
@@ -32,11 +31,6 @@ from tests.service import Service
 from tests.waiting import wait_until
 
 GOLD = {"resources:CUSTOM_GOLD": "1"}
-
-
-@pytest.fixture
-def compute(service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Compute:
-    return make_command(service, monkeypatch, capsys)
 
 
 def state(service: Service, uuid: str, node: str) -> tuple[Any, ...]:

@@ -20,17 +20,11 @@ from tests.functional.compute.nova_lists import (
     flavor_of,
     import_lists,
     keypair_of,
-    make_command,
     server_of,
     uuid_of,
 )
 from tests.restored import restored
 from tests.service import Service
-
-
-@pytest.fixture
-def compute(service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Compute:
-    return make_command(service, monkeypatch, capsys)
 
 
 def all_of(service: Service, model: Any, *names: str) -> list[tuple[Any, ...]]:

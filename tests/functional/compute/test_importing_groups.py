@@ -7,13 +7,8 @@ import pytest
 
 from baremetal_sched.compute.migration import nova_documents
 from baremetal_sched.errors import InvalidValue
-from tests.functional.compute.nova_lists import Compute, import_lists, make_command, server_of, uuid_of
+from tests.functional.compute.nova_lists import Compute, import_lists, server_of, uuid_of
 from tests.service import Service
-
-
-@pytest.fixture
-def compute(service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Compute:
-    return make_command(service, monkeypatch, capsys)
 
 
 def group_of(name: str, *members: str, **changes: Any) -> dict[str, Any]:

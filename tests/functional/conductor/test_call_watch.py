@@ -68,11 +68,6 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def node(service: Service) -> str:
-    return service.add_node("n1")
-
-
-@pytest.fixture
 def pipe() -> Iterator[WakePipe]:
     made = WakePipe()
     yield made

@@ -26,11 +26,6 @@ BOOT_DEVICE = "/nodes/n1/management/boot_device"
 PXE = {"boot_device": "pxe"}
 
 
-@pytest.fixture
-def uuid(service: Service) -> str:
-    return service.add_node("n1")
-
-
 class Recorder:
     """Stands for a method of the fake management interface, and notes when it is called."""
 

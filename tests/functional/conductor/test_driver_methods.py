@@ -17,11 +17,6 @@ from tests.functional.conductor.test_driver_calls import await_settled, reservat
 from tests.service import Service, fault
 
 
-@pytest.fixture
-def uuid(service: Service) -> str:
-    return service.add_node("n1")
-
-
 class VendorOfType(FakeVendor):
     """Has methods that need no machine."""
 

@@ -1,6 +1,5 @@
 """A whole site while a clock is set: that of the database, or that of a host."""
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,12 +15,6 @@ from tests.receiver import Receiver
 __all__ = ["site"]
 
 pytestmark = pytest.mark.ci
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as made:
-        yield made
 
 
 class Reader:

@@ -19,11 +19,6 @@ from tests.functional.conductor.test_orphans import begin, die, reserve
 from tests.service import Service
 
 
-@pytest.fixture
-def uuid(service: Service) -> str:
-    return service.add_node("n1")
-
-
 def take(service: Service, process: str, host: str = "c1", **options: Any) -> list[job.Job]:
     return job.take(service.database, service.app.settings, host, process, **options)
 

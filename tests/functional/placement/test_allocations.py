@@ -15,11 +15,6 @@ CONSUMER = "aaaaaaaa-0000-4000-8000-0000000000aa"
 OTHER = "aaaaaaaa-0000-4000-8000-0000000000bb"
 
 
-@pytest.fixture
-def node(service: Service) -> str:
-    return service.add_node("n1")
-
-
 def detail(response: Any) -> str:
     return response.json["errors"][0]["detail"]
 

@@ -7,7 +7,7 @@ import pytest
 from baremetal_sched.drivers import power_waiting
 from baremetal_sched.drivers.redfish import boot_settings, connection
 from tests.clocks import Clock
-from tests.functional.redfish.steps import SETTINGS, switch_at_once
+from tests.functional.redfish.steps import SETTINGS, manageable, switch_at_once
 from tests.redfish_service import Controller, RedfishService
 from tests.service import Service
 
@@ -52,3 +52,8 @@ def patient(fast: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Machines are waited for as long as it takes, and that is no time."""
     clock = Clock()
     monkeypatch.setattr(power_waiting, "PACE", power_waiting.Pace(sleep=clock.sleep, clock=clock.monotonic))
+
+
+@pytest.fixture
+def node(service: Service, running: RedfishService) -> str:
+    return manageable(service, running)

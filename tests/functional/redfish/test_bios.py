@@ -13,11 +13,6 @@ RESET = {"interface": "bios", "step": "factory_reset"}
 PATCH = "PATCH /redfish/v1/Systems/1/Bios/Settings"
 
 
-@pytest.fixture
-def node(service: Service, running: RedfishService) -> str:
-    return manageable(service, running)
-
-
 def settings(service: Service) -> dict[str, Any]:
     found = service.baremetal("GET", "/nodes/n1/bios?detail=True").json["bios"]
     return {each["name"]: each for each in found}

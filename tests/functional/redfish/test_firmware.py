@@ -17,11 +17,6 @@ SIMPLE_UPDATE = "POST /redfish/v1/UpdateService/Actions/UpdateService.SimpleUpda
 
 
 @pytest.fixture
-def node(service: Service, running: RedfishService) -> str:
-    return manageable(service, running)
-
-
-@pytest.fixture
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each look at the clock of updates takes a quarter of a second."""
     clock = Clock()

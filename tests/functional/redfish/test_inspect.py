@@ -4,16 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.functional.redfish.steps import manageable
 from tests.redfish_service import Controller, Fault, RedfishService
 from tests.service import Service
 
 pytestmark = pytest.mark.sqlite_only
-
-
-@pytest.fixture
-def node(service: Service, running: RedfishService) -> str:
-    return manageable(service, running)
 
 
 def inspect(service: Service) -> dict[str, Any]:

@@ -14,12 +14,10 @@ from baremetal_sched.db.models import Node, ResourceProvider, Server, WaitingReq
 from baremetal_sched.scheduling import gathering, handover
 from baremetal_sched.scheduling.audit import audit
 from tests.functional.scheduling.test_claims import CLAIMS, post
-from tests.functional.scheduling.test_handover import GOLD, GOLD_A, LIKE_ALLOCATION, served, wait
+from tests.functional.scheduling.test_handover import GOLD, GOLD_A, LIKE_ALLOCATION, wait
 from tests.functional.scheduling.test_several import PACK, claim, fill
 from tests.restored import Rows, restored
 from tests.service import Service
-
-__all__ = ["served"]
 
 
 def found(service: Service) -> list[str]:

@@ -7,7 +7,7 @@ from sqlalchemy import update
 from webtest import TestResponse
 
 from baremetal_sched.db.models import Hold
-from tests.functional.scheduling import test_holds
+from tests.functional.scheduling import test_holds, test_planned_holds
 from tests.functional.scheduling.test_handover import state, wait
 from tests.functional.scheduling.test_holds import LESSEE, NEXT_LESSEE, OWNER, PLACEMENT, SYSTEM, ask, flag, message
 from tests.functional.scheduling.test_holds import hold as assert_hold
@@ -22,13 +22,7 @@ UNKNOWN = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
 
 #: A service where owners and lessees may assert holds.
 opened = test_holds.service
-
-
-@pytest.fixture
-def served(service: Service) -> Service:
-    service.add_conductor("c1")
-    service.add_node("n1")
-    return service
+served = test_planned_holds.served
 
 
 def change(service: Service, uuid: str, body: Any, *, status: int = 200) -> TestResponse:

@@ -60,12 +60,6 @@ def message(response: TestResponse) -> str:
     return text
 
 
-@pytest.fixture
-def served(service: Service) -> Service:
-    service.add_conductor("r1")
-    return service
-
-
 # -- now ---------------------------------------------------------------------------------------------------------------
 
 

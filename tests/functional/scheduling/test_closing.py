@@ -9,6 +9,7 @@ from sqlalchemy import select
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.models import Inventory, Node, ResourceProvider
 from tests.functional.compute.test_servers import add_image, boot, show
+from tests.functional.scheduling import test_planned_holds
 from tests.functional.scheduling.test_handover import held, state, wait
 from tests.functional.scheduling.test_planned_holds import hold, plan, sweep
 from tests.passing_time import HOUR, go_by
@@ -21,12 +22,7 @@ GOLD = "resources=CUSTOM_GOLD:1"
 _ZEROS = {"resources:VCPU": "0", "resources:MEMORY_MB": "0", "resources:DISK_GB": "0"}
 CHILD = "dddddddd-0000-4000-8000-000000000001"
 
-
-@pytest.fixture
-def served(service: Service) -> Service:
-    service.add_conductor("c1")
-    service.add_node("n1")
-    return service
+served = test_planned_holds.served
 
 
 def add_child(service: Service, uuid: str) -> None:

@@ -1,6 +1,5 @@
 """Why a request finds nothing, or less than was wanted."""
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -333,15 +332,8 @@ def test_two_at_once(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     assert explain(service, "resources=CUSTOM_GOLD:1")["nodes"] == 0
 
 
-@pytest.fixture
-def tenants(database_url: str) -> Iterator[Service]:
-    with Service(database_url, api={"auth_strategy": "noauth2"}) as service:
-        service.add_conductor("c1")
-        yield service
-
-
-def test_tenants_hear_nothing_of_others(tenants: Service) -> None:
-    service = tenants
+def test_tenants_hear_nothing_of_others(secured: Service) -> None:
+    service = secured
     anna = {"X-Auth-Token": "anna:a", "X-Roles": "reader"}
     admin = {"X-Auth-Token": "admin:operators", "X-Roles": "admin"}
     bert = service.add_node("of-bert", owner="b", traits=("CUSTOM_SECRET",))
@@ -374,8 +366,8 @@ def test_tenants_hear_nothing_of_others(tenants: Service) -> None:
     assert explain(service, query, 401)
 
 
-def test_what_shares_below_foreign_machines_is_not_there(tenants: Service) -> None:
-    service = tenants
+def test_what_shares_below_foreign_machines_is_not_there(secured: Service) -> None:
+    service = secured
     anna = {"X-Auth-Token": "anna:a", "X-Roles": "reader"}
     # Who sends no token is an administrator.
     service.http.extra_environ |= {"HTTP_X_AUTH_TOKEN": "admin:operators", "HTTP_X_ROLES": "admin"}

@@ -1,13 +1,13 @@
 """After a failover that lost transactions, numbers of events are given again: readers and webhooks are told."""
 
 import socket
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from sqlalchemy import make_url
 
 from baremetal_sched.db import schema_state
+from tests.functional.scheduling import test_webhook_deliveries
 from tests.functional.scheduling.happening import forget, happen, last, lose
 from tests.functional.scheduling.test_events import message
 from tests.functional.scheduling.test_webhook_deliveries import deliver, make, resume, show
@@ -18,13 +18,7 @@ EVENTS = "/scheduling/v1/events"
 #: The release that gives marks, and the one before.
 GIVES_MARKS, BEFORE = "0032", "0031"
 NODE = "11111111-0000-4000-8000-000000000001"
-
-
-@pytest.fixture
-def service(database_url: str) -> Iterator[Service]:
-    options = {"api": {"auth_strategy": "noauth2"}, "events": {"allowed_hosts": "127.0.0.1"}}
-    with Service(database_url, **options) as running:
-        yield running
+service = test_webhook_deliveries.service
 
 
 def read(service: Service, after: str, status: int = 200, more: str = "") -> Any:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from sqlalchemy import select
 
 from baremetal_sched.baremetal.provider.audit import audit
@@ -17,12 +16,6 @@ from tests.restored import Rows
 from tests.service import Service
 
 ME = {"consumer": {"uuid": UUID, "project_id": "p"}}
-
-
-@pytest.fixture
-def served(service: Service) -> Service:
-    service.add_conductor("r1")
-    return service
 
 
 def release(service: Service, uuid: str) -> None:

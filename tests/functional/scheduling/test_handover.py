@@ -28,12 +28,6 @@ GOLD_A = TreeRequest("resources=CUSTOM_GOLD:1&required=CUSTOM_A", served=False, 
 LIKE_ALLOCATION = NodeRequest("gold", traits=(TraitEntry("CUSTOM_A"),))
 
 
-@pytest.fixture
-def served(service: Service) -> Service:
-    service.add_conductor("r1")
-    return service
-
-
 def wait(service: Service, request: MachineRequest = GOLD, seconds: float = 60, project: str = "p") -> str:
     """Have a claim wait; return its UUID."""
     uuid = str(uuid_module.uuid4())

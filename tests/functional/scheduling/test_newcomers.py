@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
-from tests.functional.scheduling.test_handover import GOLD_A, held, served, state, wait
+from tests.functional.scheduling.test_handover import GOLD_A, held, state, wait
 from tests.service import Service
-
-__all__ = ["served"]
 
 _NONE = {"resources:VCPU": "0", "resources:MEMORY_MB": "0", "resources:DISK_GB": "0"}
 

@@ -9,10 +9,8 @@ from sqlalchemy import select
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
 from baremetal_sched.db.models import WaitingRequest
 from baremetal_sched.scheduling import sweep
-from tests.functional.scheduling.test_handover import GOLD, GOLD_A, served, state, wait
+from tests.functional.scheduling.test_handover import GOLD, GOLD_A, state, wait
 from tests.service import Service
-
-__all__ = ["served"]
 
 
 @pytest.fixture

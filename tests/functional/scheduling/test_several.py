@@ -58,12 +58,6 @@ def fill(service: Service, **racks: int) -> dict[str, str]:
     return domains
 
 
-@pytest.fixture
-def served(service: Service) -> Service:
-    service.add_conductor("r1")
-    return service
-
-
 def test_all_or_none(served: Service) -> None:
     for name in ("n1", "n2", "n3"):
         served.add_node(name)

@@ -21,12 +21,6 @@ OTHER = "3f2504e0-4f89-41d3-9a0c-0305e82c3302"
 WAIT = {"Prefer": "allocation-wait=600"}
 
 
-@pytest.fixture
-def served(service: Service) -> Service:
-    service.add_conductor("r1")
-    return service
-
-
 def claim(service: Service, uuid: str = UUID, *, wait: int = 0, status: int) -> Any:
     body = {"query": "resources=CUSTOM_GOLD:1", "wait": wait, "consumer": {"uuid": uuid, "project_id": "p"}}
     return service.http.post_json(CLAIMS, body, status=status).json

@@ -1,24 +1,18 @@
 """The last attempts of a webhook."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from baremetal_sched import bounded_http
 from baremetal_sched.scheduling.webhooks import delivering
 from tests import passing_time
 from tests.clocks import StoppedClock
+from tests.functional.scheduling import test_webhook_deliveries
 from tests.functional.scheduling.happening import happen
 from tests.functional.scheduling.test_webhook_deliveries import OPERATOR, change, deliver, make, show
 from tests.receiver import Receiver, answering
 from tests.service import Service
 
-
-@pytest.fixture
-def service(database_url: str) -> Iterator[Service]:
-    options = {"api": {"auth_strategy": "noauth2"}, "events": {"allowed_hosts": "127.0.0.1"}}
-    with Service(database_url, **options) as running:
-        yield running
+service = test_webhook_deliveries.service
 
 
 def test_attempts_are_shown(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,12 +9,12 @@ from baremetal_sched.scheduling.webhooks import delivering
 from tests.clocks import StoppedClock
 from tests.database_clock import settable
 from tests.functional.scheduling.happening import happen
-from tests.functional.scheduling.test_webhook_deliveries import deliver, make, receiver, service, show
+from tests.functional.scheduling.test_webhook_deliveries import deliver, make, service, show
 from tests.receiver import Receiver, answering
 from tests.restored import Rows
 from tests.service import Service
 
-__all__ = ["receiver", "service"]
+__all__ = ["service"]
 
 STEPS = (-3600.0, -20.0, 120.0, 3600.0)
 

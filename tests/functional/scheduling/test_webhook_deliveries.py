@@ -54,12 +54,6 @@ def rules(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as made:
-        yield made
-
-
 def make(service: Service, url: str, by: Any = OPERATOR, **more: Any) -> dict[str, Any]:
     body = {"url": url, **more}
     made: dict[str, Any] = service.http.post_json("/scheduling/v1/webhooks", body, headers=by, status=201).json

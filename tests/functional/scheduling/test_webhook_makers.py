@@ -51,12 +51,6 @@ def service(database_url: str, users: Users) -> Iterator[Service]:
         yield running
 
 
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as made:
-        yield made
-
-
 def ask(service: Service, name: str, method: str, path: str = "", body: Any = None, status: int = 200) -> Any:
     """Send a request about webhooks as a user of the file."""
     headers = basic(name, name + BEHIND)

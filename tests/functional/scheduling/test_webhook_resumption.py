@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.functional.scheduling import test_webhook_deliveries
 from tests.functional.scheduling.happening import CLAIMED, RELEASED, begin_anew, forget, happen, last
 from tests.functional.scheduling.test_webhook_deliveries import ANNA, OPERATOR, TENANTS, deliver, make, show, under_way
 from tests.receiver import Receiver, answering
@@ -14,13 +15,7 @@ from tests.service import Service
 from tests.unchanged import unchanged
 
 NODE = "11111111-0000-4000-8000-000000000001"
-
-
-@pytest.fixture
-def service(database_url: str) -> Iterator[Service]:
-    options = {"api": {"auth_strategy": "noauth2"}, "events": {"allowed_hosts": "127.0.0.1"}}
-    with Service(database_url, **options) as running:
-        yield running
+service = test_webhook_deliveries.service
 
 
 @pytest.fixture

@@ -1,11 +1,8 @@
 """Tenants learn nothing of claims and holds of others."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
-
+from tests.functional.scheduling import test_holds
 from tests.service import ADMINISTRATOR, Service
 
 CLAIMS = "/scheduling/v1/claims"
@@ -13,18 +10,9 @@ UUID = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
 OWNER = {"X-Auth-Token": "olga:owners", "X-Roles": "manager,member,reader"}
 LEA = {"X-Auth-Token": "lea:tenants", "X-Roles": "manager,member,reader"}
 NED = {"X-Auth-Token": "ned:others", "X-Roles": "manager,member,reader"}
-#: Lets owners and lessees assert holds.
-OPEN = '"baremetal:node:maintenance:add": "role:member"\n'
 
-
-@pytest.fixture
-def service(database_url: str, tmp_path: Path) -> Iterator[Service]:
-    rules = tmp_path / "policy.yaml"
-    rules.write_text(OPEN)
-    with Service(database_url, api={"auth_strategy": "noauth2"}, oslo_policy={"policy_file": str(rules)}) as service:
-        service.add_conductor("c1")
-        service.add_node("n1", owner="owners", lessee="tenants")
-        yield service
+#: A service where owners and lessees may assert holds.
+service = test_holds.service
 
 
 def next_claim(service: Service, by: Any) -> str:
