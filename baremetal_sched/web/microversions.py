@@ -21,9 +21,9 @@ _VERSION = re.compile(r"([1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
 Parse = Callable[[str], tuple[int, int]]
 
 
-def parse(text: str) -> tuple[int, int]:
-    """``"2.90"`` as numbers, without blanks, signs or zeros in front. Raises ValueError."""
-    match = _VERSION.fullmatch(text)
+def parse(text: str, form: re.Pattern[str] = _VERSION) -> tuple[int, int]:
+    """``"2.90"`` as numbers; by default without blanks, signs or zeros in front. Raises ValueError."""
+    match = form.fullmatch(text)
     if match is None:
         raise ValueError(text)
     return int(match[1]), int(match[2])

@@ -1,13 +1,13 @@
 """Microversions of the bare metal API: 1.1 to 1.115, negotiated as Ironic negotiates them."""
 
 import re
-from functools import cache
+from functools import cache, partial
 
 from werkzeug.datastructures import Headers
 
 from baremetal_sched.releases import newest_microversion
 from baremetal_sched.settings import Settings
-from baremetal_sched.web.microversions import Microversions
+from baremetal_sched.web.microversions import Microversions, parse
 
 SERVICE = "baremetal"
 MAJOR = 1
@@ -16,6 +16,7 @@ MAXIMUM = 115
 HEADER = "X-OpenStack-Ironic-API-Version"
 
 #: Python refuses to convert thousands of digits, and no microversion has more digits than this.
+#: Numbers as Ironic takes them: with a sign, and with zeros in front.
 _VERSION = re.compile(r"(-?\d{1,100})\.(-?\d{1,100})", re.ASCII)
 
 
@@ -40,12 +41,6 @@ def newest(settings: Settings) -> int:
 @cache
 def versions_up_to(maximum: int) -> _Microversions:
     """The microversions that are offered, if ``maximum`` is the newest of them."""
-    return _Microversions(SERVICE, MAJOR, MINIMUM, maximum, legacy_header=HEADER, parse=_parse, any_case=True)
-
-
-def _parse(text: str) -> tuple[int, int]:
-    """Numbers as Ironic takes them: with a sign, and with zeros in front. Raises ValueError."""
-    match = _VERSION.fullmatch(text)
-    if match is None:
-        raise ValueError(text)
-    return int(match[1]), int(match[2])
+    return _Microversions(
+        SERVICE, MAJOR, MINIMUM, maximum, legacy_header=HEADER, parse=partial(parse, form=_VERSION), any_case=True
+    )
