@@ -1,6 +1,6 @@
 """The routes of events, and of webhooks to which they are sent."""
 
-from baremetal_sched.errors.events import EventsDisabled, EventsGone, EventsNotServed
+from baremetal_sched.errors.events import EventsDisabled, EventsGone, EventsNotServed, PrefixesNotServed
 from baremetal_sched.errors.webhooks import (
     InvalidWebhookUrl,
     MakerGone,
@@ -46,12 +46,12 @@ EVENT_ROUTES: tuple[Route, ...] = (
         takes=(JSON,),
         operation=Operation(
             "create_webhook",
-            "Have events sent to a receiver from now on",
+            "Create a webhook",
             "WebhookWithSecret",
             body=NEW_WEBHOOK.schema,
-            done={201: "It is made."},
+            done={201: "Created."},
         ),
-        errors=(WebhookExists, TooManyWebhooks, InvalidWebhookUrl, *_OFF),
+        errors=(WebhookExists, TooManyWebhooks, InvalidWebhookUrl, *_OFF, PrefixesNotServed),
     ),
     Route(
         "GET",
@@ -74,7 +74,7 @@ EVENT_ROUTES: tuple[Route, ...] = (
             "WebhookWithSecret",
             body=CHANGED_WEBHOOK.schema,
         ),
-        errors=(WebhookNotFound, WebhookExists, InvalidWebhookUrl),
+        errors=(WebhookNotFound, WebhookExists, InvalidWebhookUrl, PrefixesNotServed),
     ),
     Route(
         "DELETE",
