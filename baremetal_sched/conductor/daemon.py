@@ -101,7 +101,7 @@ class ConductorDaemon:
         return self._workers.is_idle
 
     def start(self, stop: threading.Event | None = None) -> None:
-        """Clean up after the previous process of this host name, and register; not if ``stop`` is set meanwhile.
+        """Clean up after the previous process of this host name, and register; not if ``stop`` is set before that.
 
         Raises HostNameTaken if another conductor of this name is running, and what ``register`` raises.
         """
@@ -115,7 +115,7 @@ class ConductorDaemon:
 
     def register(self) -> None:
         """Register. Raises InvalidValue for an invalid group, or invalid hardware types and interfaces, and
-        HostNameTaken if another process has taken the host name meanwhile."""
+        HostNameTaken if another process has taken the host name since."""
         self._entry.register()
         self._is_registered = True
 
@@ -174,14 +174,14 @@ class ConductorDaemon:
         while not self._replaced.is_set() and (remaining := until - time.monotonic()) > 0:
             if self._tolerate(self.work_once, "work") and not self._workers.doing() and not self.answering.is_busy:
                 break
-            if self._database.schema.is_refused:  # another release takes over; this one cannot write any more
+            if self._database.schema.is_refused:  # another release takes over; this one can no longer write
                 break
             wait(self._workers.futures(), remaining, FIRST_COMPLETED)
             if self.is_idle:  # the database is unavailable, or has more work: wait a little
                 time.sleep(min(remaining, self._settings.conductor.work_interval))
         self._tolerate(self.answering.give_up_all)
         if not self._replaced.is_set():  # otherwise the work is the successor's
-            # Steps may have begun to be polled meanwhile.
+            # Steps may have begun to be polled since.
             self._tolerate(lambda: hand_over(self._host, with_polls=True))
             self._tolerate(lambda: orphaned_reservations.release_after_stop(self._host, self._process))
         self._tolerate(_log_out)

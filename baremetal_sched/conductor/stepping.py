@@ -1,8 +1,8 @@
 """Execution of steps in order: each begins with a fenced write, so a conductor that lost the work begins none.
 
-A step that the machine runs by itself occupies no worker; conductors ask its driver for the progress. Meanwhile the
-node stays reserved, and the step is its current step. The driver's notes are stored with the work, so any conductor can
-poll.
+A step that the machine runs by itself occupies no worker; conductors ask its driver for the progress. Until it ends,
+the node stays reserved, and the step is its current step. The driver's notes are stored with the work, so any conductor
+can poll.
 """
 
 import time

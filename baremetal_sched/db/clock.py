@@ -36,7 +36,7 @@ def _mysql(element: epoch, compiler: SQLCompiler, **kw: Any) -> str:
 
 class statement_epoch(epoch):  # noqa: N801
     """The same at the start of the statement. PostgreSQL makes no join of an EXISTS whose condition may change
-    meanwhile (seen on 15)."""
+    during it (seen on 15)."""
 
     inherit_cache = True
 

@@ -101,7 +101,7 @@ class _Cutter:
     def _run(self) -> None:
         while True:
             time.sleep(_TICK)
-            # Under the lock, so that a connection is returned or closed before or after, but not meanwhile.
+            # Under the lock, so that a connection is returned or closed before or after, but not during that.
             with self.lock:
                 self._more.wait_for(lambda: self._watched)
                 now = time.monotonic()
@@ -207,7 +207,7 @@ def limited(session: Session, seconds: float, *, cuts: bool = True) -> Iterator[
         if error.connection_invalidated and not cuts:
             raise  # not for its time: the transaction is lost
         raise TimeoutError(f"The database took more than {seconds:.3g} seconds.") from error
-    # If the connection was lost meanwhile, this says so, like any other statement.
+    # If the connection has been lost, this says so, like any other statement.
     _reset(connection, before)
 
 

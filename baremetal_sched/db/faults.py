@@ -101,7 +101,7 @@ _POSTGRESQL: dict[str, Fault] = {
     "53300": Fault.OVERLOADED,  # too many connections
     "53400": Fault.OVERLOADED,  # a configured limit
     "3D000": Fault.MISSING,  # no such database
-    "57P04": Fault.MISSING,  # it was dropped meanwhile
+    "57P04": Fault.MISSING,  # it was dropped since
     "28000": Fault.LOGIN,  # no such user, or no entry for it in pg_hba.conf
     "28P01": Fault.LOGIN,  # wrong password
     "42501": Fault.DENIED,

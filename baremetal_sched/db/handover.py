@@ -80,8 +80,8 @@ class Handover(Protocol):
     def look_after(self, notes: HandoverNotes, deadline: float | None) -> None:
         """Look once more for claims that wait for the freed machines, after the commit.
 
-        A claim that began to wait meanwhile found nothing free, and the transaction did not see it. Ends and fails like
-        ``look_again``.
+        A claim that began to wait before the commit found nothing free, and the transaction did not see it. Ends and
+        fails like ``look_again``.
         """
 
     def look_again(self, waiting: Collection[str], deadline: float | None) -> None:

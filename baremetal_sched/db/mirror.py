@@ -16,7 +16,7 @@ from baremetal_sched.db.revisions import head, served_since
 _STATE = table_of(SchemaState)
 
 #: An import is writing, or was interrupted; the last import has written everything; the database is not a mirror
-#: any more, and is served.
+#: any longer, and is served.
 IMPORTING, COMPLETE, FINISHED = "importing", "complete", "finished"
 
 
@@ -47,7 +47,7 @@ def complete(connection: Connection) -> None:
 
 
 def finish(connection: Connection) -> None:
-    """Note that the database is not a mirror any more."""
+    """Note that the database is no longer a mirror."""
     _write(connection, mirror_phase=FINISHED, mirror_until=epoch())
     schema_state.finish(connection, served_since(head()))
 

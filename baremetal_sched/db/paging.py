@@ -60,7 +60,7 @@ def _of_page(session: Session, query: Query, model: Any, page: Page, missing: Mi
 
 
 def each_row(session: Session, query: Query, model: Any, page: Page, missing: Missing) -> Iterator[AnyRow]:
-    """Yield the rows that ``select_page`` returns, of which only _CHUNK are held at a time. ``query`` selects
+    """Yield the rows that ``select_page`` returns, and hold only _CHUNK at a time. ``query`` selects
     ``model.id``."""
     ids = session.scalars(_of_page(session, query.with_only_columns(model.id), model, page, missing)).all()
     for start in range(0, len(ids), _CHUNK):

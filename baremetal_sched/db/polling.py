@@ -67,7 +67,7 @@ class Poller(Generic[Key, Found]):
                 self._expected.discard(expected)
 
     def close(self) -> None:
-        """Wait for the thread, which ends when no request waits any more."""
+        """Wait for the thread, which ends when no request waits."""
         with self._lock:
             thread = self._thread
         self._more.set()

@@ -78,7 +78,7 @@ class Value(NamedTuple):
 
 
 class ResealOutcome(NamedTuple):
-    """Numbers of values that were changed, that the service changed meanwhile, and that could not be changed."""
+    """Numbers of values that were changed, that the service changed first, and that could not be changed."""
 
     changed: int
     missed: int

@@ -88,7 +88,7 @@ def downgrade(engine: Engine, revision: str) -> None:
 
 
 def finish_upgrade(engine: Engine) -> None:
-    """Record that a rolling upgrade is finished: no earlier release can serve the database any more.
+    """Record that a rolling upgrade is finished: no earlier release can serve the database any longer.
 
     Raises SchemaTooOld unless the database has the newest schema, SchemaBusy, DatabaseAway.
     """

@@ -287,7 +287,7 @@ class Database:
                     error = first.decide(last)
             fault = classify(error)
             if fault is Fault.EMPTY or (fault is Fault.BUG and isinstance(error, DBAPIError)):
-                self.schema.check()  # it may have changed meanwhile
+                self.schema.check()  # it may have changed since
             if fault is Fault.BUG:
                 raise error
             # The cache may be the cause: a trait that was deleted, or rolled back.

@@ -163,7 +163,7 @@ def _write(session: Session, request: ConsumerWrite, consumer_type: str | None) 
     try:
         allocations.write(session, [request], "Unable to allocate:")
     except TAKEN_MEANWHILE as error:
-        raise StaleDataError("a part of the claim was taken meanwhile") from error
+        raise StaleDataError("a part of the claim has just been taken") from error
 
 
 # -- what clients see --------------------------------------------------------------------------------------------------

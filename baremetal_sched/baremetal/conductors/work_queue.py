@@ -109,7 +109,7 @@ def reserve_related(session: Session, work_id: int, conductor: str, node_id: int
     """Reserve another node for what must be done there along with this work, by the process that does this work.
 
     Only this work's row and the other node's are locked, never both nodes': so two that reserve each other's node do
-    not deadlock. Returns None, and changes nothing, if the work is not the conductor's any more. Raises NodeNotFound,
+    not deadlock. Returns None, and changes nothing, if the work is no longer the conductor's. Raises NodeNotFound,
     NodeLocked, NodeLockedOut.
     """
     work = _hold(session, work_id, conductor)

@@ -67,7 +67,7 @@ class Timestamped(Created):
 
 
 class Versioned:
-    """A row whose ``revision`` grows with every change: an update of a row that was changed meanwhile matches nothing,
+    """A row whose ``revision`` grows with every change: an update of a row that has changed since matches nothing,
     and the transaction is retried."""
 
     revision: Mapped[int] = mapped_column(Integer)

@@ -65,7 +65,7 @@ class DriverCall(HasId, Requested, Base):
     """A requested call of ``method`` of the driver of a node or a hardware type, made by ``conductor`` (a host name).
 
     It is made once, by the process that claimed it, and not begun after ``deadline``. ``work_id``: the work item for
-    which the node is reserved meanwhile; None: it is not reserved. Times are seconds since 1970 by the clock of the
+    which the node is reserved until then; None: it is not reserved. Times are seconds since 1970 by the clock of the
     database. ``reply`` is the driver's answer or error; None until then.
     """
 

@@ -19,7 +19,7 @@ class WaitingRequest(HasUuid, Requested, Created, Base):
     The UUID is the consumer's. ``resource_class`` is the node's own class in placement. Claims with the same
     ``request_key`` have equal requests (``request``): a machine that fits one of them fits all. ``asked_at``,
     ``deadline`` and ``decided_at`` are seconds since 1970 by the clock of the database; higher priorities go first.
-    ``secret`` has secrets for the deployment of a server, and is deleted when the claim does not wait any more.
+    ``secret`` has secrets for the deployment of a server, and is deleted when the claim no longer waits.
     ``body_digest`` identifies the body that asked for it. ``group_id``: the machine group that gets the machines.
     """
 

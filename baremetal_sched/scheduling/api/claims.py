@@ -78,7 +78,7 @@ def _claimed(call: SchedulingCall, body: ClaimBody) -> ClaimStatus:
     if verdict in HOPELESS:
         new = replace(new, priority=waiting_requests.LAST)
     _write(call, lambda session, _: _enter(call, session, body, new, reason))
-    # Meanwhile it may have been given a machine.
+    # It may have been given a machine since.
     return call.database.read(lambda session: claims.show(session, body.uuid), deadline=call.deadline)
 
 

@@ -113,8 +113,8 @@ def _mistake(pairs: Pairs) -> str | None:
             # Behind the first line is the schema.
             return f"The parameter {name} of the query is not valid: {wrong.partition(chr(10))[0]}."
         return (
-            f"The query has no parameter {name!r}, only {', '.join(known)}, of which the first {len(_GROUPED)} may end "
-            "with the name of a group."
+            f"The query has no parameter {name!r}, only {', '.join(known)}. The first {len(_GROUPED)} may end with the "
+            "name of a request group."
         )
     return None
 

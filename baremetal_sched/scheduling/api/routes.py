@@ -62,7 +62,7 @@ _CLAIMING = (
 )
 
 _CLAIMED = {
-    200: "The same body has been sent before, and its claim does not wait any more.",
+    200: "The same body has been sent before, and its claim no longer waits.",
     201: "A machine is claimed.",
     202: "The claim waits.",
 }

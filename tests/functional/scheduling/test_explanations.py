@@ -136,10 +136,10 @@ def test_a_flavor_without_zeros(service: Service) -> None:
 
 def test_a_query_with_a_mistake_is_answered_in_a_sentence(service: Service) -> None:
     known = "resources, required, member_of, in_tree, group_policy, limit, root_required, same_subtree"
-    groups = "of which the first 4 may end with the name of a group."
+    groups = "The first 4 may end with the name of a request group."
     for query, said in (
-        ("foo=bar", f"The query has no parameter 'foo', only {known}, {groups}"),
-        ("resource=A:1", f"The query has no parameter 'resource', only {known}, {groups}"),
+        ("foo=bar", f"The query has no parameter 'foo', only {known}. {groups}"),
+        ("resource=A:1", f"The query has no parameter 'resource', only {known}. {groups}"),
         ("limit=x", "The parameter limit of the query is not valid: 'x' does not match '^[1-9][0-9]*$'."),
         (
             "group_policy=x",
