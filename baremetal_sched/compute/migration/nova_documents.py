@@ -12,7 +12,6 @@ import orjson
 from jsonschema.exceptions import best_match
 
 from baremetal_sched.compute.hosts import instance_info
-from baremetal_sched.compute.schemas.form import is_uuid
 from baremetal_sched.compute.server_groups import AFFINITY, ANTI_AFFINITY, SOFT_AFFINITY, SOFT_ANTI_AFFINITY
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.documents.schema import canonical_uuid
@@ -131,7 +130,9 @@ _SCHEMA = {
 _FORMATS = jsonschema.FormatChecker(formats=())
 
 
-_FORMATS.checks("uuid")(is_uuid)
+@_FORMATS.checks("uuid")
+def _is_uuid(value: object) -> bool:
+    return not isinstance(value, str) or canonical_uuid(value) is not None
 
 
 @_FORMATS.checks("time", raises=ValueError)

@@ -33,6 +33,8 @@ COMMON_ERRORS: tuple[type[errors.SchedulerError], ...] = (
     # of the database
     *(errors.DatabaseAway, errors.IsMirror, errors.SchemaNotServed, errors.SecretsUnreadable),
     *(errors.TooManyConflicts, errors.TooManyWaiting),
+    # of work that takes too long: 504
+    errors.AnswerTimeout,
 )
 
 #: Why the API answers with a status, where that is not for each route to say.
