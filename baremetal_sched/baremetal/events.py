@@ -66,7 +66,7 @@ _OF_ALLOCATION = {
 _HELD = {
     what: EventType(f"scheduling.hold.{what}", sentence, "node", (*OF_NODE, "hold"))
     for what, sentence in {
-        "asserted": "Somebody holds the node.",
+        "asserted": "A hold of the node was asserted.",
         "begun": "A hold that was planned has begun.",
         "changed": "A hold has changed.",
         "released": "A hold was released.",

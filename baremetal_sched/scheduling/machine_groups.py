@@ -141,7 +141,7 @@ def sweep(session: Session) -> None:
         return
     locked = select(MachineGroup.id).where(MachineGroup.id.in_(gone)).order_by(MachineGroup.id)
     free = session.scalars(locked.with_for_update(skip_locked=True)).all()
-    # Under the locks: nobody can join them.
+    # With their rows locked no claim can join them.
     still = session.scalars(select(MachineGroup.id).where(MachineGroup.id.in_(free), ~_IS_USED)).all()
     leave = update(GroupMember).where(GroupMember.group_id.in_(still)).values(group_id=None)
     session.execute(leave.execution_options(synchronize_session=False))

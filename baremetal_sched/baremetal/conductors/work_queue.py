@@ -24,7 +24,7 @@ CHANNEL = "baremetal_sched_work"
 
 #: The key in ``session.info`` of the number of writes of the held work, including this transaction's.
 WRITES = "work_writes"
-#: The key of what becomes of the work when the transaction commits: it is due in so many seconds, or has ended (None).
+#: The key of the seconds after which the work is due again once the transaction commits; None: the work has ended.
 DUE_IN = "work_due_in"
 
 #: The kind of work on one node that is done along with work on another; no process claims it by itself.

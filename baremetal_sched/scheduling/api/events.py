@@ -30,7 +30,7 @@ PARAMETERS = {
         TEXT,
     ),
     "limit": page_of("Events")["limit"],
-    "wait": said("For how many seconds to wait for an event, if there is none.", COUNT),
+    "wait": said("Seconds to wait for an event if there is none.", COUNT),
     "type": said(
         "Only events of these types, or of those that prefix.* selects. Separated by commas.", array(SELECTOR)
     ),

@@ -43,7 +43,7 @@ DOMAIN_MEMBERS = (
     Member("level", LEVEL_NAME["description"], TEXT, new=LEVEL_NAME, required=True, column=(2, "Level")),
     Member(
         "parent",
-        "UUID of the domain above it, which is of another level; null: there is none.",
+        "UUID of the domain above it, on another level; null: none.",
         UUID_OR_NULL,
         new=UUID_OR_NULL,
         change=UUID_OR_NULL,

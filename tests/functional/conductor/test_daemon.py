@@ -59,7 +59,7 @@ def count_listeners(service: Service, what: str = "count(*)") -> int:
 
 
 def test_looking_for_work_is_one_short_statement(service: Service) -> None:
-    """And there is none without a reason."""
+    """Without a reason there is no look."""
     conductor = service.conductors["c1"]
     for look in (conductor.work_once, conductor.answering.begin_all):
         look()

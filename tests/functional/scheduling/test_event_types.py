@@ -1,4 +1,4 @@
-"""Types of events: a closed list, in which each is told by somebody, and from which readers and webhooks select."""
+"""Types of events: a closed list. Each is written somewhere; readers and webhooks select from the list."""
 
 from typing import Any
 
