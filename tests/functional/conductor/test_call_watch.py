@@ -1,9 +1,11 @@
 """How a conductor notices that a driver call or work is waiting."""
 
 import os
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from sqlalchemy import update
@@ -108,17 +110,36 @@ def test_work_is_noticed_when_it_is_due(service: Service, node: str) -> None:
         assert watched.work.wait(PATIENCE)
 
 
+class Losable:
+    """A connection that its thread finds lost. No other thread may close it: SQLite crashes if it is in use then."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection, self._is_lost = connection, False
+
+    def __getattr__(self, name: str) -> Any:
+        if self._is_lost and name != "close":
+            raise OSError("The connection is lost.")
+        return getattr(self._connection, name)
+
+    def lose(self) -> None:
+        """Lose it, and wake a thread that waits for it to be readable."""
+        if hasattr(self._connection, "pgconn"):
+            with socket.socket(fileno=os.dup(self._connection.fileno())) as ours:
+                ours.shutdown(socket.SHUT_RDWR)
+        self._is_lost = True
+
+
 def test_a_lost_connection_is_replaced(service: Service, node: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    connections = []
+    connections: list[Losable] = []
     connect = call_watch._connect
 
     def keep(host: ConductorHost) -> object:
-        connections.append(connect(host))
+        connections.append(Losable(connect(host)))
         return connections[-1]
 
     monkeypatch.setattr(call_watch, "_connect", keep)
     with watching(service) as watched:
-        connections[0].close()
+        connections[0].lose()
         wait_until(lambda: len(connections) > 1, "another connection")
         watched.forget()
         request_power(service)
