@@ -135,6 +135,8 @@ class MemberPlaces:
             yield (inside,) if self._first is None else (inside, self._first)
         for each in chosen:
             yield inside, each
+        if chosen and self._soft:
+            yield (inside,)
 
     def _near(self) -> Iterator[Condition]:
         """Yield the condition to be where members are; for soft affinity, first where most of them are."""

@@ -230,7 +230,7 @@ def test_affinity(cloud: Cloud) -> None:
 
 
 def test_soft_policies_refuse_nothing(cloud: Cloud) -> None:
-    fleet(cloud.service, r1=3, r2=1, no=1)
+    fleet(cloud.service, no=1, r1=3, r2=1)
     group = make(cloud.service, "soft-anti-affinity")
     assert cloud.boots(group, 3) == ["BUILD"] * 3
     assert racks(cloud.service, group) == {"r1": 2, "r2": 1}
