@@ -58,6 +58,8 @@ ON_SERVERS = (
     "tests/functional/conductor/test_clocks.py",
     "tests/functional/conductor/test_site_clocks.py",
     "tests/functional/conductor/test_daemon.py",
+    "tests/functional/conductor/test_known_nodes.py",
+    "tests/functional/conductor/test_life_statements.py",
     "tests/functional/conductor/test_lost_races.py",
     "tests/functional/conductor/test_reconciliation.py",
     "tests/functional/fuzz/test_every_route.py",

@@ -48,6 +48,7 @@ def join(task: Task, kind: StepKind, left: list[Planned]) -> list[Planned]:
     # Of an agent that is booted by a step, nothing is known before.
     if not is_needed or not task.driver.deploy.commands_agent or any(name_of(step) == _BOOTS for step in left):
         return left
+    task.write_added()
     steps = _refresh(task, kind)
     if known.get(agent_info.PLANNED) == kind:
         return left

@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import conductors, driver_calls, driver_replies, work_queue
 from baremetal_sched.baremetal.conductors.ownership import alive
+from baremetal_sched.baremetal.conductors.work_queue import HeldWork
 from baremetal_sched.conductor.driver_methods import Outcome, call_node, call_type
 from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.conductor.outage import Retry
@@ -57,7 +58,7 @@ class _Call:
     id: int
     method: str
     arguments: dict[str, Any]
-    work_id: int | None
+    work: HeldWork | None
     hardware_type: str
     machine: Machine | None
     revision: int | None
@@ -189,16 +190,17 @@ class Answering:
         if not rows_changed(claimed):
             return None
         row = session.get_one(DriverCall, call_id)
-        if row.work_id is not None:
+        work = driver_calls.work_of(row)
+        if work is not None:
             session.execute(update(NodeWork).where(NodeWork.id == row.work_id).values(claimed_by=self._process))
-            node = work_queue.hold(session, row.work_id, self._host.name)
+            node = work_queue.hold(session, work)
         else:
             node = None if row.node_id is None else session.get(Node, row.node_id)
         if node is None and row.node_id is not None:  # deleted, and answered by the process that deleted it
             return None
         if (session.scalar(select(epoch())) or 0.0) > row.deadline:  # it took long to find out that it was claimed
-            if row.work_id is not None:
-                work_queue.finish(session, row.work_id, self._host.name)
+            if work is not None:
+                work_queue.finish(session, work)
             driver_calls.forget(session, [call_id])
             return None
         return self._call(row, node)
@@ -206,8 +208,9 @@ class Answering:
     def _call(self, row: DriverCall, node: Node | None) -> _Call:
         by = Requester(row.request_id, row.user_id, row.project_id)
         machine = None if node is None else Machine.of(node, self._host.settings)
+        work = driver_calls.work_of(row)
         revision = None if node is None else node.revision
-        return _Call(row.id, row.method, row.arguments, row.work_id, row.hardware_type, machine, revision, by)
+        return _Call(row.id, row.method, row.arguments, work, row.hardware_type, machine, revision, by)
 
     def _outcome(self, call: _Call) -> tuple[Outcome, dict[str, Any]]:
         """Make the call, and return its outcome and the answer."""
@@ -234,8 +237,8 @@ class Answering:
 
         def write(session: Session) -> None:
             requester.attach(session, call.requester)
-            if call.work_id is not None:
-                node = work_queue.finish(session, call.work_id, self._host.name)
+            if call.work is not None:
+                node = work_queue.finish(session, call.work)
                 if node is None:
                     log.warning("a call was taken away; nothing written", call=call.id, method=call.method)
                     unknown = driver_replies.failed(AnswerTimeout(), None)

@@ -28,7 +28,8 @@ def look(task: Task) -> Change:
         for effect in found:
             if effect.bios is not None:
                 bios.keep_settings(session, node, effect.bios)
-            bios.keep_components(session, node, effect.firmware)
+            if effect.firmware:
+                bios.keep_components(session, node, effect.firmware)
 
     return keep
 

@@ -101,7 +101,9 @@ def _start(task: Task, kind: StepKind, steps: Sequence[Planned], *, boots: bool)
     if ready.waits:
         task.end(WAIT, note)
     else:
-        task.write(note)
+        task.add(note)
+        if ready is not NOTHING:
+            task.write_added()
         go_on(task, kind, steps)
 
 
@@ -109,6 +111,7 @@ def go_on(task: Task, kind: StepKind, steps: Sequence[Planned]) -> None:
     """Run the remaining steps. Then a cleaned node is available, or manageable if a client had it cleaned; a serviced
     node is active again."""
     if stepping.run(task, kind, steps):
+        task.write_added()
         _finish(task, kind, stepping.tear_down(task, kind))
 
 

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 
 import structlog
 
-from baremetal_sched.conductor import answering, job, orphaned_reservations
+from baremetal_sched.conductor import answering, claiming, orphaned_reservations
 from baremetal_sched.conductor.answering import Answering
 from baremetal_sched.conductor.call_watch import CallWatch
 from baremetal_sched.conductor.entry import ConductorEntry
@@ -132,7 +132,7 @@ class ConductorDaemon:
         free = self._workers.free
         found = 0
         if free > 0:
-            for item in job.take(
+            for item in claiming.take(
                 *(self._database, self._settings, self._hostname, self._process),
                 most=free, doing=self._workers.doing(), clock=self._host.clock, later=self._look_in,
             ):  # fmt: skip

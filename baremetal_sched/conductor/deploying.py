@@ -33,7 +33,7 @@ def deploy(task: Task) -> None:
     driver.storage.attach_volumes(machine)
 
     event = f"Starting deployment with steps: {stepping.names_of(steps)}"
-    task.write(partial(task.note, event=event, event_type="deployment_start"))
+    task.add(partial(task.note, event=event, event_type="deployment_start"))
     continue_deployment(task, steps)
 
 
@@ -52,8 +52,10 @@ def continue_deployment(task: Task, steps: Sequence[Planned]) -> None:
     except InvalidValue:
         switch_off_after_failure(task)
         raise
-    driver = task.driver
-    prepared = None if driver.deploy.prepares_instance else driver.boot.prepare_instance(task.machine)
+    driver, prepared = task.driver, None
+    if not driver.deploy.prepares_instance:
+        task.write_added()
+        prepared = driver.boot.prepare_instance(task.machine)
     powered = _power(task)
 
     def note(session: Session, node: Node) -> None:
@@ -89,6 +91,9 @@ def switch_off_after_failure(task: Task) -> None:
 
 def _power(task: Task) -> Effect:
     """Set the power state that the machine's server is to have. Without a server, the power state stays as it is."""
+    if not task.has_instance:
+        return NOTHING
+    task.write_added()
     target = task.job.read(lambda session: instance_info.deployed_power(session, task.job.node_id))
     machine = task.machine
     if target in (None, machine.power_state) or (target == states.POWER_OFF and machine.disable_power_off):

@@ -1,27 +1,24 @@
 """A work item as seen by the conductor that does it."""
 
+import math
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar
 
-import structlog
-from sqlalchemy import bindparam, case, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import work_queue
+from baremetal_sched.baremetal.conductors.work_queue import HeldWork
 from baremetal_sched.conductor.database_clock import DatabaseClock
 from baremetal_sched.conductor.noted_calls import NotedCalls, NotedDriver
 from baremetal_sched.conductor.outage import SHOWS_OUTAGE, Retry
-from baremetal_sched.db import compiled, requester
-from baremetal_sched.db.clock import epoch
-from baremetal_sched.db.models import Node, NodeWork
+from baremetal_sched.db import requester
+from baremetal_sched.db.models import Node
 from baremetal_sched.db.requester import UNKNOWN, Requester
-from baremetal_sched.db.sql_functions import constant
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.db.types import Query
 from baremetal_sched.drivers import driver
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors import CommitUnknown, LastingConflict, TooManyConflicts
@@ -36,20 +33,6 @@ MOST_CLASHES = 1000
 
 _UNCHANGED: Any = object()
 
-#: conductor = … AND (claimed_by IS NULL OR claimed_by = …) AND kind != …
-_OWN = (
-    NodeWork.conductor == bindparam("conductor"),
-    or_(NodeWork.claimed_by.is_(None), NodeWork.claimed_by == bindparam("process")),
-    *(NodeWork.kind != constant(kind) for kind in (work_queue.SUBORDINATE, work_queue.CALL)),
-)
-_IS_LATER = NodeWork.not_before > epoch()
-_DUE = (*_OWN, or_(NodeWork.not_before.is_(None), ~_IS_LATER))
-#: How much can be taken, mostly nothing, and in how many seconds there is more. Created once: that is half of its cost.
-_LOOK: Query = select(
-    (func.count() - func.count(case((_IS_LATER, 1)))).label("due"),
-    (func.min(case((_IS_LATER, NodeWork.not_before))) - epoch()).label("later"),
-).where(*_OWN, NodeWork.id.not_in([compiled.IDS]))
-
 
 @dataclass
 class JobEnd:
@@ -62,14 +45,13 @@ class JobEnd:
 @dataclass(frozen=True)
 class Job:
     """A piece of work: its node, its requester, and the means to do it. ``id`` is the fence: see
-    ``baremetal.conductors.work_queue``."""
+    ``baremetal.conductors.work_queue``. ``held_at``, by the monotonic clock: until then at least it was the conductor's
+    when it was claimed."""
 
-    id: int
-    node_id: int
+    work: HeldWork
     node_uuid: str
     kind: str
     arguments: dict[str, Any]
-    conductor: str
     database: Database
     settings: Settings
     clock: DatabaseClock = field(compare=False)
@@ -77,6 +59,37 @@ class Job:
     requester: Requester = UNKNOWN
     calls: NotedCalls = field(default_factory=NotedCalls, compare=False)
     end: JobEnd = field(default_factory=JobEnd, compare=False)
+    held_at: float = -math.inf
+
+    @property
+    def id(self) -> int:
+        """Return the number of the work."""
+        return self.work.id
+
+    @property
+    def node_id(self) -> int:
+        """Return the id of its node."""
+        return self.work.node_id
+
+    @property
+    def conductor(self) -> str:
+        """Return the host name of the conductor that does it."""
+        return self.work.conductor
+
+    def seen(self) -> Node | None:
+        """Return the node as it was when the work was claimed or last written, to begin an action on the machine at
+        once; None if it is not known, or if the work may have been taken over since, as polled work may at any time."""
+        return None if self.kind == work_queue.POLL or self._is_old(self.held_at) else self.work.node
+
+    @property
+    def has_instance(self) -> bool:
+        """Return whether the node had an instance with a UUID when it was last seen, or may have had one."""
+        node = self.work.node
+        return node is None or node.instance_uuid is not None
+
+    def _is_old(self, moment: float) -> bool:
+        longest: float = self.settings.conductor.heartbeat_timeout / 2
+        return time.monotonic() - moment > longest
 
     def driver(self, machine: Machine) -> Driver:
         """Return the interfaces of a machine; their calls are recorded in ``calls``."""
@@ -126,7 +139,7 @@ class Job:
         """
         asked = time.monotonic()
         outcome = self._fenced(work_queue.hold, change, gives_up=gives_up)
-        while outcome is not None and time.monotonic() - asked > self.settings.conductor.heartbeat_timeout / 2:
+        while outcome is not None and self._is_old(asked):
             asked = time.monotonic()
             if not self._fenced(work_queue.hold, lambda session, node: True):
                 return None
@@ -146,8 +159,8 @@ class Job:
     ) -> T | None:
         """Like ``hold``, and the work is taken up again in ``seconds``: see ``work_queue.postpone``."""
 
-        def give_back(session: Session, work_id: int, conductor: str) -> Node | None:
-            return work_queue.postpone(session, work_id, conductor, seconds, arguments)
+        def give_back(session: Session, work: HeldWork) -> Node | None:
+            return work_queue.postpone(session, work, seconds, arguments)
 
         return self._fenced(give_back, change, gives_up=gives_up)
 
@@ -158,34 +171,34 @@ class Job:
         ``check`` raises, which sees the node with its row locked.
         """
 
-        def reserve(session: Session) -> tuple[int, str] | None:
-            subordinate = work_queue.reserve_related(session, self.id, self.conductor, node_id)
+        def reserve(session: Session) -> tuple[HeldWork, str] | None:
+            subordinate = work_queue.reserve_related(session, self.work, node_id)
             if subordinate is None:
                 return None
             node = session.get_one(Node, node_id)
             check(node)
-            return subordinate.id, node.uuid
+            return subordinate, node.uuid
 
         reserved = self.write(reserve, gives_up=True)
         if reserved is None:
             return None
-        work_id, uuid = reserved
-        self.calls.reserved[work_id] = node_id
-        log = self.log.bind(node=uuid, work=work_id, led_by=self.id)
+        work, uuid = reserved
+        self.calls.reserved[work.id] = node_id
+        log = self.log.bind(node=uuid, work=work.id, led_by=self.id)
         return replace(
-            self, id=work_id, node_id=node_id, node_uuid=uuid, kind=work_queue.SUBORDINATE, arguments={}, log=log,
-            end=JobEnd(),
+            self, work=work, node_uuid=uuid, kind=work_queue.SUBORDINATE, arguments={}, log=log, end=JobEnd(),
+            held_at=-math.inf,
         )  # fmt: skip
 
     def _fenced(
         self,
-        take: Callable[[Session, int, str], Node | None],
+        take: Callable[[Session, HeldWork], Node | None],
         change: Callable[[Session, Node], T],
         *,
         gives_up: bool = False,
     ) -> T | None:
         def run(session: Session) -> T | None:
-            node = take(session, self.id, self.conductor)
+            node = take(session, self.work)
             return None if node is None else change(session, node)
 
         return self.write(run, gives_up=gives_up)
@@ -193,27 +206,29 @@ class Job:
     def write(self, transaction: Callable[[Session], T], *, gives_up: bool = False) -> T:
         """Run ``Database.write``, repeated until it succeeds: what was done to a machine must be recorded.
 
-        ``transaction`` begins with ``work_queue.hold``, ``finish``, ``postpone`` or ``reserve_related``. It is not
-        repeated if it was committed and only the reply was lost. With ``gives_up``, for work that can still be reported
-        as failed, LastingConflict is raised after ``MOST_CLASHES`` consecutive rounds that failed only by violated
-        keys.
+        ``transaction`` begins with ``hold``, ``finish``, ``postpone`` or ``reserve_related`` of ``work_queue``. It is
+        not repeated if it was committed and only the reply was lost. With ``gives_up``, for work that can still be
+        reported as failed, LastingConflict is raised after ``MOST_CLASHES`` consecutive rounds that failed only by
+        violated keys.
         """
         writes: int | None = None
+        node: Node | None = None
         outcome: Any = None
         due_in: Any = _UNCHANGED
         clashes, retry = 0, self._retry()
 
         def attempt(session: Session) -> T:
-            nonlocal writes, outcome, due_in
+            nonlocal writes, node, outcome, due_in
             requester.attach(session, self.requester)
             outcome = transaction(session)
-            writes = session.info.get(work_queue.WRITES)
+            writes, node = session.info.get(work_queue.WRITES), session.info.get(work_queue.NODE)
             due_in = session.info.get(work_queue.DUE_IN, _UNCHANGED)
             return outcome  # type: ignore[no-any-return]
 
         while True:
             try:
                 outcome = self.database.write(attempt)
+                self.work.node = node
                 break
             except CommitUnknown as error:
                 clashes = 0
@@ -227,77 +242,10 @@ class Job:
                     self.log.error("the result cannot be recorded", reason=str(cause.orig))
                     raise LastingConflict(rounds=clashes) from error
                 retry.wait(error)
+        self.work.writes = self.work.writes if writes is None else writes
         if due_in is not _UNCHANGED:
             self.end.due = None if due_in is None else time.monotonic() + due_in
         return outcome  # type: ignore[no-any-return]
 
     def _retry(self) -> Retry:
         return Retry(self.log, "work waits", self.settings.conductor.work_interval)
-
-
-def take(
-    database: Database,
-    settings: Settings,
-    conductor: str,
-    process: str,
-    *,
-    most: int | None = None,
-    doing: Collection[int] = (),
-    clock: DatabaseClock | None = None,
-    later: Callable[[float], object] = lambda seconds: None,
-) -> list[Job]:
-    """Claim for ``process`` the due work requested from ``conductor`` (a host name), and return it, oldest first.
-
-    At most ``most`` items, and none of those in ``doing``. Work claimed by a process stays its own: another process
-    with the same host name does not get it. ``clock``: that of the database, as the conductor sees it. ``later`` is
-    called with the seconds until work that is postponed is due.
-    """
-    clock = clock or DatabaseClock(settings)
-
-    def select_work(session: Session) -> list[Any]:
-        # SELECT … FROM node_work JOIN nodes … WHERE <due> AND id NOT IN (<what is done already>)
-        return list(
-            session.execute(
-                select(
-                    *(NodeWork.id, Node.id.label("node_id"), Node.uuid),
-                    *(NodeWork.request_id, NodeWork.user_id, NodeWork.project_id),
-                )
-                .join(Node, Node.id == NodeWork.node_id)
-                .where(*_DUE, NodeWork.id.not_in(list(doing)))
-                .order_by(NodeWork.id)
-                .limit(most),
-                asker,
-            )
-        )
-
-    def claim(session: Session) -> dict[int, Any]:
-        ids = [row.id for row in rows]
-        session.execute(
-            update(NodeWork)
-            .where(NodeWork.id.in_(ids), NodeWork.conductor == conductor, NodeWork.claimed_by.is_(None))
-            .values(claimed_by=process)
-        )
-        # Read the arguments again: another process may have begun the work since, and it may be polled now.
-        columns = (NodeWork.id, NodeWork.kind, NodeWork.arguments)
-        mine = session.execute(select(*columns).where(NodeWork.id.in_(ids), NodeWork.claimed_by == process))
-        return {row.id: row for row in mine}
-
-    asker = {"conductor": conductor, "process": process}
-    look = database.select(lambda connection: compiled.run(connection, _LOOK, asker, list(doing) or [0]).one())
-    if look.later is not None:
-        later(look.later)
-    if not look.due:
-        return []
-    rows = database.read(select_work)
-    if not rows:
-        return []
-    claimed = database.write(claim)
-    log = structlog.get_logger(__name__)
-    jobs = []
-    for id_, node_id, uuid, *asked in rows:
-        if id_ in claimed:
-            _, kind, arguments = claimed[id_]
-            by = Requester(*asked)
-            bound = log.bind(node=uuid, work=id_, **by.known())
-            jobs.append(Job(id_, node_id, uuid, kind, arguments, conductor, database, settings, clock, bound, by))
-    return jobs

@@ -52,14 +52,18 @@ def ensure_power(job: Job, target: str, timeout: int | None) -> Exception | None
             job.log.exception("driver failed")
         said = str(error) if known else f"unexpected {error!r}"
         outcome = f"Failed to change power state to '{POWER_TARGETS[target]}' by '{target}': {said}"
-    if not job.write(lambda session: power.finish(session, job.id, job.conductor, outcome)):
+    if not job.write(lambda session: power.finish(session, job.work, outcome)):
         raise WorkLost
     job.log.info("work done", **({"error": outcome} if isinstance(outcome, str) else outcome.fields))
     return failure
 
 
 def _act(job: Job, target: str, timeout: int | None) -> Effect:
-    machine = _hold(job, target)
+    node = job.seen()
+    if node is not None and power.is_begun(node, target):
+        machine = Machine.of(node, job.settings)
+    else:
+        machine = _hold(job, target)
     job.log.info("work begins", kind=job.kind)
     if _ensure_related_power(job, machine, target, timeout):
         machine = _hold(job, target)  # which may have taken long

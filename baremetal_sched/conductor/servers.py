@@ -31,7 +31,7 @@ def follow_up_job(job: Job) -> None:
         query = select(Node.id).where(Node.id == job.node_id, follow_up.IS_PENDING)
         return session.scalar(query) is not None
 
-    if job.read(is_pending):
+    if job.has_instance and job.read(is_pending):
         _follow_up(job.database, job.settings, job.node_id)
 
 

@@ -76,7 +76,8 @@ def run(task: Task, kind: StepKind, steps: Sequence[Planned]) -> bool:
     """Run ``steps``, after the step that is polled, if its progress is due to be checked.
 
     Returns False if the machine now waits, runs a step by itself, or is held, so that the work pauses, and if a client
-    has aborted the operation, which ends it after its current step.
+    has aborted the operation, which ends it after its current step. Otherwise the end of the steps is added to the task
+    (``Task.add``).
     """
     left = list(steps)
     try:
@@ -95,7 +96,7 @@ def run(task: Task, kind: StepKind, steps: Sequence[Planned]) -> bool:
             return False
         left = agent_steps.join(task, kind, left)
         if not left:
-            task.write(partial(_end, task, kind, done))
+            task.add(partial(_end, task, kind, done))
             return True
         step = left.pop(0)
         task.write(partial(_begin, task, kind, step, done))
@@ -173,7 +174,8 @@ _OPERATIONS: Mapping[StepKind, str] = {"clean": "cleaning", "deploy": "deploymen
 def _abort(task: Task, kind: StepKind, done: Done | None) -> None:
     """Abort the operation after its current step. A serviced machine is given back to its instance first."""
     if done is not None:
-        task.write(partial(_write_down, task, kind, done))
+        task.add(partial(_write_down, task, kind, done))
+    task.write_added()
     torn_down = tear_down(task, kind) if kind == "service" else NOTHING
 
     def note(session: Session, node: Node) -> None:
@@ -228,7 +230,8 @@ def _write_down(task: Task, kind: StepKind, done: Done | None, session: Session,
     effect.write(node)
     if effect.bios is not None:
         bios.keep_settings(session, node, effect.bios)
-    bios.keep_components(session, node, effect.firmware)
+    if effect.firmware:
+        bios.keep_components(session, node, effect.firmware)
     if effect.poll_after is None and done.since is not None:
         work_queue.stop_polling(session, task.job.id)
     if effect.poll_after is None and effect.command is None:

@@ -37,7 +37,12 @@ class Task:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.write(lambda session, node: None)
+        self._added: list[Change] = []
+        node = job.seen()
+        if node is None:
+            self.write()
+        else:
+            self.machine = Machine.of(node, job.settings)
         self.job.log.info("work begins", kind=job.kind)
 
     @property
@@ -50,7 +55,21 @@ class Task:
         """Return the node's provision state."""
         return self.machine.provision_state
 
-    def write(self, change: Change) -> None:
+    @property
+    def has_instance(self) -> bool:
+        """Return whether the node has an instance with a UUID, or may have one."""
+        return self.job.has_instance
+
+    def add(self, change: Change) -> None:
+        """Change the node along with the next write, before which no driver may be called."""
+        self._added.append(change)
+
+    def write_added(self) -> None:
+        """Write what was added, if anything was: a driver is called next. Raises like ``write``."""
+        if self._added:
+            self.write()
+
+    def write(self, change: Change = lambda session, node: None) -> None:
         """Change the node, and its projection. Raises WorkLost; LastingConflict if it cannot be written."""
         self._keep(self.job.hold(self._write(change), gives_up=True))
 
@@ -105,8 +124,11 @@ class Task:
         history.record(session, node, event, event_type=event_type, conductor=conductor, duration=duration)
 
     def _write(self, change: Change) -> Callable[[Session, Node], Machine]:
+        changes, self._added = [*self._added, change], []
+
         def write(session: Session, node: Node) -> Machine:
-            change(session, node)
+            for each in changes:
+                each(session, node)
             return Machine.of(node, self.job.settings)
 
         return write

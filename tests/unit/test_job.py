@@ -7,6 +7,7 @@ import pytest
 import structlog
 from sqlalchemy.exc import IntegrityError, OperationalError
 
+from baremetal_sched.baremetal.conductors.work_queue import HeldWork
 from baremetal_sched.conductor.database_clock import DatabaseClock
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.errors import DatabaseAway, LastingConflict, SchedulerError, SchemaTooNew, TooManyConflicts
@@ -46,7 +47,9 @@ class Troubled:
 def job(database: Any) -> Job:
     settings: Any = Options()
     settings.conductor = settings
-    return Job(1, 1, "", "cleaning", {}, "c1", database, settings, DatabaseClock(settings), structlog.get_logger())
+    return Job(
+        HeldWork(1, 1, "c1"), "", "cleaning", {}, database, settings, DatabaseClock(settings), structlog.get_logger()
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.conductors import work_queue
 from baremetal_sched.baremetal.conductors.driver_replies import Reply
 from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.conductors.work_queue import HeldWork
 from baremetal_sched.baremetal.holds import guards
 from baremetal_sched.db import requester
 from baremetal_sched.db.clock import epoch
@@ -216,13 +217,21 @@ def find(reader: Reader, token: str) -> int | None:
     return found
 
 
+def work_of(call: DriverCall) -> HeldWork | None:
+    """Return the work for which the node is reserved during the call, as that of the call's conductor; None if there is
+    none."""
+    if call.work_id is None or call.node_id is None:
+        return None
+    return HeldWork(call.work_id, call.node_id, call.conductor)
+
+
 def withdraw(session: Session, call_id: int) -> bool:
     """Withdraw a call, and free its node. Returns False, and changes nothing, if a conductor may have begun it."""
     call = session.get(DriverCall, call_id, with_for_update=True)
     if call is None or call.claimed_by is not None:
         return False
-    if call.work_id is not None:
-        work_queue.finish(session, call.work_id, call.conductor)
+    if (work := work_of(call)) is not None:
+        work_queue.finish(session, work)
     session.execute(delete(DriverCall).where(DriverCall.id == call_id))
     return True
 

@@ -6,26 +6,29 @@ conductor that lost its work, however late it wakes up, writes nothing.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, bindparam, delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session
+from sqlalchemy.sql.base import Executable
 
 from baremetal_sched.baremetal.holds import guards
-from baremetal_sched.db import requester
+from baremetal_sched.db import compiled, requester
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.handover import notes_of
-from baremetal_sched.db.models import DriverCall, Node, NodeWork
+from baremetal_sched.db.models import DriverCall, Node, NodeWork, table_of
 from baremetal_sched.db.results import new_id
 from baremetal_sched.errors.baremetal import NodeLocked, NodeNotFound
 
 #: The notification channel of new work, on PostgreSQL: the payload is the host name of the conductor.
 CHANNEL = "baremetal_sched_work"
 
-#: The key in ``session.info`` of the number of writes of the held work, including this transaction's.
-WRITES = "work_writes"
-#: The key of the seconds after which the work is due again once the transaction commits; None: the work has ended.
+#: The key in ``session.info`` of the seconds after which the held work is due again once the transaction commits; None:
+#: it has ended.
 DUE_IN = "work_due_in"
+#: The keys of the number of writes of the held work, this transaction's included, and of its node.
+WRITES, NODE = "work_writes", "work_node"
 
 #: The kind of work on one node that is done along with work on another; no process claims it by itself.
 SUBORDINATE = "led"
@@ -37,6 +40,31 @@ POLL = "poll"
 
 #: SQL condition: the work has not begun, or it is polled, which any conductor can do.
 CAN_BE_HANDED_OVER = or_(NodeWork.claimed_by.is_(None), NodeWork.not_before.is_not(None))
+
+# Created once: making a statement takes longer than running it. The first three lock the row, whatever else they do.
+_WORK, _NODES = table_of(NodeWork), table_of(Node)
+_MINE = (_WORK.c.id == bindparam("work"), _WORK.c.conductor == bindparam("host"))
+_COUNT = update(_WORK).where(*_MINE).values(writes=_WORK.c.writes + 1)
+_END = delete(_WORK).where(*_MINE)
+_POSTPONE = _COUNT.values(
+    kind=POLL,
+    arguments=bindparam("given", type_=_WORK.c.arguments.type),
+    not_before=epoch() + bindparam("seconds"),
+    claimed_by=None,
+)
+_REVISION = select(_NODES.c.revision).where(_NODES.c.id == bindparam("node")).with_for_update()
+
+
+@dataclass
+class HeldWork:
+    """Work that a conductor (a host name) has. ``node``: its node as the last transaction left it, if that is known;
+    it belongs to no session. ``writes``: how many times the work was written by then."""
+
+    id: int
+    node_id: int
+    conductor: str
+    node: Node | None = None
+    writes: int = 0
 
 
 def request(session: Session, node: Node, conductor: str, kind: str, arguments: Mapping[str, Any]) -> int:
@@ -92,11 +120,32 @@ def _renew(session: Session, old: NodeWork, conductor: str) -> None:
     session.execute(insert(NodeWork).values(**values))
 
 
-def hold(session: Session, work_id: int, conductor: str) -> Node | None:
+def hold(session: Session, work: HeldWork) -> Node | None:
     """Return the node, its row locked, if the work is still the conductor's; None, and nothing may be written,
     otherwise."""
-    work = _hold(session, work_id, conductor)
-    return None if work is None else session.get_one(Node, work.node_id, with_for_update=True)
+    return _node(session, work) if _is_mine(session, _COUNT, work) else None
+
+
+def _is_mine(session: Session, statement: Executable, work: HeldWork, **given: Any) -> bool:
+    """Execute a statement on the row of the work, which locks it. Return whether the work is still the conductor's."""
+    found = compiled.change(session.connection(), statement, {"work": work.id, "host": work.conductor, **given})
+    if found.rowcount:
+        session.info[WRITES] = work.writes + 1
+    return bool(found.rowcount)
+
+
+def _node(session: Session, work: HeldWork) -> Node:
+    """Lock the node of the work and return it. It is read only if it has changed since it was read or written here."""
+    known, work.node = work.node, None  # if the transaction fails, what it has changed is not what is stored
+    if known is None:
+        node = session.get_one(Node, work.node_id, with_for_update=True)
+    elif compiled.run(session.connection(), _REVISION, {"node": work.node_id}).scalar() == known.revision:
+        session.add(known)
+        node = known
+    else:
+        node = session.get_one(Node, work.node_id)
+    session.info[NODE] = node
+    return node
 
 
 def is_held(session: Session, work_id: int, conductor: str) -> bool:
@@ -105,15 +154,14 @@ def is_held(session: Session, work_id: int, conductor: str) -> bool:
     return session.scalar(mine) is not None
 
 
-def reserve_related(session: Session, work_id: int, conductor: str, node_id: int) -> NodeWork | None:
+def reserve_related(session: Session, work: HeldWork, node_id: int) -> HeldWork | None:
     """Reserve another node for what must be done there along with this work, by the process that does this work.
 
     Only this work's row and the other node's are locked, never both nodes': so two that reserve each other's node do
     not deadlock. Returns None, and changes nothing, if the work is no longer the conductor's. Raises NodeNotFound,
     NodeLocked, NodeLockedOut.
     """
-    work = _hold(session, work_id, conductor)
-    if work is None:
+    if not _is_mine(session, _COUNT, work):
         return None
     node = session.get(Node, node_id, with_for_update=True)
     if node is None:
@@ -121,57 +169,40 @@ def reserve_related(session: Session, work_id: int, conductor: str, node_id: int
     if node.reservation is not None:
         raise NodeLocked(node=node.uuid, host=node.reservation)
     guards.require_no_lockout(session, node)
-    node.reservation = conductor
+    node.reservation = work.conductor
     node.touch()
     subordinate = NodeWork(
         node_id=node_id,
-        conductor=conductor,
+        conductor=work.conductor,
         kind=SUBORDINATE,
         arguments={},
         requested_at=epoch(),
-        claimed_by=work.claimed_by,
+        claimed_by=session.scalar(select(NodeWork.claimed_by).where(NodeWork.id == work.id)),
         writes=0,
     )
     session.add(subordinate)
     session.flush()
-    return subordinate
+    return HeldWork(subordinate.id, node_id, work.conductor)
 
 
-def _hold(session: Session, work_id: int, conductor: str) -> NodeWork | None:
-    work = session.get(NodeWork, work_id, with_for_update=True)
-    if work is None or work.conductor != conductor:
-        return None
-    work.writes += 1
-    session.info[WRITES] = work.writes
-    return work
-
-
-def finish(session: Session, work_id: int, conductor: str) -> Node | None:
+def finish(session: Session, work: HeldWork) -> Node | None:
     """Like ``hold``, and end the work: delete its row and the node's reservation."""
-    node = hold(session, work_id, conductor)
-    if node is not None:
-        session.flush()
-        session.execute(delete(NodeWork).where(NodeWork.id == work_id))
-        node.reservation = None
-        node.touch()
-        session.info[DUE_IN] = None
+    if not _is_mine(session, _END, work):
+        return None
+    node = _node(session, work)
+    node.reservation = None
+    node.touch()
+    session.info[DUE_IN] = None
     return node
 
 
-def postpone(
-    session: Session, work_id: int, conductor: str, seconds: float, arguments: Mapping[str, Any]
-) -> Node | None:
+def postpone(session: Session, work: HeldWork, seconds: float, arguments: Mapping[str, Any]) -> Node | None:
     """Like ``hold``, and suspend the work until the node's conductor takes it up again after ``seconds``: as work of
     the kind ``POLL``, with these arguments. The node stays reserved."""
-    work = _hold(session, work_id, conductor)
-    if work is None:
+    if not _is_mine(session, _POSTPONE, work, given=dict(arguments), seconds=seconds):
         return None
-    work.kind = POLL
-    work.arguments = dict(arguments)
-    work.not_before = epoch() + seconds
-    work.claimed_by = None
     session.info[DUE_IN] = seconds
-    return session.get_one(Node, work.node_id, with_for_update=True)
+    return _node(session, work)
 
 
 def bring_forward(session: Session, conductor: str, seconds: float) -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy import bindparam, select
+from sqlalchemy.orm import Session, aliased
 
 from baremetal_sched.baremetal import history
 from baremetal_sched.baremetal.conductors import driver_calls, work_queue
@@ -49,6 +49,17 @@ def request(session: Session, ident: str, target: str, timeout: int | None, memb
     return node
 
 
+# SELECT c.id, c.driver_info FROM nodes n JOIN nodes c ON c.parent_node = n.uuid WHERE n.id = … ORDER BY c.id
+_CHILD = aliased(Node)
+_PARENT = select(Node.parent_node, Node.driver_info).where(Node.id == bindparam("node"))
+_CHILDREN = (
+    select(_CHILD.id, _CHILD.driver_info)
+    .join(Node, Node.uuid == _CHILD.parent_node)
+    .where(Node.id == bindparam("node"))
+    .order_by(_CHILD.id)
+)
+
+
 def power_dependencies(session: Session, node_id: int, target: str) -> list[int]:
     """Ids of the nodes whose power must be at ``target`` before that of this node may be: the parent of one that is
     switched on, the children of one that is switched off.
@@ -56,16 +67,16 @@ def power_dependencies(session: Session, node_id: int, target: str) -> list[int]
     None, if ``target`` is anything else; nor where the child has a dedicated power supply. Raises NodeNotFound if the
     parent is gone.
     """
-    node = session.get_one(Node, node_id)
-    if target == states.POWER_ON and node.parent_node is not None and not _has_dedicated_supply(node.driver_info):
-        parent = session.scalar(select(Node.id).where(Node.uuid == node.parent_node))
+    if target == states.POWER_ON:
+        parent_node, driver_info = session.execute(_PARENT, {"node": node_id}).one()
+        if parent_node is None or _has_dedicated_supply(driver_info):
+            return []
+        parent = session.scalar(select(Node.id).where(Node.uuid == parent_node))
         if parent is None:
-            raise NodeNotFound(node=node.parent_node)
+            raise NodeNotFound(node=parent_node)
         return [parent]
     if target == states.POWER_OFF:
-        children = session.execute(
-            select(Node.id, Node.driver_info).where(Node.parent_node == node.uuid).order_by(Node.id)
-        )
+        children = session.execute(_CHILDREN, {"node": node_id})
         return [child for child, driver_info in children if not _has_dedicated_supply(driver_info)]
     return []
 
@@ -80,13 +91,18 @@ def begin(node: Node, target: str) -> None:
     node.last_error = None
 
 
-def finish(session: Session, work_id: int, conductor: str, outcome: Effect | str) -> bool:
+def is_begun(node: Node, target: str) -> bool:
+    """Return whether ``begin`` would change nothing."""
+    return node.target_power_state == states.POWER_TARGETS[target] and node.last_error is None
+
+
+def finish(session: Session, work: work_queue.HeldWork, outcome: Effect | str) -> bool:
     """Store how a power action ended and free the node.
 
     ``outcome`` is the effect on the machine, or why it failed. Returns False, and changes nothing, if the work was
     taken from this conductor.
     """
-    node = work_queue.finish(session, work_id, conductor)
+    node = work_queue.finish(session, work)
     if node is None:
         return False
     node.target_power_state = None
@@ -96,7 +112,7 @@ def finish(session: Session, work_id: int, conductor: str, outcome: Effect | str
         agent_info.forget(node)
     else:
         node.last_error = outcome
-        history.record(session, node, outcome, event_type=KIND, severity="ERROR", conductor=conductor)
+        history.record(session, node, outcome, event_type=KIND, severity="ERROR", conductor=work.conductor)
     return True
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import delete, select
 
-from baremetal_sched.conductor import handlers, job
+from baremetal_sched.conductor import claiming, handlers
 from baremetal_sched.db.models import NodeWork
 from baremetal_sched.drivers import registry
 from baremetal_sched.drivers.fake.hardware import FakePower
@@ -206,7 +206,7 @@ class _Obedient(ManagementInterface):
 
 def test_work_that_was_taken_away_writes_nothing(service: Service, uuid: str) -> None:
     power(service, "power on", status=202)
-    (item,) = job.take(service.database, service.app.settings, "c1", "this process")
+    (item,) = claiming.take(service.database, service.app.settings, "c1", "this process")
     service.database.write(lambda session: session.execute(delete(NodeWork)))
     handlers.do(item)
     assert service.node(uuid)["power_state"] is None
@@ -219,7 +219,7 @@ def test_only_the_owner_finds_the_work(service: Service, uuid: str) -> None:
     owner = service.node(uuid)["reservation"]
     assert service.database.read(lambda session: session.scalars(select(NodeWork.conductor)).all()) == [owner]
     other = ({"c1", "c2"} - {owner}).pop()
-    assert job.take(service.database, service.app.settings, other, "this process") == []
+    assert claiming.take(service.database, service.app.settings, other, "this process") == []
 
 
 def test_a_locked_node_is_tried_again_before_it_is_refused(service: Service, uuid: str) -> None:

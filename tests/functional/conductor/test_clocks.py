@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.conductors import conductors
-from baremetal_sched.conductor import database_clock, entry, job
+from baremetal_sched.conductor import claiming, database_clock, entry
 from baremetal_sched.conductor.database_clock import DatabaseClock, HeartbeatsAhead
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.db.clock import epoch, utcnow
@@ -219,7 +219,7 @@ def test_a_step_that_a_machine_executes_is_asked_for_in_time(site: Site, subtest
             site.go_on(2 * TIMEOUT)
             reserved, _, state = site.nodes()[f"dies {dies}"]
             assert (reserved, state) == ("c1" if dies else "c2", "cleaning")
-            due = job.take(site.service.database, site.service.app.settings, reserved or "", "p")
+            due = claiming.take(site.service.database, site.service.app.settings, reserved or "", "p")
             assert "poll" in [work.kind for work in due if work.node_id == number]
 
 

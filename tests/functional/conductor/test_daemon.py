@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import text, update
 
 from baremetal_sched.baremetal.conductors import conductors
-from baremetal_sched.conductor import job
+from baremetal_sched.conductor import claiming
 from baremetal_sched.conductor.daemon import ConductorDaemon
 from baremetal_sched.conductor.job import Job, JobEnd
 from baremetal_sched.conductor.looks import Looks
@@ -103,7 +103,7 @@ def test_work_that_is_postponed_is_looked_for_in_time(service: Service) -> None:
     assert not conductor._looks.is_due()
     assert conductor._looks._at < inf
     service.database.write(lambda session: session.execute(update(NodeWork).values(not_before=None)))
-    (item,) = job.take(service.database, conductor._settings, "c1", "a process")
+    (item,) = claiming.take(service.database, conductor._settings, "c1", "a process")
     assert item.end.due == 0
     item.postpone(1000, {}, lambda session, node: None)
     assert item.end.due

@@ -12,7 +12,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import work_queue
-from baremetal_sched.conductor import job, noted_calls, workers
+from baremetal_sched.conductor import claiming, noted_calls, workers
 from baremetal_sched.db.models import NodeWork
 from baremetal_sched.drivers.fake.hardware import FakePower, FakeVendor
 from baremetal_sched.drivers.power_waiting import Pace, wait_for
@@ -274,7 +274,7 @@ def test_work_that_came_to_an_end_meanwhile_is_not_failed(service: Service) -> N
     """Other work is going on on the node by now."""
     uuid = service.add_node("n1")
     reserve(service, uuid, "c1", target_power_state="power on")
-    (item,) = job.take(service.database, service.app.settings, "c1", "process 1")
+    (item,) = claiming.take(service.database, service.app.settings, "c1", "process 1")
     before = service.node(uuid)
-    workers._give_up(dataclasses.replace(item, id=item.id - 1))
+    workers._give_up(dataclasses.replace(item, work=dataclasses.replace(item.work, id=item.id - 1)))
     assert service.node(uuid) == before

@@ -14,17 +14,18 @@ from sqlalchemy import event
 from tests.service import Service
 
 _IMAGE = {"image_source": "http://127.0.0.1/i", "image_checksum": "a" * 32, "root_gb": 10}
-#: Step: at most so many statements, transactions that write, and reads of the whole node. PostgreSQL
-#: takes up to two statements more than the others: it is told of work.
+#: Step: at most so many statements, transactions that write, and reads of the whole node.
 TABLE = {
     "create": (19, 1, 0),
-    "manage": (30, 4, 3),
-    "power off": (37, 7, 7),
-    "provide": (49, 7, 6),
+    "manage": (20, 3, 2),
+    "power off": (27, 6, 5),
+    "provide": (33, 5, 2),
     "PATCH instance_info": (6, 1, 1),
-    "deploy": (58, 10, 9),
-    "undeploy": (71, 11, 10),
+    "deploy": (42, 8, 5),
+    "undeploy": (53, 9, 5),
 }
+#: PostgreSQL takes up to so many statements more than the others: it is told of work.
+_TOLD = 2
 _PROVISION, _POWER = "/nodes/n1/states/provision", "/nodes/n1/states/power"
 REQUESTS: dict[str, tuple[str, str, Any]] = {
     "create": ("POST", "/nodes", {"driver": "fake-hardware", "name": "n1", "resource_class": "gold"}),
@@ -58,10 +59,12 @@ def test_a_life_takes_no_more_statements(service: Service, subtests: pytest.Subt
         with service.statements() as seen, commits(service) as written:
             service.baremetal(method, path, body)
             service.work()
-        looks = sum("AS due" in statement for statement in seen)
+        looks = sum("AS later" in statement for statement in seen)
         whole = sum("nodes.driver_internal_info" in statement.partition("FROM")[0] for statement in seen)
         found = (len(seen) - looks, len(written), whole)
         print(f"{dialect}: {name}: {found[0]} statements, {found[1]} transactions, {found[2]} whole; {looks} looks")
         with subtests.test(name):
-            assert all(number <= most for number, most in zip(found, TABLE[name], strict=True)), found
+            statements, *others = TABLE[name]
+            most = (statements + (_TOLD if dialect == "postgresql" else 0), *others)
+            assert all(number <= limit for number, limit in zip(found, most, strict=True)), found
     assert service.node("n1")["provision_state"] == "available"

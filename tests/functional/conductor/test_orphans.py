@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import history
 from baremetal_sched.baremetal.conductors import work_queue
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.conductor import handlers, job, orphaned_reservations
+from baremetal_sched.conductor import claiming, handlers, job, orphaned_reservations
 from baremetal_sched.conductor.daemon import ConductorDaemon
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.db.clock import epoch
@@ -46,7 +46,7 @@ def reserve(service: Service, uuid: str, host: str, **columns: object) -> None:
 def begin(service: Service, uuid: str, host: str, **columns: object) -> None:
     """Let a process of ``host`` be at work on the node."""
     reserve(service, uuid, host, **columns)
-    job.take(service.database, service.app.settings, host, f"process of {host}")
+    claiming.take(service.database, service.app.settings, host, f"process of {host}")
 
 
 def die(service: Service, host: str) -> None:
@@ -134,13 +134,13 @@ def test_a_conductor_that_wakes_up_too_late_writes_nothing(service: Service) -> 
     c1 = survivor(service)
     reserve(service, uuid, "c2", target_power_state="power on")
     settings = service.app.settings
-    (item,) = job.take(service.database, settings, "c2", "process 2")
+    (item,) = claiming.take(service.database, settings, "c2", "process 2")
     c1.run_periodic_task(ORPHANS)
     service.conductors["c2"].beat()
     before = service.node(uuid)
     handlers.do(item)
     assert service.node(uuid) == before
-    assert service.database.write(lambda session: work_queue.hold(session, item.id, "c2")) is None
+    assert service.database.write(lambda session: work_queue.hold(session, item.work)) is None
 
 
 class Suspending(Database):
@@ -175,7 +175,7 @@ def test_who_was_suspended_before_a_step_looks_again_whether_the_work_is_his(
             lambda session: work_queue.request(session, nodes.find_for_change(session, uuid), "c2", "cleaning", {})
         )
         settings = service.app.settings
-        (item,) = job.take(service.database, settings, "c2", "process 2")
+        (item,) = claiming.take(service.database, settings, "c2", "process 2")
         database = Suspending(settings)
 
         def meanwhile() -> None:
@@ -195,9 +195,9 @@ def test_what_one_process_claimed_another_of_the_same_name_does_not_find(service
     uuid = service.add_node("n1")
     reserve(service, uuid, "c1")
     settings = service.app.settings
-    assert len(job.take(service.database, settings, "c1", "process 1")) == 1
-    assert len(job.take(service.database, settings, "c1", "process 1")) == 1
-    assert job.take(service.database, settings, "c1", "process 2") == []
+    assert len(claiming.take(service.database, settings, "c1", "process 1")) == 1
+    assert len(claiming.take(service.database, settings, "c1", "process 1")) == 1
+    assert claiming.take(service.database, settings, "c1", "process 2") == []
 
 
 def test_a_restart_frees_what_was_left_under_its_name(service: Service) -> None:
@@ -352,10 +352,10 @@ def test_a_write_whose_answer_was_lost_is_not_made_twice(service: Service, take:
     uuid = service.add_node("n1")
     reserve(service, uuid, "c1")
     settings = service.app.settings
-    (item,) = job.take(service.database, settings, "c1", "process 1")
+    (item,) = claiming.take(service.database, settings, "c1", "process 1")
 
     def happen(session: Session) -> str:
-        node = take(session, item.id, "c1")
+        node = take(session, item.work)
         assert node is not None
         history.record(session, node, "once", event_type="test")
         return "done"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from baremetal_sched.conductor import handlers, job
+from baremetal_sched.conductor import claiming, handlers, job
 from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.drivers.fake.hardware import FakeBios, FakeVendor
 from baremetal_sched.errors import InvalidValue
@@ -75,7 +75,7 @@ def rows(service: Service) -> list[Any]:
 
 
 def take(service: Service, host: str) -> job.Job:
-    (item,) = job.take(service.database, service.app.settings, host, f"process of {host}")
+    (item,) = claiming.take(service.database, service.app.settings, host, f"process of {host}")
     return item
 
 
@@ -104,7 +104,7 @@ def test_nobody_takes_it_before_its_time(service: Service) -> None:
     ask(service, "clean", clean_steps=[LONG_WAIT])
     for done in service.conductors["c1"].work_once():
         done.result()
-    assert job.take(service.database, service.app.settings, "c1", "process 1") == []
+    assert claiming.take(service.database, service.app.settings, "c1", "process 1") == []
     let_time_pass(service)
     assert take(service, "c1").kind == "poll"
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, select
 
-from baremetal_sched.conductor import handlers, job
+from baremetal_sched.conductor import claiming, handlers
 from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.drivers.fake.hardware import FakePower
 from baremetal_sched.errors import InvalidValue
@@ -285,7 +285,7 @@ def test_a_conductor_that_lost_its_work_leaves_the_relatives_as_they_are(
     parent = add(service, "p", "power off")
     child = add(service, "c", "power off", parent_node=parent)
     ask(service, child, "power on")
-    (item,) = job.take(service.database, service.app.settings, "c1", "this process")
+    (item,) = claiming.take(service.database, service.app.settings, "c1", "this process")
     service.database.write(lambda session: session.execute(delete(NodeWork)))
     before = service.node(parent)
     handlers.do(item)
@@ -323,7 +323,7 @@ def test_work_that_is_lost_while_the_parent_is_switched(service: Service, monkey
     parent = add(service, "p", "power off")
     child = add(service, "c", "power off", parent_node=parent)
     ask(service, child, "power on")
-    (item,) = job.take(service.database, service.app.settings, "c1", "this process")
+    (item,) = claiming.take(service.database, service.app.settings, "c1", "this process")
     handlers.do(item)
     assert switched == [parent]
     assert power_states(service, parent, child) == ["power on", "power off"]

@@ -10,17 +10,19 @@ from sqlalchemy import select, true
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import conductors, work_queue
+from baremetal_sched.baremetal.conductors.work_queue import HeldWork
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provisioning import completion
-from baremetal_sched.conductor import job, orphaned_reservations, periodic_tasks
+from baremetal_sched.conductor import claiming, orphaned_reservations, periodic_tasks
 from baremetal_sched.conductor.host import ConductorHost
+from baremetal_sched.conductor.job import Job
 from baremetal_sched.db.models import Node, NodeWork
 from tests.functional.conductor.test_orphans import begin, die, reserve
 from tests.service import Service
 
 
-def take(service: Service, process: str, host: str = "c1", **options: Any) -> list[job.Job]:
-    return job.take(service.database, service.app.settings, host, process, **options)
+def take(service: Service, process: str, host: str = "c1", **options: Any) -> list[Job]:
+    return claiming.take(service.database, service.app.settings, host, process, **options)
 
 
 def work_id(service: Service) -> int:
@@ -32,16 +34,16 @@ def node_id(service: Service, uuid: str) -> int:
 
 
 def meanwhile(service: Service, monkeypatch: pytest.MonkeyPatch, action: Callable[[], Any]) -> None:
-    """Run ``action`` once, after the next transaction that reads."""
-    read = service.database.read
+    """Run ``action`` once, after the next look for work."""
+    select_ = service.database.select
 
-    def read_and_then(query: Any, **options: Any) -> Any:
-        found = read(query, **options)
-        monkeypatch.setattr(service.database, "read", read)
+    def look_and_then(query: Any, **options: Any) -> Any:
+        found = select_(query, **options)
+        monkeypatch.setattr(service.database, "select", select_)
         action()
         return found
 
-    monkeypatch.setattr(service.database, "read", read_and_then)
+    monkeypatch.setattr(service.database, "select", look_and_then)
 
 
 def chosen(monkeypatch: pytest.MonkeyPatch, *node_ids: int) -> None:
@@ -54,7 +56,7 @@ def test_work_that_two_processes_of_one_name_find_is_done_by_one(
 ) -> None:
     """Both have read that the work is not begun, before either begins it."""
     reserve(service, uuid, "c1")
-    taken: list[job.Job] = []
+    taken: list[Job] = []
     meanwhile(service, monkeypatch, lambda: taken.extend(take(service, "process 2")))
     assert take(service, "process 1") == []
     assert len(taken) == 1
@@ -95,8 +97,9 @@ def test_who_has_handed_work_over_writes_nothing_more(service: Service, uuid: st
     reserve(service, uuid, "c1")
     number = work_id(service)
     service.database.write(lambda session: work_queue.hand_over(session, number, "c2"))
-    assert service.database.write(lambda session: write(session, number, "c1")) is None
-    assert service.database.write(lambda session: work_queue.reserve_related(session, number, "c1", 1)) is None
+    work = HeldWork(number, node_id(service, uuid), "c1")
+    assert service.database.write(lambda session: write(session, work)) is None
+    assert service.database.write(lambda session: work_queue.reserve_related(session, work, 1)) is None
     assert service.node(uuid)["reservation"] == "c2"
 
 
