@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import ColumnElement, and_, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Integer, and_, bindparam, delete, insert, null, select, type_coerce, update
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
+from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.json_text import arrays
 from baremetal_sched.db.models import (
@@ -22,6 +23,7 @@ from baremetal_sched.db.models import (
 )
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.sql_functions import concat
+from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import InventoryInUse
 from baremetal_sched.placement import indivisible, names, trait_ids, tree, usages
 from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDER_TRAITS, PROVIDERS, TRAITS
@@ -39,29 +41,13 @@ class Copies(NamedTuple):
 #: The columns of the provider that follow from what it mirrors.
 _MARKS = ("mirrored_class_id", "withheld", "closes_at")
 
-# Created once: creating a statement takes longer than running it.
-_LOCK = (
-    select(
-        PROVIDERS.c.id,
-        PROVIDERS.c.root_id,
-        PROVIDERS.c.mirrored_class_id,
-        PROVIDERS.c.withheld,
-        PROVIDERS.c.closes_at,
-        PROVIDERS.c.indivisible,
-    )
-    .where(PROVIDERS.c.uuid == bindparam("provider"))
-    .with_for_update()
-)
-_MARK = (
-    update(PROVIDERS).where(PROVIDERS.c.id == bindparam("provider")).values({name: bindparam(name) for name in _MARKS})
-)
-_CHANGE = _MARK.values(
-    generation=PROVIDERS.c.generation + 1, trait_ids=bindparam("text"), updated_at=bindparam("updated_at")
-)
-_WITHHOLD = (
-    update(INVENTORIES)
-    .where(INVENTORIES.c.provider_id == bindparam("provider"), INVENTORIES.c.resource_class_id == bindparam("class_id"))
-    .values(withheld=1, **dict.fromkeys(Copies._fields))
+# Created once: creating a statement takes longer than running it. An UPDATE sets the columns that it is given.
+_LOCK = select(PROVIDERS.c.id).where(PROVIDERS.c.uuid == bindparam("provider")).with_for_update()
+_MARK = update(PROVIDERS).where(PROVIDERS.c.id == bindparam("provider"))
+_CHANGE = _MARK.values(generation=PROVIDERS.c.generation + 1)
+_ADD = insert(INVENTORIES)
+_STORE = update(INVENTORIES).where(
+    INVENTORIES.c.provider_id == bindparam("provider"), INVENTORIES.c.resource_class_id == bindparam("class_id")
 )
 _ADD_TRAITS = insert(PROVIDER_TRAITS)
 _REMOVE_TRAITS = delete(PROVIDER_TRAITS).where(
@@ -83,35 +69,37 @@ class SingleUnit:
     closes_at: float | None = None
 
 
-def sync_provider(session: Session, uuid: str, unit: SingleUnit | None, traits: Set[str]) -> list[str]:
-    """Give provider ``uuid`` exactly ``unit`` (None: no inventory) and ``traits``; create it if necessary.
+def sync_provider(session: Session, uuid: str, unit: SingleUnit | None, reading: Query) -> list[str]:
+    """Give provider ``uuid`` exactly ``unit`` (None: no inventory) and the traits that ``reading``, a statement of
+    ``reading_with``, finds; create it if necessary.
 
     It is a root, and a new one has its UUID as its name. Traits of schedulers (Nova) are kept. Returns
     descriptions of the changes; the provider's generation is incremented if there are any. Raises InventoryInUse if its
     previous class must be removed but has allocations, DuplicateProvider if the name of a new provider is taken.
     """
     changes = []
-    provider = session.execute(_LOCK, {"provider": uuid}).first()
+    provider = _read(session, uuid, reading)
     is_new = provider is None
     if provider is None:
         tree.create(session, uuid, name=uuid)
         changes.append("provider created")
-        provider = session.execute(_LOCK, {"provider": uuid}).one()
+        provider = _read(session, uuid, reading)
     elif provider.root_id != provider.id:
         tree.make_root(session, provider.id, uuid)
         changes.append("provider made a root")
-        provider = session.execute(_LOCK, {"provider": uuid}).one()
-    present, stocks = _present(session, provider.id)
+        provider = _read(session, uuid, reading)
+    present, stocks = _present(provider)
     class_id, changes_of_inventory = _sync_inventory(session, provider, uuid, unit, stocks)
+    traits = frozenset(name for (name,) in orjson.loads(provider.wanted or "[]"))
     ids, changes_of_traits = _sync_traits(session, provider, traits, present)
     changes += changes_of_inventory + changes_of_traits
     closes_at = unit.closes_at if unit else None
     marks = {"mirrored_class_id": class_id, "withheld": unit is None or unit.reserved, "closes_at": closes_at}
     if changes:
-        values = {"text": trait_ids.text_of(ids), "updated_at": utcnow(), **marks}
-        session.execute(_CHANGE, {"provider": provider.id, **values})
+        values = {"trait_ids": trait_ids.text_of(ids), "updated_at": utcnow(), **marks}
+        compiled.change(session.connection(), _CHANGE, {"provider": provider.id, **values})
     elif _marks_of(provider) != marks:
-        session.execute(_MARK, {"provider": provider.id, **marks})
+        compiled.change(session.connection(), _MARK, {"provider": provider.id, **marks})
     becomes_mirror = provider.mirrored_class_id is None and not is_new
     if becomes_mirror or (provider.indivisible and (changes_of_inventory or _marks_of(provider) != marks)):
         indivisible.settle(session, provider.id)
@@ -120,12 +108,12 @@ def sync_provider(session: Session, uuid: str, unit: SingleUnit | None, traits: 
 
 def unreserve(session: Session, uuid: str, unit: SingleUnit) -> None:
     """Make the unit of provider ``uuid`` available until the next ``sync_provider``: until then it can be claimed."""
-    provider = session.execute(_LOCK, {"provider": uuid}).one()
-    _, stocks = _present(session, provider.id)
+    provider = _read(session, uuid, _READING)
+    _, stocks = _present(provider)
     offered = replace(unit, reserved=False, closes_at=None)
     class_id, _ = _sync_inventory(session, provider, uuid, offered, stocks)
     marks = {"mirrored_class_id": class_id, "withheld": False, "closes_at": None}
-    session.execute(_MARK, {"provider": provider.id, **marks})
+    compiled.change(session.connection(), _MARK, {"provider": provider.id, **marks})
     if provider.indivisible:
         indivisible.settle(session, provider.id)
 
@@ -206,50 +194,78 @@ def _json(name: ColumnElement[str]) -> ColumnElement[str]:
     return concat('"', name, '"')
 
 
-#: SELECT (SELECT (name, id of all) FROM traits JOIN provider_traits … WHERE provider_id = :provider),
-#:        (SELECT (name, resource_class_id, used, withheld, total, … of all) FROM inventories …),
-#:        own.resource_class_id, own.closes_at, own.node_class, …
-#: FROM resource_providers p LEFT JOIN inventories own ON … AND own.resource_class_id = p.mirrored_class_id
-#: WHERE p.id = :provider
-_PRESENT = (
-    select(
-        select(arrays(_json(TRAITS.c.name), TRAITS.c.id))
-        .join_from(TRAITS, PROVIDER_TRAITS, PROVIDER_TRAITS.c.trait_id == TRAITS.c.id)
-        .where(PROVIDER_TRAITS.c.provider_id == bindparam("provider"))
-        .scalar_subquery(),
-        select(arrays(_json(CLASSES.c.name), _STOCK.resource_class_id, _STOCK.used, _STOCK.withheld, *_NUMBERS))
-        .join_from(INVENTORIES, CLASSES, CLASSES.c.id == INVENTORIES.c.resource_class_id)
-        .where(INVENTORIES.c.provider_id == bindparam("provider"))
-        .scalar_subquery(),
-        _OWN.c.resource_class_id,
-        _OWN.c.closes_at,
-        *(_OWN.c[name] for name in Copies._fields),
+#: The same row without its lock: as it was when the statement began.
+_BEFORE = PROVIDERS.alias("before")
+
+
+def reading_with(traits: ColumnElement[Any]) -> Query:
+    """Return the statement with which ``sync_provider`` locks and reads a provider, whose UUID is the parameter
+    ``provider``; for each such statement there is one object. ``traits``: the names of the traits that it is to have,
+    an expression like ``arrays``.
+
+    SELECT p.…, <traits>, (SELECT (name, id of all) FROM traits JOIN provider_traits … WHERE provider_id = p.id),
+    (SELECT (name, resource_class_id, used, withheld, total, … of all) FROM inventories …),
+    own.resource_class_id, own.closes_at, own.node_class, …, (SELECT generation FROM resource_providers WHERE id = p.id)
+    FROM resource_providers p LEFT JOIN inventories own ON … AND own.resource_class_id = p.mirrored_class_id
+    WHERE p.uuid = :provider FOR UPDATE OF p
+    """
+    is_own = and_(_OWN.c.provider_id == PROVIDERS.c.id, _OWN.c.resource_class_id == PROVIDERS.c.mirrored_class_id)
+    present = select(arrays(_json(TRAITS.c.name), TRAITS.c.id)).join_from(
+        TRAITS, PROVIDER_TRAITS, PROVIDER_TRAITS.c.trait_id == TRAITS.c.id
     )
-    .select_from(
-        PROVIDERS.outerjoin(
-            _OWN, and_(_OWN.c.provider_id == PROVIDERS.c.id, _OWN.c.resource_class_id == PROVIDERS.c.mirrored_class_id)
+    stocks = select(
+        arrays(_json(CLASSES.c.name), _STOCK.resource_class_id, _STOCK.used, _STOCK.withheld, *_NUMBERS)
+    ).join_from(INVENTORIES, CLASSES, CLASSES.c.id == INVENTORIES.c.resource_class_id)
+    return (
+        select(
+            *(PROVIDERS.c[name] for name in ("id", "root_id", "mirrored_class_id", "closes_at", "generation")),
+            # The driver's value, which is true or false either way.
+            *(type_coerce(PROVIDERS.c[name], Integer).label(name) for name in ("withheld", "indivisible")),
+            traits.label("wanted"),
+            present.where(PROVIDER_TRAITS.c.provider_id == PROVIDERS.c.id).scalar_subquery().label("traits"),
+            stocks.where(INVENTORIES.c.provider_id == PROVIDERS.c.id).scalar_subquery().label("stocks"),
+            _OWN.c.resource_class_id.label("own_class_id"),
+            _OWN.c.closes_at.label("own_closes_at"),
+            *(_OWN.c[name] for name in Copies._fields),
+            select(_BEFORE.c.generation).where(_BEFORE.c.id == PROVIDERS.c.id).scalar_subquery().label("seen"),
         )
+        .select_from(PROVIDERS.outerjoin(_OWN, is_own))
+        .where(PROVIDERS.c.uuid == bindparam("provider"))
+        .with_for_update(of=PROVIDERS)
     )
-    .where(PROVIDERS.c.id == bindparam("provider"))
-)
 
 
-def _present(session: Session, provider_id: int) -> tuple[dict[str, int], dict[str, _Stock]]:
-    """Return the ids of the provider's traits, and its inventories, by name. One statement, as every change of a node
-    needs it."""
-    traits, inventories, own, closes_at, *texts = session.execute(_PRESENT, {"provider": provider_id}).one()
-    copies = Copies(*texts)
+_READING = reading_with(null())
+
+
+def _read(session: Session, uuid: str, reading: Query) -> Any:
+    """Lock and read a provider; None if it does not exist.
+
+    If the statement waited for the lock, PostgreSQL has the new row of the provider beside traits and inventories from
+    before that (seen on 15). Whoever changes these increments the generation; in an indivisible tree they may follow
+    from another row.
+    """
+    connection = session.connection()
+    provider = compiled.run(connection, reading, {"provider": uuid}).first()
+    if provider is not None and (provider.indivisible or provider.generation != provider.seen):
+        provider = compiled.run(connection, reading, {"provider": uuid}).first()
+    return provider
+
+
+def _present(provider: Any) -> tuple[dict[str, int], dict[str, _Stock]]:
+    """Return the ids of the provider's traits, and its inventories, by name."""
+    copies = Copies(*(getattr(provider, name) for name in Copies._fields))
     stocks = {
         name: _Stock(
             class_id,
             numbers,
             used,
             bool(withheld),
-            *((closes_at, copies) if class_id == own else (None, None)),
+            *((provider.own_closes_at, copies) if class_id == provider.own_class_id else (None, None)),
         )
-        for name, class_id, used, withheld, *numbers in orjson.loads(inventories or "[]")
+        for name, class_id, used, withheld, *numbers in orjson.loads(provider.stocks or "[]")
     }
-    return dict(orjson.loads(traits or "[]")), stocks
+    return dict(orjson.loads(provider.traits or "[]")), stocks
 
 
 def _sync_inventory(
@@ -268,7 +284,7 @@ def _sync_inventory(
             raise InventoryInUse(resource_classes=name, provider=uuid)
         elif not stock.withheld:
             # Existing allocations remain until they are released, but no more can be made.
-            session.execute(_WITHHOLD, {"provider": provider.id, "class_id": stock.class_id})
+            _store(session, provider.id, stock.class_id, {"withheld": 1, **dict.fromkeys(Copies._fields)})
             changes.append(f"inventory of {name} withheld")
     if unit is None:
         return 0, changes
@@ -288,6 +304,10 @@ def _remove(session: Session, provider_id: int, stock: _Stock) -> None:
         raise StaleDataError("what was to be removed was claimed")
 
 
+def _store(session: Session, provider_id: int, class_id: int, values: Mapping[str, Any]) -> None:
+    compiled.change(session.connection(), _STORE, {"provider": provider_id, "class_id": class_id, **values})
+
+
 def _sync_unit(session: Session, provider: Any, unit: SingleUnit, found: _Stock | None) -> tuple[int, list[str]]:
     reserved = int(unit.reserved)
     hidden = {"closes_at": unit.closes_at, **unit.copies._asdict()}  # what clients of placement do not see
@@ -303,20 +323,15 @@ def _sync_unit(session: Session, provider: Any, unit: SingleUnit, found: _Stock 
     }
     if found is None:
         class_id = names.ensure_class(session, unit.resource_class)
-        session.execute(
-            insert(Inventory).values(
-                provider_id=provider.id, resource_class_id=class_id, used=0, created_at=utcnow(), **values
-            )
-        )
+        row = {"provider_id": provider.id, "resource_class_id": class_id, "used": 0, "created_at": utcnow(), **values}
+        compiled.change(session.connection(), _ADD, row)
         return class_id, [f"inventory of {unit.resource_class} added"]
-    own = update(Inventory).where(Inventory.provider_id == provider.id, Inventory.resource_class_id == found.class_id)
-    if not provider.indivisible:
-        values["withheld"] = 0
     if [*found.numbers] == [1, reserved, 1, 1, 1, 1] and found.withheld <= provider.indivisible:
         if (found.copies, found.closes_at) != (unit.copies, unit.closes_at):
-            session.execute(own.values(hidden))
+            _store(session, provider.id, found.class_id, hidden)
         return found.class_id, []
-    session.execute(own.values(updated_at=utcnow(), **values))
+    withheld = int(found.withheld and provider.indivisible)
+    _store(session, provider.id, found.class_id, {"updated_at": utcnow(), "withheld": withheld, **values})
     return found.class_id, [f"inventory of {unit.resource_class} {'reserved' if reserved else 'offered'}"]
 
 

@@ -14,15 +14,19 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from baremetal_sched.baremetal import events as _events  # noqa: F401 - it listens to all sessions
 from baremetal_sched.baremetal.provider import availability
 from baremetal_sched.db.handover import notes_of
-from baremetal_sched.db.models import Domain, DomainMember, Node, NodeTrait
+from baremetal_sched.db.json_text import arrays
+from baremetal_sched.db.models import Domain, DomainMember, Node, NodeTrait, table_of
 from baremetal_sched.db.results import history_of
+from baremetal_sched.db.sql_functions import concat
 from baremetal_sched.errors.baremetal import NodeAllocated
 from baremetal_sched.errors.placement import InventoryInUse
 from baremetal_sched.placement import aggregates, names, projected, trait_ids
 from baremetal_sched.placement.names import resource_class_of
-from baremetal_sched.placement.tables import AGGREGATES
+from baremetal_sched.placement.tables import AGGREGATES, PROVIDERS
 
 log = structlog.get_logger(__name__)
+
+_NODES, _NODE_TRAITS = table_of(Node), table_of(NodeTrait)
 
 #: The columns of a node that its provider depends on, besides the UUID.
 PROJECTED = (Node.resource_class, Node.conductor_group, Node.closes_at, *availability.COLUMNS)
@@ -32,6 +36,13 @@ COLUMNS = (Node.id, Node.uuid, Node.revision, Node.driver, Node.reservation, *PR
 
 #: What else decides whether a claim that waits may get the node.
 _FITTING = (*PROJECTED, Node.reservation, Node.owner, Node.lessee, Node.properties, Node.driver)
+
+
+# One object for all executions: (SELECT (trait of all) FROM nodes JOIN node_traits … WHERE nodes.uuid = p.uuid)
+_TRAITS = select(arrays(concat('"', _NODE_TRAITS.c.trait, '"'))).join_from(
+    _NODES, _NODE_TRAITS, _NODE_TRAITS.c.node_id == _NODES.c.id
+)
+_READING = projected.reading_with(_TRAITS.where(_NODES.c.uuid == PROVIDERS.c.uuid).scalar_subquery())
 
 
 def inventory_of(node: Node) -> projected.SingleUnit | None:
@@ -66,10 +77,8 @@ def project(session: Session, node: Node) -> list[str]:
 
     Raises NodeAllocated if the node changed its resource class while a consumer has a claim on the old one.
     """
-    # A new node does not have one.
-    traits = session.scalars(select(NodeTrait.trait).where(NodeTrait.node_id == node.id)) if node.id else ()
     try:
-        return projected.sync_provider(session, node.uuid, inventory_of(node), frozenset(traits))
+        return projected.sync_provider(session, node.uuid, inventory_of(node), _READING)
     except InventoryInUse:
         consumers = projected.consumers_of(session, node.uuid)
         raise NodeAllocated(node=node.uuid, consumer=", ".join(consumers)) from None

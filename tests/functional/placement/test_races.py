@@ -216,7 +216,7 @@ def test_a_unit_that_is_claimed_is_not_taken_away(service: Service, monkeypatch:
     monkeypatch.setattr(service.database, "attempts", 3)
     unit = projected.SingleUnit("CUSTOM_SILVER", reserved=False, copies=projected.Copies("silver", "", None))
     with pytest.raises(TooManyConflicts):
-        service.database.write(lambda session: projected.sync_provider(session, node, unit, frozenset()))
+        service.database.write(lambda session: projected.sync_provider(session, node, unit, projected._READING))
     assert set(service.inventory(node)) == {"CUSTOM_GOLD"}
 
 
