@@ -1,8 +1,8 @@
 """A request to the bare metal API, as its views see it."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import lru_cache, partial
+from typing import Any, TypeVar
 
 from flask import Request
 from sqlalchemy.orm import Session
@@ -12,7 +12,7 @@ from baremetal_sched.baremetal.api.errors import RoutingError
 from baremetal_sched.baremetal.api.hold_readers import reader
 from baremetal_sched.baremetal.api.policies.checks import service_project
 from baremetal_sched.baremetal.api.route import BaremetalRoute
-from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
+from baremetal_sched.baremetal.conductors.ownership import LiveMembers, Membership, live_members
 from baremetal_sched.baremetal.identifiers import is_logical_name
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.nodes.redaction import REPLACEMENTS, Redaction, Restriction
@@ -29,6 +29,8 @@ from baremetal_sched.web.call import Call
 from baremetal_sched.web.caller import Caller
 from baremetal_sched.web.http_errors import PathNotFound
 from baremetal_sched.web.policy import Target
+
+T = TypeVar("T")
 
 #: Since when nodes have names, and names may be more than host names.
 NAMES = 5
@@ -64,6 +66,9 @@ class BaremetalCall(Call):
         #: Arguments that the path has, by name.
         self.path_arguments: dict[str, str] = {}
         self._taken: dict[str, list[Any]] = {}
+        #: What the transaction of this session found together: the node's name in the path, the node if its row is
+        #: locked, and the live conductors.
+        self._known: tuple[Session, str, Node | None, Membership] | None = None
 
     @property
     def named(self) -> Mapping[str, Any]:
@@ -205,7 +210,9 @@ class BaremetalCall(Call):
         return self.route is not None and self.route.path.endswith("/detail")
 
     def membership(self, session: Session) -> Membership:
-        """The live conductors, now."""
+        """The live conductors: now, or as they were when this transaction found the node with them."""
+        if self._known is not None and self._known[0] is session:
+            return self._known[3]
         return live_members(session, self.settings)
 
     @property
@@ -255,15 +262,20 @@ class BaremetalCall(Call):
     def existing_node_uuid(self, reader: Reader, ident: str) -> str:
         """Return the UUID of the node that the path names. Raises NodeNotFound; RoutingError or InvalidValue for an
         invalid name."""
+        return self._found(ident, lambda each: nodes.uuid_of(reader, each))
+
+    def _found(self, ident: str, find: Callable[[str], T]) -> T:
+        """Return what ``find`` finds of the node that the path names."""
         self.node_ident(ident)
-        if self.version < NAMES and canonical_uuid(ident) is None:
+        canonical = canonical_uuid(ident)
+        if self.version < NAMES and canonical is None:
             raise NodeNotFound(node=ident)
+        if not self.stripped_json:
+            return find(canonical or ident)
         try:
-            return nodes.uuid_of(reader, ident)
+            return find(ident)
         except NodeNotFound:
-            if self.stripped_json:
-                return nodes.uuid_of(reader, f"{ident}.json")
-            raise
+            return find(f"{ident}.json")
 
     def node_uuid(self, reader: Reader, ident: str) -> str:
         """Return the same for a caller that looks the node up next: a UUID is not looked up twice."""
@@ -272,20 +284,36 @@ class BaremetalCall(Call):
 
     def node(self, session: Session, ident: str) -> Node:
         """Return the node that the path names, for reading. Raises like ``existing_node_uuid``."""
-        return nodes.find(session, self.node_uuid(session, ident))
+        return self._found(ident, lambda each: nodes.find(session, each))
 
     def node_with_conductor(self, session: Session, ident: str) -> Node:
         """Return the node that the path names, for reading, if a live conductor serves it.
 
         Raises NoValidHost, NoConductors, and like ``existing_node_uuid``.
         """
-        node = self.node(session, ident)
+        node = self._with_members(session, ident)
         self.membership(session).require(node.conductor_group, node.driver)
         return node
+
+    def locked_node(self, session: Session, ident: str) -> Node:
+        """Return the node that the path names, its row locked. Raises like ``existing_node_uuid``."""
+        known = self._known
+        if known is not None and known[:2] == (session, ident) and known[2] is not None:
+            return known[2]
+        return self._with_members(session, ident, for_update=True)
 
     def node_to_change(self, session: Session, ident: str) -> Node:
         """Return the node that the path names, its row locked, if a live conductor serves it and none works on it.
 
         Raises NodeLocked, and like ``node_with_conductor``.
         """
-        return nodes.find_to_change_by(session, self.node_uuid(session, ident), self.membership(session))
+        node = self.locked_node(session, ident)
+        nodes.require_changeable(node, self.membership(session))
+        return node
+
+    def _with_members(self, session: Session, ident: str, *, for_update: bool = False) -> Node:
+        live = LiveMembers.of(self.settings)
+        find = partial(nodes.find_with_members, session, live=live, for_update=for_update)
+        node, members = self._found(ident, find)
+        self._known = session, ident, node if for_update else None, members
+        return node

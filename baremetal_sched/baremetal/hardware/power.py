@@ -22,13 +22,13 @@ from baremetal_sched.settings import Settings
 KIND = "power"
 
 
-def request(session: Session, ident: str, target: str, timeout: int | None, membership: Membership) -> Node:
-    """Ask the node's conductor to bring its power to ``target``: the node is reserved for it until that is done.
+def request(session: Session, node: Node, target: str, timeout: int | None, membership: Membership) -> None:
+    """Ask the conductor of ``node`` (its row locked) to bring its power to ``target``: the node is reserved for it
+    until that is done.
 
     Raises Unanswered, InvalidPowerTarget, PowerRefused (power off is disabled for the node), InvalidValue (it is being
-    cleaned, or its driver cannot bring it there), NodeLocked, NodeLockedOut, NoValidHost, NodeNotFound.
+    cleaned, or its driver cannot bring it there), NodeLocked, NodeLockedOut, NoValidHost.
     """
-    node = nodes.find_for_change(session, ident)
     guards.require_no_lockout(session, node)
     if target not in states.POWER_TARGETS:
         raise InvalidPowerTarget(
@@ -46,7 +46,6 @@ def request(session: Session, ident: str, target: str, timeout: int | None, memb
         raise PowerRefused(target="power off")
     begin(node, target)
     work_queue.request(session, node, owner, KIND, {"target": target, "timeout": timeout})
-    return node
 
 
 # SELECT c.id, c.driver_info FROM nodes n JOIN nodes c ON c.parent_node = n.uuid WHERE n.id = … ORDER BY c.id

@@ -31,7 +31,7 @@ _INTERFACES = tuple(f"{kind}_interface" for kind in INTERFACE_TYPES)
 
 def update(
     session: Session,
-    ident: str,
+    node: Node,
     operations: patch.Patch,
     *,
     membership: Membership,
@@ -39,8 +39,8 @@ def update(
     hides_inspect_wait: bool = False,
     access: Access = UNRESTRICTED,
     actor: Callable[[Node], Actor] = lambda node: INTERNAL,
-) -> Node:
-    """Apply a PATCH that is well formed and touches only fields that may be touched; return the node.
+) -> None:
+    """Apply a PATCH that is well formed and touches only fields that may be touched to ``node`` (its row locked).
 
     ``reset_interfaces``: a change of driver sets all interfaces to the new driver's defaults. ``hides_inspect_wait``:
     the client is older than that state, so to it "inspecting" is not a transition. ``access``: the caller's, to nodes
@@ -48,7 +48,6 @@ def update(
     caller may act. A new parent must be visible. Raises NotAllowed, InvalidValue, InvalidNodeState, NodeAssociated,
     NodeLocked, NoValidHost, …, and then nothing is changed.
     """
-    node = nodes.find_for_change(session, ident)
     _require_settled(session, node, operations, hides_inspect_wait)
     before = document_of(session, node)
     after = FIELDS.patched(before, operations, NODE_UPDATE)
@@ -57,7 +56,6 @@ def update(
     named = {patch.root(operation) for operation in operations}
     by = actor(node)
     _apply(session, node, before, after, changed, named, membership, reset_interfaces, access, by)
-    return node
 
 
 def set_fields(session: Session, node: Node, values: Mapping[str, Any], membership: Membership) -> None:

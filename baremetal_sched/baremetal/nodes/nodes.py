@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from sqlalchemy import bindparam, delete, exists, select
+from sqlalchemy import ColumnElement, bindparam, delete, exists, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import events, records
 from baremetal_sched.baremetal.conductors import driver_facts
-from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.conductors.ownership import LiveMembers, Membership
 from baremetal_sched.baremetal.hardware import management
 from baremetal_sched.baremetal.holds import guards, holds
 from baremetal_sched.baremetal.identifiers import RESERVED_NODE_NAMES, is_conductor_group, is_logical_name
@@ -65,13 +65,27 @@ def _find(session: Session, ident: str, visible: Visibility, *, for_update: bool
     return node
 
 
+def find_with_members(
+    session: Session, ident: str, live: LiveMembers, *, for_update: bool = False
+) -> tuple[Node, Membership]:
+    """The node with UUID or name ``ident`` and the live conductors, in one statement; with ``for_update`` its row is
+    locked until the transaction ends. Raises NodeNotFound."""
+    canonical = canonical_uuid(ident)
+    query = _query(by_uuid=canonical is not None, for_update=for_update, members=live.column)
+    found = session.execute(query, {"ident": canonical or ident}).first()
+    if found is None:
+        raise NodeNotFound(node=ident)
+    return found[0], live.read(found[1])
+
+
 @lru_cache
-def _query(*, by_uuid: bool, for_update: bool) -> Query:
-    """SELECT … FROM nodes WHERE uuid = :ident, or name = :ident (FOR UPDATE).
+def _query(*, by_uuid: bool, for_update: bool, members: ColumnElement[Any] | None = None) -> Query:
+    """SELECT … (, members) FROM nodes WHERE uuid = :ident, or name = :ident (FOR UPDATE). No conductor is locked.
 
     Cached, because creating the statement takes longer than running it.
     """
-    query = select(Node).where((Node.uuid if by_uuid else Node.name) == bindparam("ident"))
+    query = select(Node) if members is None else select(Node, members.label("members"))
+    query = query.where((Node.uuid if by_uuid else Node.name) == bindparam("ident"))
     return query.with_for_update(of=Node) if for_update else query
 
 
@@ -286,13 +300,12 @@ def interfaces(driver: str, chosen: Mapping[str, Any], offers: Mapping[str, Offe
     return result
 
 
-def destroy(session: Session, ident: str, membership: Membership, settings: Settings) -> None:
-    """Delete a node with everything that belongs to it, its provider too.
+def destroy(session: Session, node: Node, membership: Membership, settings: Settings) -> None:
+    """Delete ``node`` (its row locked, changeable) with everything that belongs to it, its provider too.
 
     Raises NodeProtected, NodeAssociated, NodeAllocated or InvalidNodeState if it cannot be deleted now; maintenance
     overrides all but the first.
     """
-    node = find_to_change_by(session, ident, membership)
     if node.protected:
         raise NodeProtected(node=node.uuid)
     is_loosened = guards.loosens_guards(session, node)

@@ -66,7 +66,7 @@ def _switch(
     node, server = locked.require_accepted(action), locked.server
     name = action.removesuffix("_hard")
     with refused_by_machine(name, server):
-        power.request(context.session, node.uuid, target, None, context.membership)
+        power.request(context.session, node, target, None, context.membership)
     _note(context.session, server, name, requester, task)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import Row, select
+from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.allocations import allocations
@@ -43,6 +44,9 @@ def node_and_list(call: BaremetalCall, reader: Reader, rule: str, ident: str, **
 
 def seen_node(call: BaremetalCall, reader: Reader, ident: str) -> Target:
     """Return the node that ``ident`` names, as a target of rules. Raises NodeNotFound if the caller may not see it."""
+    if _changes(call) and isinstance(reader, Session):
+        # The view needs the whole node: it is read once.
+        return seen(call, _locked(call, reader, ident), ident)
     uuid = call.node_uuid(reader, ident)
     return _seen(call, _first(call, reader, select(Node.owner, Node.lessee).where(Node.uuid == uuid)), _no_node, ident)
 
@@ -52,15 +56,25 @@ def seen(call: BaremetalCall, node: Node, ident: str) -> Target:
     return _checked(call, (node.owner, node.lessee), _no_node, ident)
 
 
+def _locked(call: BaremetalCall, session: Session, ident: str) -> Node:
+    try:
+        return call.locked_node(session, ident)
+    except NodeNotFound as error:
+        raise error if call.stripped_json or canonical_uuid(ident) is None else _no_node(ident) from None
+
+
 def _no_node(ident: str) -> SchedulerError:
     return NodeNotFound(node=ident)
 
 
 def _first(call: BaremetalCall, reader: Reader, query: Any) -> Row[Any] | None:
     """The first row, with its node locked if the view is going to change something."""
-    changes = call.route is not None and call.route.writes and not call.evaluates_ahead
-    row: Row[Any] | None = reader.execute(query.with_for_update(of=Node) if changes else query).first()
+    row: Row[Any] | None = reader.execute(query.with_for_update(of=Node) if _changes(call) else query).first()
     return row
+
+
+def _changes(call: BaremetalCall) -> bool:
+    return call.route is not None and call.route.writes and not call.evaluates_ahead
 
 
 def _seen(call: BaremetalCall, row: Row[Any] | None, missing: Callable[[str], SchedulerError], ident: str) -> Target:

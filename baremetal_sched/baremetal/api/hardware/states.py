@@ -31,12 +31,12 @@ def show_states(call: BaremetalCall, connection: Connection, ident: str) -> Resp
 def set_power(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PUT /v1/nodes/{node}/states/power"""
     arguments = call.arguments(POWER.fields, require="target")
-    found = call.existing_node_uuid(session, ident)
+    node = call.locked_node(session, ident)
     soft = arguments["target"] in (states.SOFT_POWER_OFF, states.SOFT_REBOOT)
     if soft or arguments.get("timeout") is not None:
         call.require_version(SOFT_POWER_SINCE)
     body = load(POWER, arguments, "power")
-    power.request(session, found, body["target"], body.get("timeout"), call.membership(session))
+    power.request(session, node, body["target"], body.get("timeout"), call.membership(session))
     return _accepted(call, ident)
 
 

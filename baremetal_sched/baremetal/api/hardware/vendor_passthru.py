@@ -13,7 +13,6 @@ from baremetal_sched.baremetal.api.resources.driver_views import ask
 from baremetal_sched.baremetal.api.resources.query import BaremetalQuery
 from baremetal_sched.baremetal.conductors import driver_calls
 from baremetal_sched.baremetal.hardware import vendor_passthru
-from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.documents import require_depth
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.responses import empty_response, json_response
@@ -35,7 +34,7 @@ def call_method(call: BaremetalCall, session: Session, ident: str, method: str |
     """ANY /v1/nodes/{node}/vendor_passthru/{method}, ANY /v1/nodes/{node}/vendor_passthru?method={method}"""
     name = _name(call, method)
     arguments = _arguments(call, name)
-    node = nodes.find_for_change(session, call.node_uuid(session, ident))
+    node = call.locked_node(session, ident)
     vendor_passthru.call(session, node, name, call.http.method, arguments, call.membership(session), _answered)
     return empty_response(202)
 

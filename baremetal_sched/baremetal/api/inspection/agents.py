@@ -14,7 +14,6 @@ from baremetal_sched.baremetal.api.resources.query import BaremetalQuery
 from baremetal_sched.baremetal.inspection import agents, discovery
 from baremetal_sched.baremetal.inspection.agents import Heartbeat
 from baremetal_sched.baremetal.inspection.schemas import HEARTBEAT, INSPECTION
-from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provisioning import provision
 from baremetal_sched.db.models import Node
 from baremetal_sched.documents.schema import canonical_mac, load
@@ -53,7 +52,7 @@ def beat(call: BaremetalCall, session: Session, ident: str) -> Response:
     for name, since in HEARTBEAT_FIELDS.items():
         if call.version < since and heartbeat.get(name) is not None:
             raise InvalidValue(message=f'Field "{name}" not recognised before microversion 1.{since}')
-    node = nodes.find_for_change(session, call.node_uuid(session, ident))
+    node = call.locked_node(session, ident)
     with agents.logged("the heartbeat of an agent was refused", node.uuid):
         agents.beat(session, node, Heartbeat(**heartbeat), call.membership(session), call.settings)
     return empty_response(202)

@@ -137,11 +137,11 @@ def update_node(call: BaremetalCall, session: Session, ident: str) -> Response:
     if query_reset and not any(patch.root(operation) == "driver" for operation in operations):
         raise InvalidValue(message="The reset_interfaces parameter can only be used when changing the node's driver.")
     _check_patch(call, ident, operations)
+    node = call.locked_node(session, ident)
     membership = call.membership(session)
-    node_uuid = call.node_uuid(session, ident)
-    node = node_update.update(
+    node_update.update(
         session,
-        node_uuid,
+        node,
         operations,
         membership=membership,
         reset_interfaces=bool(query_reset),
@@ -197,9 +197,8 @@ def _check_patch(call: BaremetalCall, ident: str, operations: patch.Patch) -> No
 def delete_node(call: BaremetalCall, session: Session, ident: str) -> Response:
     """DELETE /v1/nodes/{node}"""
     call.refuse_arguments()
-    node_uuid = call.node_uuid(session, ident)
-    membership = call.membership(session)
-    nodes.destroy(session, node_uuid, membership, call.settings)
+    node = call.node_to_change(session, ident)
+    nodes.destroy(session, node, call.membership(session), call.settings)
     return empty_response(204)
 
 

@@ -11,7 +11,6 @@ from baremetal_sched.baremetal.api.provisioning import step_rules
 from baremetal_sched.baremetal.api.resources.query import BaremetalQuery
 from baremetal_sched.baremetal.holds import guards
 from baremetal_sched.baremetal.node_masking import hashed
-from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provisioning import provision, runbooks, validation
 from baremetal_sched.baremetal.provisioning.provision import Order
 from baremetal_sched.baremetal.schemas.provisioning.provision import KEYS, check_configdrive, check_steps, check_types
@@ -46,7 +45,7 @@ def set_provision_state(call: BaremetalCall, session: Session, ident: str) -> Re
     if verb == "rescue" and call.hashed_password is None:
         # It is slow, so it is done once, before anything is locked.
         call.hashed_password = hashed(body.get("rescue_password") or "")
-    node = nodes.find_for_change(session, call.node_uuid(session, ident))
+    node = call.locked_node(session, ident)
     if verb in VERBS and verb not in _LATE:
         call.require_version(VERBS[verb].since)
     guards.require_no_lockout(session, node)
