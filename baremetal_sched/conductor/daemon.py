@@ -23,7 +23,7 @@ from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS, PeriodicTas
 from baremetal_sched.conductor.servers import migrate_own
 from baremetal_sched.conductor.settings_warnings import warn
 from baremetal_sched.conductor.wake_pipe import WakePipe
-from baremetal_sched.conductor.webhooks import Deliveries
+from baremetal_sched.conductor.webhooks import EventLooks
 from baremetal_sched.conductor.workers import Workers
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.drivers import registry
@@ -33,7 +33,6 @@ from baremetal_sched.errors.baremetal import HostNameTaken
 from baremetal_sched.machines.interface_types import ServedType
 from baremetal_sched.scheduling import handover
 from baremetal_sched.scheduling.events import numbering
-from baremetal_sched.scheduling.events.numbering import Numbering
 from baremetal_sched.scheduling.webhooks.delivering import Rights
 from baremetal_sched.settings import Settings
 
@@ -64,8 +63,7 @@ class ConductorDaemon:
         self._database = database
         self._settings = settings
         self._hostname: str = settings.host
-        deliveries = None if rights is None else Deliveries(database, settings, rights)
-        self._host = ConductorHost(settings.host, database, settings, deliveries=deliveries)
+        self._host = ConductorHost(settings.host, database, settings)
         self._entry = ConductorEntry(self._host, lambda: self._served)
         self._is_registered = False
         #: Set when another process has taken the host name.
@@ -73,7 +71,7 @@ class ConductorDaemon:
         #: Identifies this process: no other process with the same host name takes its claims for its own.
         self._process = str(uuid.uuid4())
         self._workers = Workers(settings.conductor.workers_pool_size)
-        self._numbering = Numbering(database)
+        self.events = EventLooks(database, settings, rights)
         self._outage = Outage(settings.host, settings.conductor.work_interval)
         self._looks, self._called = Looks(), threading.Event()
         #: Whether the last look found more work than workers.
@@ -210,7 +208,7 @@ class ConductorDaemon:
             ),
             threading.Thread(target=self._watch.run, args=(over,), name="conductor-watch", daemon=True),
             threading.Thread(target=self._end, args=(stop,), name="conductor-stop", daemon=True),
-            threading.Thread(target=self._number_events, args=(over,), name="conductor-events", daemon=True),
+            threading.Thread(target=self._look_at_events, args=(stop, over), name="conductor-events", daemon=True),
             *(threading.Thread(target=self._do_again, args=(task, stop), daemon=True) for task in PERIODIC_TASKS),
         ]
         for thread in threads:
@@ -266,13 +264,14 @@ class ConductorDaemon:
                 stop.wait(self._outage.pause)
                 self._called.set()
 
-    def _number_events(self, over: threading.Event) -> None:
-        """Give numbers to events until ``over`` is set; also to those of the end of the conductor's work."""
+    def _look_at_events(self, stop: threading.Event, over: threading.Event) -> None:
+        """Give numbers to events until ``over`` is set, also to those of the end of the conductor's work; send them to
+        webhooks until ``stop`` is set."""
         if not self._settings.events.enabled:
             self._persist(lambda: self._database.change(numbering.begin_stream), "events", over)
-        while not over.wait(self._numbering.pause):
-            self._tolerate(self._numbering.step, "events")
-        self._tolerate(self._numbering.stop)
+        while not over.wait(self.events.pause):
+            self._tolerate(partial(self.events.step, delivers=not stop.is_set()), "events")
+        self._tolerate(self.events.stop)
 
     def _do_again(self, task: PeriodicTask, stop: threading.Event) -> None:
         """Run a periodic task repeatedly, with a random delay so that conductors do not run it simultaneously."""

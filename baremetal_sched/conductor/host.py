@@ -16,7 +16,6 @@ from baremetal_sched.baremetal.conductors.ownership import Membership, live_memb
 from baremetal_sched.conductor.database_clock import DatabaseClock, HeartbeatsAhead
 from baremetal_sched.conductor.outage import BackOff, pause_after
 from baremetal_sched.conductor.questions import Questions
-from baremetal_sched.conductor.webhooks import Deliveries
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors.baremetal import HostNameTaken
@@ -33,15 +32,14 @@ _PAUSES = 20
 
 @dataclass(frozen=True)
 class ConductorHost:
-    """A conductor's host name, database and settings, with its open queries, unresponsive addresses, deliveries to
-    webhooks (None: it makes none) and the place where its last sweep ended."""
+    """A conductor's host name, database and settings, with its open queries, unresponsive addresses and the place where
+    its last sweep ended."""
 
     name: str
     database: Database
     settings: Settings
     questions: Questions = field(default_factory=Questions, compare=False)
     back_off: BackOff = field(default_factory=BackOff, compare=False)
-    deliveries: Deliveries | None = field(default=None, compare=False)
     gathering: SweepPlace = field(default_factory=SweepPlace, compare=False)
 
     @cached_property

@@ -30,8 +30,6 @@ from baremetal_sched.machines import agent_info, states
 from baremetal_sched.placement.waiting_requests import UNDECIDED
 from baremetal_sched.scheduling import sweep
 from baremetal_sched.scheduling.events import numbering
-from baremetal_sched.scheduling.webhooks.delivering import DUE
-from baremetal_sched.scheduling.webhooks.testing import WAITING
 
 log = structlog.get_logger(__name__)
 
@@ -218,18 +216,6 @@ def forget_sessions(host: ConductorHost) -> None:
     host.database.change(lambda connection: connection.execute(delete(PageSession).where(IS_OVER)))
 
 
-def deliver(host: ConductorHost) -> None:
-    """Send events to the webhooks for which they are due."""
-    if host.deliveries is not None:
-        host.deliveries.begin_due()
-
-
-def test_webhooks(host: ConductorHost) -> None:
-    """Send the events that were asked for as tests of webhooks."""
-    if host.deliveries is not None:
-        host.deliveries.begin_tests()
-
-
 def _own(host: ConductorHost, found: Sequence[DueNode]) -> list[DueNode]:
     membership = host.membership() if found else Membership({}, 0)
     owners = ((node, membership.owner(node.uuid, node.conductor_group, node.driver)) for node in found)
@@ -281,8 +267,6 @@ PERIODIC_TASKS = (
     PeriodicTask("servers", _CHECK, servers.follow_up_all),
     PeriodicTask("holds", "sweep_holds_interval", sweep_holds, group="scheduling", concerns=select(Hold.id).limit(1)),
     PeriodicTask("claims", "sweep_interval", sweep_claims, group="scheduling", concerns=_IN_QUEUE),
-    PeriodicTask("webhooks", "webhooks_interval", deliver, group="events", concerns=DUE.limit(1)),
-    PeriodicTask("webhook tests", "webhooks_interval", test_webhooks, group="events", concerns=WAITING.limit(1)),
     PeriodicTask("sessions", _CHECK, forget_sessions, concerns=select(PageSession.id).limit(1)),
     PeriodicTask("events", _CHECK, delete_events, concerns=numbering.HAS_EVENTS),
     PeriodicTask("conductors", "conductor_cleanup_interval", forget_conductors, trusts_heartbeats=True),

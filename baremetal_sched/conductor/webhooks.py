@@ -1,6 +1,12 @@
-"""Webhooks that a conductor delivers for: a thread each, so that no receiver waits for another one."""
+"""What a conductor does about events: it numbers them, and sends them to webhooks.
 
+One statement a second asks whether there is anything to do. Each webhook has a thread while events are sent to it, so
+no receiver waits for another one.
+"""
+
+import math
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial
@@ -10,14 +16,69 @@ import structlog
 
 from baremetal_sched.conductor.outage import SHOWS_OUTAGE
 from baremetal_sched.conductor.questions import spawn
+from baremetal_sched.db import compiled
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.db.types import AnyRow
-from baremetal_sched.scheduling.webhooks.delivering import DUE, Delivery, Rights, deliver_test
+from baremetal_sched.db.types import AnyRow, Query
+from baremetal_sched.scheduling.events import numbering
+from baremetal_sched.scheduling.events.numbering import Numbering
+from baremetal_sched.scheduling.webhooks.delivering import DUE, ONE_DUE, Delivery, Rights, deliver_test
 from baremetal_sched.scheduling.webhooks.sending import Sender
 from baremetal_sched.scheduling.webhooks.testing import WAITING
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
+
+#: Seconds between two looks without events, once what was left of them is numbered.
+_OFF = 60.0
+
+#: What waits for a number, and whether a webhook and a test are due. The times of pauses and of leases are in it.
+_LOOK: Query = numbering.LOOK.add_columns(ONE_DUE.label("webhook"), WAITING.limit(1).scalar_subquery().label("test"))
+
+
+class EventLooks:
+    """The looks of one conductor at events. ``rights``: what makers of webhooks may read; None: it sends to none."""
+
+    def __init__(self, database: Database, settings: Settings, rights: Rights | None) -> None:
+        self._database = database
+        self._numbering = Numbering(database)
+        self.deliveries = None if rights is None else Deliveries(database, settings, rights)
+        self._is_off = not settings.events.enabled
+        self._interval: float = settings.events.webhooks_interval
+        #: When webhooks have their next turn, by the monotonic clock.
+        self._turn = 0.0 if rights is not None and self._interval else math.inf
+
+    @property
+    def pause(self) -> float:
+        """Return the seconds until the next ``step``."""
+        pause = self._numbering.pause
+        if self._is_off and pause == numbering.IDLE:
+            return _OFF
+        return max(0.0, min(pause, self._turn - time.monotonic()))
+
+    def step(self, *, delivers: bool) -> None:
+        """Look for events, and for webhooks if it ``delivers`` and ``webhooks_interval`` has passed."""
+        is_turn = delivers and self._turn <= time.monotonic()
+        if is_turn or not delivers:
+            self._turn = time.monotonic() + self._interval if delivers else math.inf
+        self.look(with_webhooks=is_turn)
+
+    def look(self, *, with_webhooks: bool) -> None:
+        """Number the events that wait, and begin what is due to webhooks, also by the numbers that were just given."""
+        deliveries = self.deliveries if with_webhooks else None
+        query = numbering.LOOK if deliveries is None else _LOOK
+        found = self._database.select(lambda connection: compiled.run(connection, query, {}).one())
+        try:
+            if deliveries is not None and found.test is not None:
+                deliveries.begin_tests()
+            if deliveries is not None and found.webhook is not None:
+                deliveries.begin_due()
+        finally:
+            if self._numbering.number(found) and deliveries is not None:
+                deliveries.begin_due()
+
+    def stop(self) -> None:
+        """Let another process number events at once."""
+        self._numbering.stop()
 
 
 class Deliveries:
@@ -41,7 +102,7 @@ class Deliveries:
 
     def begin_due(self) -> None:
         """Begin to send what is due, as far as there are threads, first to webhooks whose last turn is longest ago."""
-        due = self._database.select(lambda connection: connection.execute(DUE).all())
+        due = self._database.select(lambda connection: compiled.run(connection, DUE, {}).all())
         with self._lock:
             known = {each.id for each in due} | self._running.keys()
             self._turns = {webhook: turn for webhook, turn in self._turns.items() if webhook in known}

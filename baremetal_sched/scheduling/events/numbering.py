@@ -17,6 +17,7 @@ from baremetal_sched.db.models import EventNote
 from baremetal_sched.db.models.base import table_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.db.types import AnyRow, Query
 from baremetal_sched.scheduling.events import reading
 from baremetal_sched.scheduling.events.reading import EVENTS, PROJECTS, STREAM
 
@@ -33,7 +34,8 @@ _COLUMNS = [column.name for column in NOTES.columns if column.name != "id"]
 _IS_ONE = STREAM.c.id == 1
 
 # Created once: creating a statement takes longer than running it.
-_LOOK = select(
+#: SELECT holder, held_until - <now> AS remaining, (SELECT id FROM event_notes LIMIT 1) AS first FROM event_stream …
+LOOK: Query = select(
     STREAM.c.holder,
     (STREAM.c.held_until - epoch()).label("remaining"),
     select(NOTES.c.id).limit(1).scalar_subquery().label("first"),
@@ -104,10 +106,13 @@ class Numbering:
 
     def step(self) -> int:
         """Number committed events, at most MOST, unless another process has the stream; return how many."""
-        stream = self._database.select(lambda connection: compiled.run(connection, _LOOK, {}).one())
-        is_mine, self._looks = stream.holder == self._holder, self._looks + 1
+        return self.number(self._database.select(lambda connection: compiled.run(connection, LOOK, {}).one()))
+
+    def number(self, stream: AnyRow) -> int:
+        """The same, after a look: ``stream`` has the columns of LOOK. At rest nothing is written."""
+        self._looks += 1
         is_held = 0 < stream.remaining <= LEASE  # further ahead, it is of a time before the clock was set back
-        if is_held and (not is_mine or (stream.first is None and stream.remaining > LEASE / 2)):
+        if stream.first is None or (is_held and stream.holder != self._holder):
             return 0
         numbered = self._database.change(self._number)
         self._looks = 0 if numbered else self._looks

@@ -74,6 +74,8 @@ _IS_DUE: ColumnElement[bool] = and_(
 _IS_SLOW = case((_ROWS.c.last_seconds > _SLOW, true()), else_=false()).label("is_slow")
 #: The webhooks with events to send that no conductor holds, with their projects, and whether they were slow.
 DUE: Query = select(_ROWS.c.id, _ROWS.c.project, _IS_SLOW).where(_IS_DUE).order_by(_ROWS.c.leased_until, _ROWS.c.id)
+#: Any of them.
+ONE_DUE = select(_ROWS.c.id).where(_IS_DUE).limit(1).scalar_subquery()
 
 
 @dataclass(frozen=True)

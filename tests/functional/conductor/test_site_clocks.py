@@ -96,7 +96,7 @@ def test_a_site_goes_on(
 
 def number(site: Site) -> None:
     """A conductor gives events their numbers."""
-    while any(site.service.conductors[host]._numbering.step() for host in site.living):
+    while any(site.service.conductors[host].events._numbering.step() for host in site.living):
         pass
 
 

@@ -14,7 +14,6 @@ from standardwebhooks.webhooks import WebhookVerificationError
 
 from baremetal_sched import bounded_http
 from baremetal_sched.conductor.daemon import ConductorDaemon
-from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.conductor.process import check_registration
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Webhook
@@ -32,7 +31,6 @@ from tests.receiver import Receiver, answering
 from tests.service import Service
 from tests.waiting import PATIENCE, wait_until
 
-TASK = next(task for task in PERIODIC_TASKS if task.name == "webhooks")
 DAY = 86_400.0
 TENANTS = '"scheduling:webhooks:manage": "role:admin or role:manager"\n'
 OPERATOR = {"X-Auth-Token": "olga:operators", "X-Roles": "admin,member,reader", "OpenStack-System-Scope": "all"}
@@ -502,7 +500,7 @@ def test_a_slow_receiver_holds_up_no_other(service: Service, receiver: Receiver)
         make(service, receiver.url)
         for place in range(3):
             happen(service, f"n{place}")
-            conductor.run_periodic_task(TASK)
+            conductor.events.look(with_webhooks=True)
             wait_until(lambda: len(_running(conductor)) == len(slow.received) == 1, "the delivery to the other")
             subjects.append(f"n{place}")
             assert receiver.subjects == subjects
@@ -510,8 +508,8 @@ def test_a_slow_receiver_holds_up_no_other(service: Service, receiver: Receiver)
 
 
 def _running(conductor: ConductorDaemon) -> dict[int, str]:
-    assert conductor._host.deliveries is not None
-    return conductor._host.deliveries._running
+    assert conductor.events.deliveries is not None
+    return conductor.events.deliveries._running
 
 
 def test_a_turn_ends_after_a_slow_attempt(
@@ -567,7 +565,7 @@ def test_a_project_has_half_of_the_threads(
             assert make(service, slow.url, by=by)["project_id"] == project
         make(service, receiver.url, by=manager("b"))
         happen(service, "n1", projects=("a", "b"))
-        conductor.run_periodic_task(TASK)
+        conductor.events.look(with_webhooks=True)
         wait_until(lambda: receiver.received and len(slow.received) == 2, "the deliveries")
 
 
@@ -577,7 +575,7 @@ def test_two_projects_leave_a_thread_to_a_third(database_url: str, rules: Path, 
             make(service, slow.url, by=manager(name))
         make(service, receiver.url, by=manager("c"))
         happen(service, "n1", projects=("a", "b", "c"))
-        conductor.run_periodic_task(TASK)
+        conductor.events.look(with_webhooks=True)
         wait_until(lambda: receiver.received and len(slow.received) == 3, "the deliveries")
 
 
@@ -589,10 +587,10 @@ def test_slow_receivers_have_a_quarter_of_the_threads(database_url: str, rules: 
         service.database.change(lambda connection: connection.execute(update(Webhook).values(last_seconds=1.5)))
         make(service, receiver.url, by=manager("e"))
         happen(service, "n1", projects=("a", "b", "c", "d", "e"))
-        conductor.run_periodic_task(TASK)
+        conductor.events.look(with_webhooks=True)
         wait_until(lambda: receiver.received and len(_running(conductor)) == len(slow.received) == 1, "the deliveries")
         happen(service, "n2", projects=("a", "b", "c", "d", "e"))
-        conductor.run_periodic_task(TASK)
+        conductor.events.look(with_webhooks=True)
         wait_until(lambda: receiver.subjects == ["n1", "n2"], "the second delivery")
         assert len(slow.received) == 1
 
@@ -608,7 +606,7 @@ def test_webhooks_take_turns(database_url: str) -> None:
         for count in range(1, 4):
             happen(service, f"n{count}")
             service.database.change(lambda connection: connection.execute(update(Webhook).values(leased_until=0)))
-            conductor.run_periodic_task(TASK)
+            conductor.events.look(with_webhooks=True)
             wait_until(
                 lambda count=count: sum(bool(each.received) for each in receivers) == count and not _running(conductor),
                 "the turn of another one",
