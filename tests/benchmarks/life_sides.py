@@ -54,12 +54,20 @@ class Side:
 
     def processor(self) -> float:
         """Return the seconds of a processor that the process and all below it have used, those that ended included."""
+        return sum(seconds for _, seconds in self._own().values())
+
+    def memory(self) -> float:
+        """Return the MiB of memory of the process and all below it; what is shared is divided (PSS)."""
+        rollups = [Path(f"/proc/{process}/smaps_rollup").read_text() for process in self._own()]
+        return sum(int(line.split()[1]) for text in rollups for line in text.splitlines() if line[:4] == "Pss:") / 1024
+
+    def _own(self) -> dict[int, tuple[int, float]]:
         found = dict(_processes())
         own, size = {self.process}, 0
         while len(own) > size:
             size = len(own)
             own |= {process for process, (parent, _) in found.items() if parent in own}
-        return sum(found[process][1] for process in own if process in found)
+        return {process: found[process] for process in own if process in found}
 
     def new_names(self, count: int) -> list[str]:
         """Return names that no node of this side has."""

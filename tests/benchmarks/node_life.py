@@ -8,7 +8,7 @@
 
 Each side is one service with its conductor; the sides take turns. Counted are the seconds of a processor of the service
 and its children, not of the database, the client and the emulated machines. What a side that rests needs in the same
-time is printed apart, and is contained in the figures of its life.
+time is printed apart, and is contained in the figures of its life. At rest the memory of these processes is printed.
 """
 
 import argparse
@@ -33,6 +33,8 @@ from tests.originals import CACHE
 TARGET, WORST = 3.0, 2.0
 #: At most the share of what the version before needs: a life on PostgreSQL, and rest by database.
 LIFE, REST = 0.55, {"postgresql": 0.5, "mariadb": 0.7}
+#: At most the share of its memory.
+MEMORY = 1.0
 #: A deployment among 500 takes at most so many times as much as one among 50.
 MANY = 1.15
 #: Seconds within which a phase ends, and between two looks of the client.
@@ -49,6 +51,7 @@ PHASES: dict[str, tuple[str, str, Any, tuple[str, str] | None]] = {
     "deploy": ("PUT", "/states/provision", {"target": "active"}, ("provision_state", "active")),
     "undeploy": ("PUT", "/states/provision", {"target": "deleted"}, ("provision_state", "available")),
 }
+_MEMORY = "MiB of memory (PSS)"
 _BY_CONDUCTORS = [name for name, (*_, goal) in PHASES.items() if goal]
 
 
@@ -123,7 +126,7 @@ class Rest:
         self._seconds = seconds
 
     def __call__(self, side: Side, nodes: int) -> dict[str, float]:
-        """Return the milliseconds of a processor that the side needs in a minute."""
+        """Return the milliseconds of a processor that the side needs in a minute, and its memory."""
         if missing := nodes - side.made:
             names = side.new_names(missing)
             for name in ("create", "manage"):
@@ -131,7 +134,8 @@ class Rest:
             time.sleep(min(65.0, self._seconds))  # a first round of the sync writes down what it finds
         before = side.processor()
         time.sleep(self._seconds)
-        return {"a minute at rest": 60_000 * (side.processor() - before) / self._seconds}
+        minute = 60_000 * (side.processor() - before) / self._seconds
+        return {"a minute at rest": minute, _MEMORY: side.memory()}
 
 
 def measure(
@@ -168,6 +172,8 @@ def show(medians: dict[str, dict[str, float]], options: argparse.Namespace) -> N
     if "before" in medians:
         title, most = ("all", LIFE) if "all" in us else (next(iter(us)), REST.get(options.database, 1.0))
         print(f"beside before, {title}: {us[title] / medians['before'][title]:.2f} (at most {most})")
+        if _MEMORY in us:
+            print(f"beside before, memory: {us[_MEMORY] / medians['before'][_MEMORY]:.2f} (at most {MEMORY})")
 
 
 def arguments() -> argparse.Namespace:
