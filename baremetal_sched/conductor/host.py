@@ -41,6 +41,8 @@ class ConductorHost:
     questions: Questions = field(default_factory=Questions, compare=False)
     back_off: BackOff = field(default_factory=BackOff, compare=False)
     gathering: SweepPlace = field(default_factory=SweepPlace, compare=False)
+    #: The ring, and a digest of the nodes of other conductors, when this one last looked for nodes to take over.
+    of_others: list[object] = field(default_factory=list, compare=False)
 
     @cached_property
     def clock(self) -> DatabaseClock:

@@ -156,7 +156,7 @@ def take_over(host: ConductorHost) -> None:
     """Take over the active nodes that the ring now assigns to this conductor.
 
     No interface of this release keeps anything on a conductor's own host, so there is nothing to prepare; only the
-    node's conductor is recorded.
+    node's conductor is recorded. Nodes of others are looked at only after one of them, or the ring, has changed.
     """
     foreign = and_(
         Node.provision_state == states.ACTIVE,
@@ -164,6 +164,12 @@ def take_over(host: ConductorHost) -> None:
         Node.reservation.is_(None),
         func.coalesce(Node.conductor_affinity, "") != host.name,
     )
+    # SELECT count(*), sum(id), sum(revision) FROM nodes WHERE (they are of others): each change of a node is seen in it
+    of_others = select(func.count(), func.sum(Node.id), func.sum(Node.revision)).where(foreign)
+    state = (host.membership(), host.database.read(lambda session: tuple(session.execute(of_others).one())))
+    if host.of_others == [state]:
+        return
+    is_steady = host.clock.is_steady()
     node_ids = host.own(foreign)
     for start in range(0, len(node_ids), _CHUNK):
         chunk = node_ids[start : start + _CHUNK]
@@ -172,6 +178,7 @@ def take_over(host: ConductorHost) -> None:
         host.database.write(partial(Session.execute, statement=statement))
     if node_ids:
         log.info("took over active nodes", conductor=host.name, nodes=len(node_ids))
+    host.of_others[:] = [state] if is_steady and host.clock.is_steady() else []
 
 
 def sweep_claims(host: ConductorHost) -> None:
@@ -203,9 +210,11 @@ def sweep_holds(host: ConductorHost) -> None:
 
 def delete_events(host: ConductorHost) -> None:
     """Delete events that are older than ``[events] keep``."""
-    deleted = numbering.MOST
-    while deleted == numbering.MOST:
-        deleted = host.database.change(partial(numbering.delete_old, keep=host.settings.events.keep))
+    keep: float = host.settings.events.keep
+    is_left = host.database.select(partial(numbering.has_old, keep=keep))
+    while is_left:
+        deleted = host.database.change(partial(numbering.delete_old, keep=keep))
+        is_left = deleted == numbering.MOST
         if deleted:
             log.info("deleted old events", events=deleted)
 
@@ -268,7 +277,7 @@ PERIODIC_TASKS = (
     PeriodicTask("holds", "sweep_holds_interval", sweep_holds, group="scheduling", concerns=select(Hold.id).limit(1)),
     PeriodicTask("claims", "sweep_interval", sweep_claims, group="scheduling", concerns=_IN_QUEUE),
     PeriodicTask("sessions", _CHECK, forget_sessions, concerns=select(PageSession.id).limit(1)),
-    PeriodicTask("events", _CHECK, delete_events, concerns=numbering.HAS_EVENTS),
+    PeriodicTask("events", _CHECK, delete_events),
     PeriodicTask("conductors", "conductor_cleanup_interval", forget_conductors, trusts_heartbeats=True),
     PeriodicTask("history", "node_history_cleanup_interval", trim_history),
 )

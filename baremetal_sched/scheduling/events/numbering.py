@@ -8,7 +8,21 @@ Its transaction locks the row of the stream, so numbers appear in their order an
 import uuid
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, String, bindparam, delete, func, insert, null, or_, select, union, update
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Double,
+    String,
+    bindparam,
+    delete,
+    func,
+    insert,
+    null,
+    or_,
+    select,
+    union,
+    update,
+)
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import epoch, is_over
@@ -144,6 +158,18 @@ class Numbering:
         return len(ids)
 
 
+#: SELECT number FROM events WHERE number = (SELECT min(number) FROM events) AND at < <now> - :keep
+_OLDEST_IS_OLD: Query = select(EVENTS.c.number).where(
+    EVENTS.c.number == select(func.min(EVENTS.c.number)).scalar_subquery(),
+    EVENTS.c.at < epoch() - bindparam("keep", type_=Double()),
+)
+
+
+def has_old(connection: Connection, keep: float) -> bool:
+    """Return whether the oldest event is older than ``keep`` seconds."""
+    return compiled.run(connection, _OLDEST_IS_OLD, {"keep": keep}).first() is not None
+
+
 def delete_old(connection: Connection, keep: float) -> int:
     """Delete the oldest events, at most MOST, that are older than ``keep`` seconds; return how many.
 
@@ -169,7 +195,3 @@ def oldest_wait(connection: Connection) -> float:
     """Return for how many seconds the oldest event has waited for its number; 0 if none waits."""
     waiting = select(epoch() - NOTES.c.at).order_by(NOTES.c.id).limit(1)
     return max(0.0, connection.execute(waiting).scalar() or 0.0)
-
-
-#: Whether there are events, for those who delete old ones.
-HAS_EVENTS = select(EVENTS.c.number).limit(1)

@@ -330,8 +330,34 @@ def test_active_nodes_are_taken_over(service: Service) -> None:
     uuid = service.add_node("n1")
     service.set_columns(uuid, provision_state="active", conductor_affinity="c9")
     service.conductors["c1"].run_periodic_task(next(task for task in PERIODIC_TASKS if task.name == "local state"))
-    affinity = service.database.read(lambda session: nodes.find(session, uuid).conductor_affinity)
-    assert affinity == "c1"
+    assert affinity_of(service, uuid) == "c1"
+
+
+def test_active_nodes_of_others_are_read_after_a_change(service: Service) -> None:
+    """Of a node, or of the conductors. The rest of the time a conductor reads a digest of them."""
+    c1, c2 = service.conductors["c1"], service.add_conductor("c2")
+    local = next(task for task in PERIODIC_TASKS if task.name == "local state")
+    uuids = [service.add_node(f"n{number}") for number in range(8)]
+    for uuid in uuids:
+        service.set_columns(uuid, provision_state="active", conductor_affinity="c2")
+    c1.run_periodic_task(local)
+    own = {uuid for uuid in uuids if affinity_of(service, uuid) == "c1"}
+    assert 0 < len(own) < len(uuids)
+    for again in (False, True):
+        with service.statements() as seen:
+            c1.run_periodic_task(local)
+        assert any("nodes.uuid" in statement for statement in seen) is not again
+    (first, *_) = own
+    service.set_columns(first, conductor_affinity="c2")
+    c1.run_periodic_task(local)
+    assert affinity_of(service, first) == "c1"
+    c2.sign_off()
+    c1.run_periodic_task(local)
+    assert {affinity_of(service, uuid) for uuid in uuids} == {"c1"}
+
+
+def affinity_of(service: Service, uuid: str) -> str | None:
+    return service.database.read(lambda session: nodes.find(session, uuid).conductor_affinity)
 
 
 class Forgetful(Database):

@@ -203,6 +203,8 @@ def test_cursors_that_cannot_be_continued(service: Service) -> None:
     service.add_node("n1")
     service.add_node("n2")
     reader.next()
+    for keep, is_old in ((3600, False), (-3600, True)):
+        assert service.database.select(lambda connection, keep=keep: numbering.has_old(connection, keep)) is is_old
     service.database.change(lambda connection: numbering.delete_old(connection, 3600))
     assert len(service.http.get(f"{EVENTS}?after={before}").json["events"]) == 2
     assert service.database.change(lambda connection: numbering.delete_old(connection, -3600)) == 2
