@@ -5,10 +5,11 @@ import pstats
 import re
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from tests import slow_hardware
 from tests.benchmarks.baremetal import original
@@ -84,11 +85,21 @@ def _processes() -> Iterator[tuple[int, tuple[int, float]]]:
 
 
 @contextmanager
-def ours(name: str, store: Store, folder: Path, checkout: Path, python: Path, profiles: Path | None) -> Iterator[Side]:
-    """Serve a checkout of ours with one worker and its conductor; with ``profiles`` if it is called us."""
+def ours(
+    name: str,
+    store: Store,
+    folder: Path,
+    checkout: Path,
+    python: Path,
+    profiles: Path | None,
+    options: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[Side]:
+    """Serve a checkout of ours with one worker and its conductor; with ``profiles`` if it is called us. ``options`` are
+    variables of its environment."""
     environment = os.environ | {
         "OS_DEFAULT__ENABLED_HARDWARE_TYPES": "fake-hardware,slow-hardware",
         "PYTHONPATH": os.pathsep.join((str(checkout.absolute()), str(slow_hardware.FOLDER))),
+        **options,
     }
     if profiles and name == "us":
         profiles.mkdir(parents=True, exist_ok=True)
@@ -120,10 +131,10 @@ def _port(process: "subprocess.Popen[bytes]", log: Path) -> int:
 
 
 @contextmanager
-def ironic(store: Store, folder: Path, python: Path) -> Iterator[Side]:
-    """Serve Ironic, API and conductor in one process."""
+def ironic(store: Store, folder: Path, python: Path, template: str = original.SETTINGS) -> Iterator[Side]:
+    """Serve Ironic, API and conductor in one process; ``template`` is that of its settings."""
     original.make_schema(store, folder, python)
-    with original.server(store, folder, python, _HEADERS) as server:
+    with original.server(store, folder, python, _HEADERS, template) as server:
         yield Side("ironic", server.process.pid, server.client)
 
 

@@ -4,6 +4,7 @@
     python -m tests.benchmarks.node_life --database postgresql --before ../fe463   # beside another checkout
     python -m tests.benchmarks.node_life --many                   # deploy 500 nodes at once, and 50 at once
     python -m tests.benchmarks.node_life --rest --before ../fe463 # 2,000 idle nodes, whose power is asked
+    python -m tests.benchmarks.node_life --redfish                # 50 emulated systems: manage, power, power sync
     python -m tests.benchmarks.node_life --profile FOLDER         # functions of our service, by their own time
 
 Each side is one service with its conductor; the sides take turns. Counted are the seconds of a processor of the service
@@ -17,16 +18,17 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tests.benchmarks import life_sides, servers
+from tests.benchmarks import life_redfish, life_sides, servers
 from tests.benchmarks.baremetal import original
 from tests.benchmarks.life_sides import Side
 from tests.benchmarks.stores import DEFAULT_URLS, MARIADB_DRIVERS, Store
+from tests.emulators import fake_systems
 from tests.originals import CACHE
 
 #: At least how many times less processor than Ironic a whole life, and its worst phase, take with PyMySQL.
@@ -52,12 +54,14 @@ PHASES: dict[str, tuple[str, str, Any, tuple[str, str] | None]] = {
     "undeploy": ("PUT", "/states/provision", {"target": "deleted"}, ("provision_state", "available")),
 }
 _MEMORY = "MiB of memory (PSS)"
+#: Of ``--redfish`` alone.
+_POWER_ON = {"power on": ("PUT", "/states/power", {"target": "power on"}, ("power_state", "power on"))}
 _BY_CONDUCTORS = [name for name, (*_, goal) in PHASES.items() if goal]
 
 
 def phase(side: Side, name: str, names: list[str], driver: str = "fake-hardware") -> float:
     """Take these nodes through a phase; return the milliseconds of a processor for each of them."""
-    method, below, body, goal = PHASES[name]
+    method, below, body, goal = (PHASES | _POWER_ON)[name]
     side.client = side.client.another()  # servers close connections that rest
     before = side.processor()
     for node in names:
@@ -163,7 +167,7 @@ def show(medians: dict[str, dict[str, float]], options: argparse.Namespace) -> N
             print("| ironic / us |", " | ".join(f"{row[title] / us[title]:.2f}" for title in us), "|")
         elif name != "us":
             print(f"| us / {name} |", " | ".join(f"{us[title] / row[title]:.2f}" for title in us), "|")
-    if options.quick:
+    if options.quick or options.redfish:
         return
     if "ironic" in medians and "all" in us:
         ratios = {title: medians["ironic"][title] / us[title] for title in us}
@@ -191,6 +195,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="smoke run of few nodes; says nothing about speed")
     parser.add_argument("--many", action="store_true", help="deploy many nodes at once")
     parser.add_argument("--rest", action="store_true", help="measure idle nodes; without Ironic")
+    parser.add_argument("--redfish", action="store_true", help="measure emulated systems: manage, power, power sync")
     parser.add_argument("--profile", type=Path, metavar="FOLDER", help="write profiles of our threads there; slower")
     chosen = parser.parse_args()
     if chosen.quick:
@@ -199,41 +204,71 @@ def arguments() -> argparse.Namespace:
     return chosen
 
 
+@contextmanager
+def started(options: argparse.Namespace, folder: Path, interval: int | None = None) -> Iterator[list[Side]]:
+    """Make databases and start the sides over them; drop the databases at the end.
+
+    ``interval``: they have the hardware type redfish, and ask machines for their power every so many seconds, if not 0.
+    """
+    url = options.url or DEFAULT_URLS[options.database]
+    variables = {} if interval is None else life_redfish.options_of_ours(interval)
+    template = original.SETTINGS if interval is None else life_redfish.settings_of_ironic(interval)
+    with ExitStack() as stack:
+
+        def store(name: str) -> Store:
+            made = Store(options.database, url, f"bench_life_{name}_{os.getpid()}", folder, options.driver)
+            stack.callback(made.drop)
+            made.create()
+            return made
+
+        wanted = {"us": (Path(__file__).parents[2], Path(sys.executable))}
+        if options.before:
+            python = options.before_python or options.before / ".venv/bin/python"
+            wanted["before"] = (options.before, python.absolute())
+        sides = [
+            stack.enter_context(life_sides.ours(name, store(name), folder, *where, options.profile, variables))
+            for name, where in wanted.items()
+        ]
+        if not (options.us_alone or options.rest or options.database == "postgresql"):
+            compiled = options.driver == "mysqldb"
+            place = options.venv or CACHE / ("baremetal" if compiled else "node_life")
+            python = servers.install(original.REQUIREMENT, place, mysqlclient=compiled)
+            sides.append(stack.enter_context(life_sides.ironic(store("ironic"), folder, python, template)))
+        yield sides
+
+
+def redfish(options: argparse.Namespace, folder: Path) -> dict[str, dict[str, float]]:
+    """Measure emulated systems, first without the power sync, and then, on services of their own, the sync alone."""
+    seconds = 10 if options.quick else 30
+    with redirect_stdout(sys.stderr), fake_systems(options.nodes) as emulator:  # it says what it was asked
+        with started(options, folder, 0) as sides:
+            medians = measure(sides, life_redfish.Systems(emulator, phase), options.nodes, options.times)
+            alone = life_redfish.windows(sides, seconds, options.times)
+        with started(options, folder, seconds) as sides:
+            systems = life_redfish.Systems(emulator, phase)
+            for side in sides:
+                systems.manage(side, options.nodes)
+            time.sleep(seconds)  # the first round writes down what it finds
+            asked = life_redfish.windows(sides, seconds, options.times)
+    rounds = life_redfish.rounds(asked, alone, options.nodes)
+    return {name: row | rounds[name] for name, row in medians.items()}
+
+
 def main() -> None:
-    """Make the databases, start the sides, measure, and drop the databases."""
+    """Start the sides, measure, and show what was found."""
     options = arguments()
     folder = Path(tempfile.mkdtemp(prefix="node-life-"))
-    url = options.url or DEFAULT_URLS[options.database]
-    stores: list[Store] = []
     try:
-        with ExitStack() as stack:
-
-            def store(name: str) -> Store:
-                stores.append(Store(options.database, url, f"bench_life_{name}_{os.getpid()}", folder, options.driver))
-                stores[-1].create()
-                return stores[-1]
-
-            wanted = {"us": (Path(__file__).parents[2], Path(sys.executable))}
-            if options.before:
-                python = options.before_python or options.before / ".venv/bin/python"
-                wanted["before"] = (options.before, python.absolute())
-            sides = [
-                stack.enter_context(life_sides.ours(name, store(name), folder, *where, options.profile))
-                for name, where in wanted.items()
-            ]
-            if not (options.us_alone or options.rest or options.database == "postgresql"):
-                compiled = options.driver == "mysqldb"
-                place = options.venv or CACHE / ("baremetal" if compiled else "node_life")
-                python = servers.install(original.REQUIREMENT, place, mysqlclient=compiled)
-                sides.append(stack.enter_context(life_sides.ironic(store("ironic"), folder, python)))
+        if options.redfish:
+            show(redfish(options, folder), options)
+        else:
             rest = Rest(10.0 if options.quick else 180.0)
             work = many if options.many else rest if options.rest else life
-            show(measure(sides, work, options.nodes, options.times), options)
+            with started(options, folder) as sides:
+                show(measure(sides, work, options.nodes, options.times), options)
         if options.profile:
             life_sides.show_profile(options.profile)
     finally:
-        for each in stores:
-            each.drop()
         shutil.rmtree(folder)
 
 

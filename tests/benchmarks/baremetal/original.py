@@ -88,9 +88,9 @@ driver = noop
 """
 
 
-def server(store: Store, folder: Path, python: Path, headers: dict[str, str]) -> Server:
-    """The service over a database that has its schema."""
-    environment = {"IRONIC_SETTINGS": str(_write(store, folder))}
+def server(store: Store, folder: Path, python: Path, headers: dict[str, str], template: str = SETTINGS) -> Server:
+    """The service over a database that has its schema; ``template`` is that of its settings."""
+    environment = {"IRONIC_SETTINGS": str(_write(store, folder, template))}
     return Server("original", python, "original_wsgi:application", folder, headers=headers, environment=environment)
 
 
@@ -102,9 +102,9 @@ def make_schema(store: Store, folder: Path, python: Path) -> None:
         raise RuntimeError(f"{REQUIREMENT} cannot make its schema:\n{done.stderr[-3000:]}")
 
 
-def _write(store: Store, folder: Path) -> Path:
+def _write(store: Store, folder: Path, template: str = SETTINGS) -> Path:
     (folder / "original_wsgi.py").write_text(_WSGI)
     settings = folder / "ironic.conf"
     connection = store.url_of("psycopg2").replace("%", "%%").replace("$", "$$")
-    settings.write_text(SETTINGS.format(connection=connection, folder=folder))
+    settings.write_text(template.format(connection=connection, folder=folder))
     return settings
