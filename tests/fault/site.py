@@ -5,10 +5,11 @@ import signal
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 
 from sqlalchemy import Engine, create_engine, select, text
 from sqlalchemy.exc import DBAPIError
@@ -51,11 +52,19 @@ class Site:
     """Everything that runs; ``server`` is that of the database, if it may be killed.
 
     ``lives`` are the processes of the conductors now, ``all_lives`` all that there were; ``seconds`` says how long what
-    took, each time.
+    took, each time. ``releases`` are folders of other releases, by the host, or "api", that runs one.
     """
 
-    def __init__(self, folder: Path, database: str, stack: ExitStack, server: Server | None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        database: str,
+        stack: ExitStack,
+        server: Server | None,
+        releases: Mapping[str, Path] = MappingProxyType({}),
+    ) -> None:
         self._folder = folder
+        self._releases = releases
         self.server = server
         self.is_embedded = database.startswith("sqlite")
         self.heartbeat_timeout = HEARTBEAT_TIMEOUT * (SQLITE_FACTOR if self.is_embedded else 1)
@@ -65,7 +74,7 @@ class Site:
         self.database = ("--database", database)
         self._stack = stack
         options = ("--without-conductor", "--workers", "2", *self.database)
-        self.api, self.url = stack.enter_context(serve(folder, *options, settings=self._settings))
+        self.api, self.url = stack.enter_context(serve(releases.get("api", folder), *options, settings=self._settings))
         self.client = stack.enter_context(Client(self.url))
         self._engine: Engine = create_engine(normal_url(database), pool_pre_ping=True)
         stack.callback(self._engine.dispose)
@@ -82,8 +91,9 @@ class Site:
     def _spawn(self, host: str) -> Program:
         name = f"{host}-{len(self.all_lives)}"
         command = (*BAREMETAL_SCHED, "conductor", "--host", host, "--group", GROUPS[host], *self.database)
-        self.running[host] = self._stack.enter_context(program(command, self._folder, name, self._settings))
-        self.lives[host] = Life(name, self._folder / f"{name}.log")
+        folder = self._releases.get(host, self._folder)
+        self.running[host] = self._stack.enter_context(program(command, folder, name, self._settings))
+        self.lives[host] = Life(name, folder / f"{name}.log")
         self.all_lives.append(self.lives[host])
         return self.running[host]
 
@@ -228,6 +238,14 @@ class Site:
         """The number that a query returns."""
         with self._engine.connect() as connection:
             return int(connection.scalar(text(query), values) or 0)
+
+    def is_deploying(self, host: str) -> bool:
+        """Has a conductor begun the deployment of a node?"""
+        query = """
+            SELECT count(*) FROM node_work JOIN nodes ON nodes.id = node_work.node_id
+            WHERE conductor = :host AND claimed_by IS NOT NULL AND provision_state = 'deploying'
+        """
+        return self.scalar(query, host=host) > 0
 
     def answers(self) -> bool:
         """Does the API serve?"""

@@ -1,17 +1,22 @@
-"""This release beside the next one: a copy of it that has one migration more, under load.
+"""This release beside the next one, a copy of it that has one migration more, and beside an older one, under load.
 
-FAULT_SECONDS says for how long there is load before and after the upgrade (3).
+FAULT_SECONDS says for how long there is load before and after the upgrade (3). FAULT_OLDER names the older release's
+commit.
 """
 
+import io
 import os
 import random
 import shutil
+import subprocess
+import tarfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +25,9 @@ from sqlalchemy import create_engine, text
 
 from baremetal_sched.db import schema
 from baremetal_sched.db.engine import database_url as normal_url
+from tests.fault.journal import Journal
+from tests.fault.site import GROUPS, Site
+from tests.fault.test_conductors import UNSETTLED, report, settle
 from tests.processes import BAREMETAL_SCHED, Client, program, serve
 from tests.waiting import START, wait_until
 
@@ -28,6 +36,7 @@ WRITERS = 8
 NODES = 16
 ROOT = Path(__file__).parents[2]
 NEXT = f"{int(schema.head()) + 1:04}"
+OLDER = os.environ.get("FAULT_OLDER", "fe463c9f")
 
 #: It keeps something for speed of which this release knows nothing: how many traits each provider has.
 MIGRATION = f'''
@@ -185,3 +194,52 @@ def test_an_upgrade_that_needs_no_stop(database_url: str, tmp_path: Path, ahead:
     assert scalar(database_url, "SELECT version_num FROM alembic_version") == NEXT
     with serve(tmp_path, "--database", database_url):
         pass  # the older release can be started again
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> Path:
+    """A folder with the older release; skips the test if its commit is not here."""
+    folder = tmp_path / "older"
+    folder.mkdir()
+    archived = subprocess.run(["git", "archive", OLDER, "baremetal_sched", "migrations"], cwd=ROOT, capture_output=True)
+    if archived.returncode:
+        pytest.skip(f"commit {OLDER} is not in this repository: {archived.stderr.decode()}")
+    with tarfile.open(fileobj=io.BytesIO(archived.stdout)) as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+@pytest.mark.parametrize("api", ["older", "newer"])
+def test_conductors_of_both_releases(
+    api: str, database_url: str, tmp_path: Path, older: Path, subtests: pytest.Subtests
+) -> None:
+    """Conductors of an older release and of this one deploy and clean, and take over from each other when one is
+    stopped or killed. The nodes of ``rack2`` belong to the release that the API is not of."""
+    if database_url.startswith("sqlite"):
+        pytest.skip("no other host serves a SQLite file")
+    for folder, *command in ((tmp_path, "downgrade", "--yes", "base"), (older, "upgrade"), (tmp_path, "upgrade")):
+        db(folder, *command, "--database", database_url)
+    releases = {"c1": older, **({"api": older} if api == "older" else {"c3": older})}
+    with ExitStack() as stack:
+        site = Site(tmp_path, database_url, stack, None, releases)
+        site.start(*GROUPS)
+        tenants, happened = site.enrol(NODES), Counter[str]()
+        until = time.monotonic() + SECONDS
+        with site.busy(tenants, 0.05):
+            faults = cycle(product((site.stop, site.kill, site.suspend), ("c1", "c2")))
+            for number, (happen, host) in enumerate(faults):
+                if number >= 6 and time.monotonic() > until:
+                    break
+                wait_until(lambda host=host: site.is_deploying(host), f"{host} to deploy")
+                happen(host)
+                happened[f"{happen.__name__} {host}"] += 1
+        wait_until(lambda: site.scalar(UNSETTLED) == 0, "all work to be done", seconds=START)
+        settle(site, tenants)
+        journal = Journal(site.all_lives)
+        report(site, tenants, journal, happened)
+    for failures in ([failure for tenant in tenants for failure in tenant.failures], journal.findings()):
+        with subtests.test():
+            assert not failures, failures[:5]
+    for folder in (tmp_path, older):
+        with subtests.test(folder=folder.name):
+            assert db(folder, "check", "--database", database_url) == "ok\n"
