@@ -20,7 +20,7 @@ from baremetal_sched.db.models import Conductor
 from tests.fault.journal import Life
 from tests.fault.servers import Server
 from tests.fault.tenants import Tenant
-from tests.processes import BAREMETAL_SCHED, Client, Program, program, serve
+from tests.processes import BAREMETAL_SCHED, Client, Program, Values, program, serve
 from tests.waiting import PATIENCE, START, wait_until
 
 SECONDS = float(os.environ.get("FAULT_SECONDS", "0"))
@@ -62,6 +62,7 @@ class Site:
         stack: ExitStack,
         server: Server | None,
         releases: Mapping[str, Path] = MappingProxyType({}),
+        settings: Values = MappingProxyType({}),
     ) -> None:
         self._folder = folder
         self._releases = releases
@@ -69,8 +70,9 @@ class Site:
         self.is_embedded = database.startswith("sqlite")
         self.heartbeat_timeout = HEARTBEAT_TIMEOUT * (SQLITE_FACTOR if self.is_embedded else 1)
         self._allowance = ALLOWANCE if SECONDS else PATIENCE
-        conductor = {**_SETTINGS["conductor"], "heartbeat_timeout": self.heartbeat_timeout}
-        self._settings = {**_SETTINGS, "conductor": conductor}
+        beats = {"heartbeat_timeout": self.heartbeat_timeout}
+        conductor = {**_SETTINGS["conductor"], **beats, **settings.get("conductor", {})}
+        self._settings = {**_SETTINGS, **settings, "conductor": conductor}
         self.database = ("--database", database)
         self._stack = stack
         options = ("--without-conductor", "--workers", "2", *self.database)

@@ -51,6 +51,7 @@ class Tenant:
 
     number: int
     nodes: list[str]
+    verbs: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: VERBS)
     statuses: Counter[tuple[str, int]] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
     #: By node: the last number that it wrote and that was confirmed, and the last that it tried to write.
@@ -97,8 +98,8 @@ class Tenant:
         elif kind < 0.3:
             target = self._random.choice(["power on", "power off", "rebooting"])
             self._call("power", "PUT", f"/nodes/{uuid}/states/power", {"target": target})
-        elif node["provision_state"] in VERBS:
-            self._order(node, self._random.choice(VERBS[node["provision_state"]]))
+        elif node["provision_state"] in self.verbs:
+            self._order(node, self._random.choice(self.verbs[node["provision_state"]]))
 
     def _send_home(self, uuid: str) -> bool:
         node = self._look(uuid)
