@@ -241,9 +241,8 @@ _READING = reading_with(null())
 def _read(session: Session, uuid: str, reading: Query) -> Any:
     """Lock and read a provider; None if it does not exist.
 
-    If the statement waited for the lock, PostgreSQL has the new row of the provider beside traits and inventories from
-    before that (seen on 15). Whoever changes these increments the generation; in an indivisible tree they may follow
-    from another row.
+    If the statement waited for the lock, PostgreSQL has the new row of the provider beside older traits and inventories
+    (seen on 15). Changes of these increment the generation, except what an indivisible tree changes.
     """
     connection = session.connection()
     provider = compiled.run(connection, reading, {"provider": uuid}).first()
@@ -255,13 +254,10 @@ def _read(session: Session, uuid: str, reading: Query) -> Any:
 def _present(provider: Any) -> tuple[dict[str, int], dict[str, _Stock]]:
     """Return the ids of the provider's traits, and its inventories, by name."""
     copies = Copies(*(getattr(provider, name) for name in Copies._fields))
+    own = (provider.own_closes_at, copies)
     stocks = {
         name: _Stock(
-            class_id,
-            numbers,
-            used,
-            bool(withheld),
-            *((provider.own_closes_at, copies) if class_id == provider.own_class_id else (None, None)),
+            class_id, numbers, used, bool(withheld), *(own if class_id == provider.own_class_id else (None, None))
         )
         for name, class_id, used, withheld, *numbers in orjson.loads(provider.stocks or "[]")
     }

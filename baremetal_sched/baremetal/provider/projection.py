@@ -4,12 +4,14 @@ It happens in the node's own transaction, whenever a session flushes a new or ch
 forgotten, and node and provider cannot differ.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Set
+from types import SimpleNamespace
 from typing import Any
 
 import structlog
 from sqlalchemy import Connection, event, exists, inspect, select
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy.orm import Session
+from sqlalchemy.orm.base import LoaderCallableStatus
 
 from baremetal_sched.baremetal import events as _events  # noqa: F401 - it listens to all sessions
 from baremetal_sched.baremetal.provider import availability
@@ -30,12 +32,13 @@ _NODES, _NODE_TRAITS = table_of(Node), table_of(NodeTrait)
 
 #: The columns of a node that its provider depends on, besides the UUID.
 PROJECTED = (Node.resource_class, Node.conductor_group, Node.closes_at, *availability.COLUMNS)
+_PROJECTED = frozenset(column.key for column in PROJECTED)
 
 #: The columns of a node that ``change_traits`` and the checks before a change look at.
 COLUMNS = (Node.id, Node.uuid, Node.revision, Node.driver, Node.reservation, *PROJECTED)
 
 #: What else decides whether a claim that waits may get the node.
-_FITTING = (*PROJECTED, Node.reservation, Node.owner, Node.lessee, Node.properties, Node.driver)
+_FITTING = _PROJECTED | {"reservation", "owner", "lessee", "properties", "driver"}
 
 
 # One object for all executions: (SELECT (trait of all) FROM nodes JOIN node_traits … WHERE nodes.uuid = p.uuid)
@@ -45,7 +48,7 @@ _TRAITS = select(arrays(concat('"', _NODE_TRAITS.c.trait, '"'))).join_from(
 _READING = projected.reading_with(_TRAITS.where(_NODES.c.uuid == PROVIDERS.c.uuid).scalar_subquery())
 
 
-def inventory_of(node: Node) -> projected.SingleUnit | None:
+def inventory_of(node: Any) -> projected.SingleUnit | None:
     """Return the inventory of the node's provider: one of its resource class, or none if placement does not have the
     class."""
     if not node.resource_class:
@@ -127,12 +130,19 @@ def _note_free(connection: Connection, node: Any) -> None:
 
 
 def _is_to_project(node: Node) -> bool:
+    """Return whether the node's change affects its provider."""
     state: Any = inspect(node)
-    return state.pending or _changed(node, PROJECTED)
+    before = state.committed_state
+    if state.pending or before.keys().isdisjoint(_PROJECTED):
+        return bool(state.pending)
+    former = {name: before.get(name, getattr(node, name)) for name in _PROJECTED}
+    is_unknown = any(isinstance(value, LoaderCallableStatus) for value in former.values())
+    return is_unknown or inventory_of(SimpleNamespace(**former)) != inventory_of(node)
 
 
-def _changed(node: Node, columns: Iterable[InstrumentedAttribute[Any]]) -> bool:
-    return any(history_of(node, column.key).has_changes() for column in columns)
+def _changed(node: Node, names: Set[str]) -> bool:
+    changed = inspect(node).committed_state.keys() & names
+    return any(history_of(node, name).has_changes() for name in changed)
 
 
 def withdraw(session: Session, node: Node, *, force: bool) -> None:

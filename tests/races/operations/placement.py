@@ -126,6 +126,12 @@ OPERATIONS = (
         path=f"{_RP}/{{provider}}/traits",
         body=_given("provider", traits=["CUSTOM_SPARE"]),
     ),
+    _operation(
+        "set traits of node's provider",
+        method="PUT",
+        path=f"{_RP}/{{node}}/traits",
+        body=_given("node", traits=["CUSTOM_FAST", "COMPUTE_STATUS_DISABLED"]),
+    ),
     _operation("delete provider traits", method="DELETE", path=f"{_RP}/{{child}}/traits"),
     _operation("create class", method="POST", path="/resource_classes", body={"name": "CUSTOM_NEW"}),
     _operation("ensure class", method="PUT", path="/resource_classes/CUSTOM_NEW"),
