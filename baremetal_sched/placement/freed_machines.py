@@ -70,6 +70,7 @@ def _with_sharing(condition: ColumnElement[bool]) -> Select[Any]:
 
 _WANTED_PROVIDER = _with_sharing(PROVIDERS.c.id == bindparam("provider", type_=Integer))  # PostgreSQL keeps its plan
 _WANTED_PROVIDERS = _with_sharing(PROVIDERS.c.id.in_([IDS]))
+_WANTED_NODE = _WANTED.where(PROVIDERS.c.uuid == bindparam("node"))
 _WANTED_NODES = _WANTED.where(PROVIDERS.c.uuid.in_(bindparam("nodes", expanding=True)))
 
 
@@ -95,7 +96,9 @@ def freed(connection: Connection, notes: HandoverNotes) -> FreedMachines:
         found += compiled.run(connection, _WANTED_PROVIDER, {"provider": min(notes.providers)}).all()
     elif notes.providers:
         found += compiled.run(connection, _WANTED_PROVIDERS, {}, sorted(notes.providers)).all()
-    if notes.nodes:
+    if len(notes.nodes) == 1:
+        found += compiled.run(connection, _WANTED_NODE, {"node": min(notes.nodes)}).all()
+    elif notes.nodes:
         found += connection.execute(_WANTED_NODES, {"nodes": sorted(notes.nodes)}).all()
     found.sort(key=lambda row: row.id)
     wanted = {provider: name for provider, name, waiting, _ in found if waiting is not None}

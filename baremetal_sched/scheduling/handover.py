@@ -262,7 +262,10 @@ class ClaimHandover:
         to wait."""
         try:
             freed = self._database.select(partial(freed_machines.freed, notes=notes), deadline=deadline)
-            if self._database.select(partial(self._is_wanted, machines=freed.wanted), deadline=deadline):
+            # Nearly always nobody has begun to wait meanwhile, and the statement above is all.
+            if freed.wanted and self._database.select(
+                partial(self._is_wanted, machines=freed.wanted), deadline=deadline
+            ):
                 serve = partial(serve_free, settings=self._settings, machines=freed.wanted, most=self._most)
                 self._database.write(serve, deadline=deadline)
             if freed.gathered or notes.groups:
