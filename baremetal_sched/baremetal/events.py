@@ -126,6 +126,8 @@ def _note_changed(session: Session, *_: Any) -> None:
             _add_allocation(events_in(session), entity, "deleted")
         elif isinstance(entity, Node):
             events_in(session).add(_DELETED, entity.uuid, {}, node=view_of(entity))
+            # Its history refers to it, and goes with it.
+            events_in(session).write(session.connection())
 
 
 # -- nodes -------------------------------------------------------------------------------------------------------------

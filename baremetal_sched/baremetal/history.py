@@ -6,8 +6,9 @@ from typing import Literal
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
-from baremetal_sched.db import compiled, requester
+from baremetal_sched.db import requester
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.event_notes import events_in
 from baremetal_sched.db.models import Node, NodeHistory
 from baremetal_sched.db.models.base import table_of
 from baremetal_sched.documents.fields import Field, FieldKind, Fields
@@ -55,7 +56,8 @@ def record(
     conductor: str | None = None,
     duration: float | None = None,
 ) -> None:
-    """Add ``event`` (a sentence for people) to the node's history, with the node's current states.
+    """Add ``event`` (a sentence for people) to the node's history, with the node's current states; it is written by
+    the end of the transaction.
 
     ``event_type`` is a word for programs, as in Ironic: "provision", "power", "takeover", "deploying" …; ``conductor``
     the host name of the conductor; ``duration`` the seconds that it took, by default the time for which the node has
@@ -79,4 +81,4 @@ def record(
         "target_provision_state": node.target_provision_state,
         "duration_seconds": duration,
     }
-    compiled.change(session.connection(), _RECORD, values)
+    events_in(session).add_row(_RECORD, values)

@@ -136,6 +136,18 @@ def change(connection: Connection, statement: Executable, given: Mapping[str, An
     return found.execute(connection, _with_ids(found.statement, ids), found.parameters(given))
 
 
+def part(
+    connection: Connection, statement: Executable, given: Mapping[str, Any], prefix: str
+) -> tuple[str, dict[str, Any]]:
+    """Return an INSERT as a part of another statement on PostgreSQL, and its parameters, with ``prefix`` in their
+    names."""
+    found = _compiled_change(statement, connection.dialect, tuple(given))
+    if found is None:
+        raise TypeError(f"{statement} has defaults that are computed for each row")
+    parameters = {f"{prefix}_{name}": value for name, value in found.parameters(given).items()}
+    return found.statement.replace("%(", f"%({prefix}_"), parameters
+
+
 def change_all(connection: Connection, statement: Executable, many: Sequence[Mapping[str, Any]]) -> None:
     """The same once for each of ``many``, whose keys are the same."""
     if len(many) > 1:

@@ -2,6 +2,9 @@
 
 Code that changes something notes it here after the row that it is about is locked. Notes made within a savepoint go
 with it. So there is no change without its event, and no event without its change.
+
+Rows of the history of nodes are noted here, too, as all of them take one statement. On PostgreSQL the UPDATE of a node
+carries what was noted before it, if it is little: WITH noted_0 AS (INSERT INTO event_notes …) UPDATE nodes …
 """
 
 from collections.abc import Mapping
@@ -26,6 +29,9 @@ _NOTES = "event_notes"
 
 _ROWS, _NODES, _PROVIDERS = table_of(EventNote), table_of(Node), table_of(ResourceProvider)
 _SCHEMA = table_of(SchemaState)
+
+#: The statement that carries notes on PostgreSQL.
+_CARRIER = "UPDATE nodes SET "
 
 #: The prefix of the parameters of an event within another statement.
 _PREFIX = "event_"
@@ -114,9 +120,14 @@ class EventNotes:
     ) -> None:
         self.rows.append((statement, {**values_of(kind, data, project), **values}))
 
+    def add_row(self, statement: Any, values: dict[str, Any]) -> None:
+        """Note a row of another table: an INSERT, which is the same object each time, and its values."""
+        self.rows.append((statement, values))
+
     def write(self, connection: Connection) -> None:
-        """Write the events: in one statement, unless they are noted in different ways."""
+        """Write the notes: in one statement for each table, unless events are noted in different ways."""
         start = 0
+        self.rows.sort(key=lambda row: row[0].table is _ROWS)
         for place, (statement, _) in enumerate(self.rows, 1):
             if place == len(self.rows) or self.rows[place][0] is not statement:
                 compiled.change_all(connection, statement, [values for _, values in self.rows[start:place]])
@@ -134,13 +145,10 @@ def values_within(kind: EventType, data: Mapping[str, Any], project: str | None)
     return {f"{_PREFIX}{name}": value for name, value in values_of(kind, data, project).items()}
 
 
-class _NoNotes(EventNotes):
+class _NoEvents(EventNotes):
     """The notes of a transaction that writes no events."""
 
     def _append(self, *_: Any, **__: Any) -> None: ...
-
-
-_NOTHING = _NoNotes()
 
 
 def events_of(connection: Connection) -> EventNotes:
@@ -148,14 +156,14 @@ def events_of(connection: Connection) -> EventNotes:
     options = connection.get_execution_options()
     notes: EventNotes | None = options.get(_NOTES)
     if notes is None:
-        notes = EventNotes() if options.get(WRITES_EVENTS) else _NOTHING
+        notes = EventNotes() if options.get(WRITES_EVENTS) else _NoEvents()
         connection.execution_options(**{_NOTES: notes})
     return notes
 
 
 def writes_events(connection: Connection) -> bool:
     """Return whether the transaction on this connection writes events."""
-    return events_of(connection) is not _NOTHING
+    return not isinstance(events_of(connection), _NoEvents)
 
 
 def events_in(session: Session) -> EventNotes:
@@ -164,7 +172,9 @@ def events_in(session: Session) -> EventNotes:
 
 
 def listen(engine: Engine) -> None:
-    """Have notes that are made within a savepoint go with it."""
+    """Have notes that are made within a savepoint go with it, and UPDATEs carry notes."""
+    if engine.dialect.name == "postgresql":
+        event.listen(engine, "before_cursor_execute", _carry, retval=True)
     event.listen(engine, "savepoint", _begin_savepoint)
     event.listen(engine, "release_savepoint", lambda connection, *_: events_of(connection).savepoints.pop())
     event.listen(engine, "rollback_savepoint", _roll_back)
@@ -178,3 +188,25 @@ def _begin_savepoint(connection: Connection, name: None) -> None:
 def _roll_back(connection: Connection, *_: Any) -> None:
     notes = events_of(connection)
     del notes.rows[notes.savepoints.pop() :]
+
+
+def _carry(
+    connection: Connection, cursor: Any, statement: str, parameters: Any, context: Any, executemany: bool
+) -> tuple[str, Any]:
+    """Return the statement and its parameters, with what is noted, if it can carry that."""
+    if executemany or not statement.startswith(_CARRIER) or not isinstance(parameters, Mapping):
+        return statement, parameters
+    notes = events_of(connection)
+    kinds = [kind for kind, _ in notes.rows]
+    # Other events read the node, after its change.
+    is_known = all(kind is _INSERT or kind.table is not _ROWS for kind in kinds)
+    # Several of a kind would be in any order. What was noted before a savepoint does not end with it.
+    if not kinds or not is_known or len({*kinds}) < len(kinds) or notes.savepoints:
+        return statement, parameters
+    given, parts = {**parameters}, []
+    for place, (kind, values) in enumerate(notes.rows):
+        text, own = compiled.part(connection, kind, values, f"noted_{place}")
+        parts.append(f"noted_{place} AS ({text})")
+        given |= own
+    notes.rows.clear()
+    return f"WITH {', '.join(parts)} {statement}", given

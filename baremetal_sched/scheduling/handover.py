@@ -262,10 +262,8 @@ class ClaimHandover:
         to wait."""
         try:
             freed = self._database.select(partial(freed_machines.freed, notes=notes), deadline=deadline)
-            # Nearly always nobody has begun to wait meanwhile, and the statement above is all.
-            if freed.wanted and self._database.select(
-                partial(self._is_wanted, machines=freed.wanted), deadline=deadline
-            ):
+            is_wanted = partial(self._is_wanted, machines=freed.wanted)
+            if len(freed.wanted) > 0 and self._database.select(is_wanted, deadline=deadline):
                 serve = partial(serve_free, settings=self._settings, machines=freed.wanted, most=self._most)
                 self._database.write(serve, deadline=deadline)
             if freed.gathered or notes.groups:

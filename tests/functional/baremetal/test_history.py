@@ -48,6 +48,18 @@ def test_it_goes_with_the_node(service: Service) -> None:
     assert service.database.read(lambda session: session.scalars(select(NodeHistory.id)).all()) == []
 
 
+def test_it_goes_with_the_node_in_the_same_transaction(service: Service) -> None:
+    node = service.add_node("n1", power=False)
+
+    def work(session: Session) -> None:
+        found = nodes.find(session, node)
+        history.record(session, found, "something", event_type="provision")
+        session.delete(found)
+
+    service.database.write(work)
+    assert service.database.read(lambda session: session.scalars(select(NodeHistory.id)).all()) == []
+
+
 def test_an_endless_event_is_cut(service: Service) -> None:
     node = service.add_node("n1", power=False)
     service.database.write(

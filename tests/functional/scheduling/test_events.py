@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 from cloudevents.core.formats.json import JSONFormat
+from sqlalchemy import select
 
+from baremetal_sched.baremetal import history
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db import schema_state
+from baremetal_sched.db.models import NodeHistory
 from baremetal_sched.scheduling.events import numbering, reading
 from tests.numbered import number_all
 from tests.service import Service
@@ -187,6 +191,22 @@ def test_savepoints_take_their_notes_with_them(service: Service) -> None:
     told = [event["data"]["changed"] for event in reader.next()]
     assert [name for changed in told for name in changed] == ["description", "shard"] * 3
     assert [change["after"] for changed in told for change in changed.values()] == [*"aabbcc"]
+
+
+def test_what_was_noted_before_a_savepoint_stays(service: Service) -> None:
+    uuid = service.add_node("n1")
+
+    def work(session: Any) -> None:
+        node = nodes.find(session, uuid)
+        history.record(session, node, "before", event_type="test")
+        savepoint = session.begin_nested()
+        history.record(session, node, "undone", event_type="test")
+        Service._set_columns(session, uuid, {"description": "undone"})
+        session.flush()
+        savepoint.rollback()
+
+    service.database.write(work)
+    assert service.database.read(lambda session: session.scalars(select(NodeHistory.event)).all()) == ["before"]
 
 
 def test_what_is_no_cursor(service: Service, subtests: pytest.Subtests) -> None:
