@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import structlog
@@ -23,9 +24,10 @@ from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.conductor.outage import Retry
 from baremetal_sched.db import compiled, requester
 from baremetal_sched.db.clock import epoch
-from baremetal_sched.db.models import Conductor, DriverCall, Node, NodeWork
+from baremetal_sched.db.models import Conductor, DriverCall, Node, NodeWork, table_of
 from baremetal_sched.db.requester import Requester
 from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.transaction import Writer
 from baremetal_sched.errors import AnswerTimeout, CommitUnknown, SchedulerError, UnavailableError
 from baremetal_sched.machines.machine import NOTHING, Machine
 
@@ -48,6 +50,15 @@ _WAITING = (
         DriverCall.conductor == bindparam("conductor"), DriverCall.claimed_by.is_(None), DriverCall.deadline > epoch()
     )
     .order_by(DriverCall.id)
+)
+_CALLS, _NODES = table_of(DriverCall), table_of(Node)
+_OF_CALL = ("id", "method", "arguments", "work_id", "hardware_type", "request_id", "user_id", "project_id")
+#: A call that only asks something, with the whole node: SELECT n.*, c.… FROM driver_calls c JOIN nodes n ON …
+_QUESTION = (
+    select(*_NODES.c, *(_CALLS.c[name].label(f"call_{name}") for name in _OF_CALL))
+    .join_from(_CALLS, _NODES, _NODES.c.id == _CALLS.c.node_id)
+    .where(_CALLS.c.id == bindparam("call"), _CALLS.c.idempotent == true())
+    .where(_CALLS.c.work_id.is_(None), _CALLS.c.reply.is_(None))
 )
 
 
@@ -137,7 +148,7 @@ class Answering:
 
     def _make(self, call_id: int) -> None:
         try:
-            call = self._host.database.read(lambda session: self._look_up(session, call_id))
+            call = self._host.database.select(lambda connection: self._look_up(connection, call_id))
             if call is None:
                 call = self._claim_surely(call_id)
             if call is not None:
@@ -164,12 +175,12 @@ class Answering:
                     raise
                 retry.wait(error)
 
-    def _look_up(self, session: Session, call_id: int) -> _Call | None:
+    def _look_up(self, connection: Connection, call_id: int) -> _Call | None:
         """Return the call if it is a query: it may be made twice, so it is not claimed, which would take time."""
-        asks = and_(DriverCall.id == call_id, DriverCall.idempotent == true(), DriverCall.work_id.is_(None))
-        row = session.scalars(select(DriverCall).where(asks, DriverCall.reply.is_(None))).first()
-        node = None if row is None else session.get(Node, row.node_id)
-        return None if row is None or node is None else self._call(row, node)
+        row = connection.execute(_QUESTION, {"call": call_id}).first()
+        if row is None:
+            return None
+        return self._call(SimpleNamespace(**{name: getattr(row, f"call_{name}") for name in _OF_CALL}), row)
 
     def _claim(self, session: Session, call_id: int) -> _Call | None:
         """Claim the call and return it; None if it is not to be made, or not by this process."""
@@ -205,7 +216,8 @@ class Answering:
             return None
         return self._call(row, node)
 
-    def _call(self, row: DriverCall, node: Node | None) -> _Call:
+    def _call(self, row: Any, node: Any) -> _Call:
+        """``row`` has the columns of ``_OF_CALL``, ``node`` those of a node, unless it is None."""
         by = Requester(row.request_id, row.user_id, row.project_id)
         machine = None if node is None else Machine.of(node, self._host.settings)
         work = driver_calls.work_of(row)
@@ -235,20 +247,21 @@ class Answering:
     def _write(self, call: _Call, outcome: Outcome, document: dict[str, Any]) -> None:
         """Record the result of the call and free the node, unless the call was taken over by another conductor."""
 
-        def write(session: Session) -> None:
-            requester.attach(session, call.requester)
-            if call.work is not None:
-                node = work_queue.finish(session, call.work)
+        def write(writer: Writer) -> None:
+            said = document
+            if call.work is not None and isinstance(writer, Session):
+                requester.attach(writer, call.requester)
+                node = work_queue.finish(writer, call.work)
                 if node is None:
                     log.warning("a call was taken away; nothing written", call=call.id, method=call.method)
-                    unknown = driver_replies.failed(AnswerTimeout(), None)
-                    driver_calls.reply(session, call.id, self._process, unknown)
-                    return
-                outcome.effect.write(node)
-            driver_calls.reply(session, call.id, self._process, document)
+                    said = driver_replies.failed(AnswerTimeout(), None)
+                else:
+                    outcome.effect.write(node)
+            driver_calls.reply(writer, call.id, self._process, said)
 
+        database = self._host.database
         try:
-            self._persist(lambda: self._host.database.write(write), call)
+            self._persist(lambda: (database.change if call.work is None else database.write)(write), call)
         except Exception as error:  # a driver may return anything: too large, too deep, not JSON
             if outcome.effect is NOTHING and "error" in document:
                 raise

@@ -7,23 +7,27 @@ response is made of the reply, so that the machine is told only once.
 """
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NoReturn
 
-from sqlalchemy import and_, delete, insert, or_, select, true, update
+from sqlalchemy import Text, and_, bindparam, delete, func, insert, not_, or_, select, true, type_coerce, update
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.conductors import work_queue
 from baremetal_sched.baremetal.conductors.driver_replies import Reply
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.conductors.work_queue import HeldWork
 from baremetal_sched.baremetal.holds import guards
-from baremetal_sched.db import requester
+from baremetal_sched.db import compiled, requester
 from baremetal_sched.db.clock import epoch
-from baremetal_sched.db.models import DriverCall, Node
-from baremetal_sched.db.results import new_id, rows_changed
-from baremetal_sched.db.transaction import Reader
+from baremetal_sched.db.compiled import IDS
+from baremetal_sched.db.handover import notes_of
+from baremetal_sched.db.models import DriverCall, Node, table_of
+from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.transaction import Reader, Writer, connection_of
 from baremetal_sched.db.types import dump_json
 from baremetal_sched.errors.baremetal import NodeChanged, NodeLocked, NodeNotFound
 
@@ -31,6 +35,48 @@ from baremetal_sched.errors.baremetal import NodeChanged, NodeLocked, NodeNotFou
 _ANSWERS = "driver_answers"
 
 NO_ARGUMENTS: Mapping[str, Any] = {}
+
+# Created once: creating a statement takes longer than running it.
+_CALLS, _NODES = table_of(DriverCall), table_of(Node)
+_OF_REQUESTER = ("request_id", "user_id", "project_id")
+_GIVEN = ("token", "hardware_type", "conductor", "method", "arguments", "idempotent", "work_id", *_OF_REQUESTER)
+_VALUES = {
+    **{name: bindparam(name, type_=_CALLS.c[name].type) for name in _GIVEN},
+    "requested_at": epoch(),
+    "deadline": epoch() + bindparam("seconds", type_=_CALLS.c.deadline.type),
+}
+_ID = bindparam("node_id", type_=_CALLS.c.node_id.type)
+_IS_LOCKED_OUT = and_(_NODES.c.maintenance == true(), guards.IS_LOCKED_OUT)
+_INSERT = insert(_CALLS).values(node_id=_ID, **_VALUES)
+#: INSERT INTO driver_calls (…) SELECT n.id, … FROM nodes n WHERE n.id = :node_id AND NOT (n.maintenance AND …)
+_INSERT_OF_NODE = insert(_CALLS).from_select(
+    ["node_id", *_VALUES], select(_NODES.c.id, *_VALUES.values()).where(_NODES.c.id == _ID, not_(_IS_LOCKED_OUT))
+)
+_REPLIES = select(_CALLS.c.id, type_coerce(_CALLS.c.reply, Text).label("reply")).where(_CALLS.c.id.in_([IDS]))
+_FORGET = delete(_CALLS).where(_CALLS.c.id.in_([IDS]))
+_PROCESS = bindparam("process", type_=_CALLS.c.claimed_by.type)
+_ASKS = and_(_CALLS.c.idempotent == true(), _CALLS.c.work_id.is_(None))
+_REPLY = (
+    update(_CALLS)
+    .where(_CALLS.c.id == bindparam("call"), _CALLS.c.reply.is_(None), or_(_ASKS, _CALLS.c.claimed_by == _PROCESS))
+    .values(reply=bindparam("document", type_=_CALLS.c.reply.type), claimed_by=_PROCESS)
+)
+
+
+@lru_cache
+def _insert(dialect: str, *, of_node: bool) -> Any:
+    """Return the INSERT of a call, which returns its id where it can. PostgreSQL wakes the conductor with it."""
+    statement: Any = _INSERT_OF_NODE if of_node else _INSERT
+    match dialect:
+        case "postgresql":
+            created = statement.returning(_CALLS.c.id).cte("created")
+            conductor = bindparam("conductor", type_=_CALLS.c.conductor.type)
+            return select(created.c.id, func.pg_notify(work_queue.CHANNEL, conductor))
+        case "sqlite":
+            return statement.returning(_CALLS.c.id)
+        case _:
+            return statement
+
 
 #: Makes the response of what the driver said.
 Then = Callable[[Any], Any]
@@ -186,29 +232,36 @@ def write_down(
         if node.revision != question.revision:
             raise NodeChanged(node=node.uuid)
         work_id = work_queue.request(session, node, question.conductor, work_queue.CALL, {})
-    elif question.node_id is not None:
-        node = session.get(Node, question.node_id)
-        if node is None:
-            raise NodeNotFound(node=question.node_uuid)
-        guards.require_no_lockout(session, node)
-    result = session.execute(
-        insert(DriverCall).values(
-            token=token,
-            node_id=question.node_id,
-            hardware_type=question.driver,
-            conductor=question.conductor,
-            method=question.method,
-            arguments=dict(question.arguments),
-            idempotent=question.then is None if idempotent is None else idempotent,
-            work_id=work_id,
-            requested_at=epoch(),
-            deadline=epoch() + seconds,
-            **requester.of(session).known(),
-        )
-    )
-    if work_id is None:
-        work_queue.tell(session, question.conductor)
-    return new_id(result)
+    values = {
+        **dict.fromkeys(_OF_REQUESTER),
+        **requester.of(session).known(),
+        "token": token,
+        "node_id": question.node_id,
+        "hardware_type": question.driver,
+        "conductor": question.conductor,
+        "method": question.method,
+        "arguments": dict(question.arguments),
+        "idempotent": question.then is None if idempotent is None else idempotent,
+        "work_id": work_id,
+        "seconds": seconds,
+    }
+    connection = session.connection()
+    dialect, of_node = connection.dialect.name, question.node_id is not None and not question.reserves
+    result = compiled.change(connection, _insert(dialect, of_node=of_node), values)
+    notes_of(connection).requests_work = True
+    call_id: int | None = result.scalar() if result.rows else result.lastrowid if rows_changed(result) else None
+    if call_id is None:
+        _refuse(session, question)
+    return call_id
+
+
+def _refuse(session: Session, question: DriverQuestion) -> NoReturn:
+    """Raise the reason why the call of a node was not written."""
+    node = session.get(Node, question.node_id)
+    if node is None:
+        raise NodeNotFound(node=question.node_uuid)
+    guards.require_no_lockout(session, node)
+    raise StaleDataError("the node was just released")
 
 
 def find(reader: Reader, token: str) -> int | None:
@@ -236,33 +289,29 @@ def withdraw(session: Session, call_id: int) -> bool:
     return True
 
 
-def find_replies(reader: Reader, call_ids: list[int]) -> dict[int, Any]:
+def find_replies(reader: Reader, call_ids: Collection[int]) -> dict[int, Any]:
     """Return the replies (documents of ``driver_replies``) by the ids of the calls; None for a call without a reply
     yet.
 
     A call that is not among them has been deleted with its node.
     """
-    rows = reader.execute(select(DriverCall.id, DriverCall.reply).where(DriverCall.id.in_(call_ids)))
-    return {call_id: reply for call_id, reply in rows}
+    connection, kind = connection_of(reader), DriverCall.reply.type
+    rows = compiled.run(connection, _REPLIES, {}, call_ids)
+    return {call_id: kind.process_result_value(text, connection.dialect) for call_id, text in rows}
 
 
-def forget(session: Session, call_ids: list[int]) -> None:
+def forget(writer: Writer, call_ids: Collection[int]) -> None:
     """Delete calls that no request waits for."""
-    session.execute(delete(DriverCall).where(DriverCall.id.in_(call_ids)))
+    compiled.change(connection_of(writer), _FORGET, {}, call_ids)
 
 
-def reply(session: Session, call_id: int, process: str, document: Mapping[str, Any]) -> bool:
+def reply(writer: Writer, call_id: int, process: str, document: Mapping[str, Any]) -> bool:
     """Store the result of a call that ``process`` has claimed, or that only asks something.
 
     Returns False if no request waits for it.
     """
-    asks = and_(DriverCall.idempotent == true(), DriverCall.work_id.is_(None))
-    result = session.execute(
-        update(DriverCall)
-        .where(DriverCall.id == call_id, DriverCall.reply.is_(None), or_(asks, DriverCall.claimed_by == process))
-        .values(reply=dict(document), claimed_by=process)
-    )
-    return bool(rows_changed(result))
+    given = {"call": call_id, "process": process, "document": dict(document)}
+    return bool(rows_changed(compiled.change(connection_of(writer), _REPLY, given)))
 
 
 #: The kind of work that this is.

@@ -85,13 +85,13 @@ class DriverClient:
 
     def _find(self, call_ids: Collection[int]) -> dict[int, Any]:
         """Return the replies to these calls that are there, and None for calls that are gone."""
-        found = self._database.read(lambda session: driver_calls.find_replies(session, list(call_ids)))
+        found = self._database.select(lambda connection: driver_calls.find_replies(connection, call_ids))
         return {
             call_id: found.get(call_id) for call_id in call_ids if call_id not in found or found[call_id] is not None
         }
 
     def _forget(self, call_ids: Collection[int]) -> None:
-        self._database.write(lambda session: driver_calls.forget(session, list(call_ids)))
+        self._database.change(lambda connection: driver_calls.forget(connection, call_ids))
 
     def _write_down(self, question: DriverQuestion, requester: Requester, until: float) -> int:
         token = str(uuid.uuid4())
