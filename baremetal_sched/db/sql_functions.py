@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import (
+    ARRAY,
     ColumnElement,
     SQLColumnExpression,
     String,
+    bindparam,
+    cast,
     exists,
     false,
     func,
@@ -18,6 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import TypeEngine
 
 
 def constant(text: str) -> ColumnElement[str]:
@@ -110,3 +114,8 @@ def has_all(own: ColumnElement[bool], things: Sequence[ColumnElement[bool]], mos
     if len(things) == 1:
         return exists().where(own, things[0])
     return select(func.count()).where(own, or_(*things)).scalar_subquery() == len(things)
+
+
+def listed(name: str, kind: TypeEngine[Any]) -> ColumnElement[Any]:
+    """Return the array of a parameter that is a text of values, separated by commas, on PostgreSQL."""
+    return cast(func.string_to_array(bindparam(name, type_=String()), constant(",")), ARRAY(kind))

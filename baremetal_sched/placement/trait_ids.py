@@ -9,13 +9,13 @@ from collections.abc import Collection, Set
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, or_, update
+from sqlalchemy import ColumnElement, Connection, Integer, any_, bindparam, delete, func, insert, or_, select, update
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.results import rows_changed
-from baremetal_sched.db.sql_functions import concat, constant
+from baremetal_sched.db.sql_functions import concat, constant, listed
 from baremetal_sched.placement.tables import PROVIDER_TRAITS, PROVIDERS
 
 _SET = (
@@ -26,6 +26,23 @@ _SET = (
 _ADD = insert(PROVIDER_TRAITS)
 _REMOVE = delete(PROVIDER_TRAITS).where(
     PROVIDER_TRAITS.c.provider_id == bindparam("provider_id"), PROVIDER_TRAITS.c.trait_id == bindparam("trait_id")
+)
+_IS_SET = _SET.returning(PROVIDERS.c.id).cte("changed")
+#: The same on PostgreSQL: WITH changed AS (UPDATE resource_providers … RETURNING id), removed AS (DELETE …),
+#: added AS (INSERT INTO provider_traits … FROM changed) SELECT count(*) FROM changed
+_SET_AT_ONCE = (
+    select(func.count(_IS_SET.c.id))
+    .add_cte(
+        delete(PROVIDER_TRAITS)
+        .where(PROVIDER_TRAITS.c.provider_id == bindparam("provider"), select(_IS_SET.c.id).exists())
+        .where(PROVIDER_TRAITS.c.trait_id == any_(listed("removed", Integer())))
+        .cte("removed")
+    )
+    .add_cte(
+        insert(PROVIDER_TRAITS)
+        .from_select(["provider_id", "trait_id"], select(_IS_SET.c.id, func.unnest(listed("added", Integer()))))
+        .cte("added")
+    )
 )
 
 
@@ -61,6 +78,11 @@ def replace(connection: Connection, provider: int, generation: int, text: str, i
     if ids == present:
         return False
     given = {"provider": provider, "before": generation, "text": text_of(ids), "now": utcnow()}
+    if connection.dialect.name == "postgresql":
+        given |= {"removed": text_of(present - ids), "added": text_of(ids - present)}
+        if not compiled.change(connection, _SET_AT_ONCE, given).scalar():
+            raise StaleDataError("the provider was changed")
+        return True
     if not rows_changed(compiled.change(connection, _SET, given)):
         raise StaleDataError("the provider was changed")
     for statement, changed in ((_REMOVE, present - ids), (_ADD, ids - present)):

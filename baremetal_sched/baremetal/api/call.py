@@ -262,10 +262,10 @@ class BaremetalCall(Call):
     def existing_node_uuid(self, reader: Reader, ident: str) -> str:
         """Return the UUID of the node that the path names. Raises NodeNotFound; RoutingError or InvalidValue for an
         invalid name."""
-        return self._found(ident, lambda each: nodes.uuid_of(reader, each))
+        return self.found(ident, lambda each: nodes.uuid_of(reader, each))
 
-    def _found(self, ident: str, find: Callable[[str], T]) -> T:
-        """Return what ``find`` finds of the node that the path names."""
+    def found(self, ident: str, find: Callable[[str], T]) -> T:
+        """Return what ``find`` returns for the node that the path names. Raises like ``existing_node_uuid``."""
         self.node_ident(ident)
         canonical = canonical_uuid(ident)
         if self.version < NAMES and canonical is None:
@@ -284,7 +284,7 @@ class BaremetalCall(Call):
 
     def node(self, session: Session, ident: str) -> Node:
         """Return the node that the path names, for reading. Raises like ``existing_node_uuid``."""
-        return self._found(ident, lambda each: nodes.find(session, each))
+        return self.found(ident, lambda each: nodes.find(session, each))
 
     def node_with_conductor(self, session: Session, ident: str) -> Node:
         """Return the node that the path names, for reading, if a live conductor serves it.
@@ -314,6 +314,6 @@ class BaremetalCall(Call):
     def _with_members(self, session: Session, ident: str, *, for_update: bool = False) -> Node:
         live = LiveMembers.of(self.settings)
         find = partial(nodes.find_with_members, session, live=live, for_update=for_update)
-        node, members = self._found(ident, find)
+        node, members = self.found(ident, find)
         self._known = session, ident, node if for_update else None, members
         return node

@@ -10,6 +10,7 @@ from sqlalchemy import (
     Connection,
     Integer,
     String,
+    any_,
     bindparam,
     delete,
     exists,
@@ -33,8 +34,9 @@ from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.event_notes import events_of, insert_within, values_within, writes_events
 from baremetal_sched.db.models import Node, NodeTrait, table_of
 from baremetal_sched.db.results import rows_changed
-from baremetal_sched.db.sql_functions import string_agg
+from baremetal_sched.db.sql_functions import listed, string_agg
 from baremetal_sched.db.types import Query
+from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors.baremetal import NodeNotFound, TooManyTraits
 from baremetal_sched.placement.candidates.sql.conditions import FEW
 from baremetal_sched.placement.tables import PROVIDERS
@@ -53,9 +55,14 @@ _TOUCH = (
     .values(revision=_NODES.c.revision + 1, updated_at=bindparam("now"))
 )
 _TOUCHED = _TOUCH.returning(_NODES.c.id).cte("touched")
-#: The same with the event, on PostgreSQL: WITH touched AS (UPDATE nodes … RETURNING id) INSERT INTO event_notes …
 _IS_TOUCHED = select(_TOUCHED.c.id).exists()
-_TOUCH_AND_NOTE = insert_within(bindparam("node_uuid", type_=String()), _IS_TOUCHED, is_locked=True).add_cte(_TOUCHED)
+_REMOVED = delete(_ROWS).where(_ROWS.c.node_id == bindparam("node"), _ROWS.c.trait == any_(listed("removed", String())))
+_ADDED = insert(_ROWS).from_select(["node_id", "trait"], select(_TOUCHED.c.id, func.unnest(listed("added", String()))))
+#: The same with the traits and the event, on PostgreSQL: WITH touched AS (UPDATE nodes … RETURNING id), removed AS
+#: (DELETE FROM node_traits …), added AS (INSERT INTO node_traits … FROM touched) INSERT INTO event_notes …
+_TOUCH_AND_NOTE = insert_within(bindparam("node_uuid", type_=String()), _IS_TOUCHED, is_locked=True).add_cte(
+    _TOUCHED, _REMOVED.where(_IS_TOUCHED).cte("removed"), _ADDED.cte("added")
+)
 
 
 def list_traits(session: Session, node_id: int) -> list[str]:
@@ -70,32 +77,39 @@ def replace_traits(session: Session, node: Node, traits: Iterable[str]) -> None:
     _require_few(node.uuid, wanted)
     # Two changes at once cannot both pass, so the limit holds without a lock on the set.
     node.touch()
-    row = compiled.run(connection, _with_traits(null()), {"uuid": node.uuid}).one()
+    row = compiled.run(connection, _with_traits(null()), {"ident": node.uuid}).one()
     _write(connection, row, _names_in(row), wanted)
 
 
 def change_traits(
-    connection: Connection, uuid: str, live: LiveMembers, wanted: Callable[[frozenset[str]], frozenset[str]]
+    connection: Connection, ident: str, live: LiveMembers, wanted: Callable[[str, frozenset[str]], frozenset[str]]
 ) -> frozenset[str]:
-    """Make the node's traits what ``wanted`` makes of them (valid names), and return them.
+    """Make the traits of the node with UUID or name ``ident`` what ``wanted`` makes of its UUID and them (valid names),
+    and return them.
 
     Nothing is locked before the UPDATE of the node, which says whether it is still what was read. Raises NodeNotFound,
     NoValidHost, NoConductors, NodeLocked, TooManyTraits, what ``wanted`` raises, and StaleDataError.
     """
-    node = compiled.run(connection, _with_traits(live.column), {"uuid": uuid}).first()
+    canonical = canonical_uuid(ident)
+    query = _with_traits(live.column, by_uuid=canonical is not None)
+    node = compiled.run(connection, query, {"ident": canonical or ident}).first()
     if node is None:
-        raise NodeNotFound(node=uuid)
+        raise NodeNotFound(node=ident)
     nodes.require_changeable(node, live.read(node.members))
     before = _names_in(node)
-    after = wanted(before)
-    _require_few(uuid, after)
+    after = wanted(node.uuid, before)
+    _require_few(node.uuid, after)
     given: dict[str, Any] = {"node": node.id, "before": node.revision, "now": utcnow()}
     at_once = connection.dialect.name == "postgresql" and writes_events(connection) and before != after
     if at_once:
-        given |= {"node_uuid": uuid, **values_within(NODE_UPDATED, _told(before, after), None)}
+        changed = {"removed": ",".join(before - after), "added": ",".join(after - before)}
+        given |= {"node_uuid": node.uuid, **changed, **values_within(NODE_UPDATED, _told(before, after), None)}
     if not rows_changed(compiled.change(connection, _TOUCH_AND_NOTE if at_once else _TOUCH, given)):
         raise StaleDataError("the node was changed")
-    _write(connection, node, before, after, notes=not at_once)
+    if at_once:
+        projection.change_traits(connection, node, after - before, before - after)
+    else:
+        _write(connection, node, before, after)
     return after
 
 
@@ -112,23 +126,21 @@ def _names_in(node: Any) -> frozenset[str]:
     return frozenset(filter(None, (node.traits or "").split(",")))
 
 
-def _write(
-    connection: Connection, node: Any, before: frozenset[str], after: frozenset[str], *, notes: bool = True
-) -> None:
-    """Write what has changed of a row of ``_with_traits``, with its event unless that is written already."""
+def _write(connection: Connection, node: Any, before: frozenset[str], after: frozenset[str]) -> None:
+    """Write what has changed of a row of ``_with_traits``, with its event."""
     added, removed = after - before, before - after
     for statement, changed in ((_REMOVE, removed), (_ADD, added)):
         compiled.change_all(connection, statement, [{"node_id": node.id, "trait": each} for each in sorted(changed)])
     projection.change_traits(connection, node, added, removed)
-    if notes and before != after:
+    if before != after:
         events_of(connection).add_of_locked(NODE_UPDATED, node.uuid, _told(before, after))
 
 
 @lru_cache
-def _with_traits(members: ColumnElement[Any]) -> Query:
+def _with_traits(members: ColumnElement[Any], *, by_uuid: bool = True) -> Query:
     """SELECT (what the node's provider depends on), members, p.id AS provider_id, p.generation, p.trait_ids,
     (SELECT group_concat(trait) FROM node_traits WHERE node_id = n.id) AS traits
-    FROM nodes n LEFT JOIN resource_providers p ON p.uuid = n.uuid WHERE n.uuid = :uuid"""
+    FROM nodes n LEFT JOIN resource_providers p ON p.uuid = n.uuid WHERE n.uuid = :ident, or n.name = :ident"""
     # As the driver has it: no value is converted.
     columns = [
         type_coerce(column, Integer).label(column.key) if isinstance(column.type, Boolean) else column
@@ -137,7 +149,8 @@ def _with_traits(members: ColumnElement[Any]) -> Query:
     traits = select(string_agg(_ROWS.c.trait)).where(_ROWS.c.node_id == Node.id).scalar_subquery()
     provider = (PROVIDERS.c.id.label("provider_id"), PROVIDERS.c.generation, PROVIDERS.c.trait_ids)
     query = select(*columns, *provider, traits.label("traits"), members.label("members"))
-    return query.outerjoin(PROVIDERS, PROVIDERS.c.uuid == Node.uuid).where(Node.uuid == bindparam("uuid"))
+    key = Node.uuid if by_uuid else Node.name
+    return query.outerjoin(PROVIDERS, PROVIDERS.c.uuid == Node.uuid).where(key == bindparam("ident"))
 
 
 def has_any(traits: Collection[str]) -> ColumnElement[bool]:

@@ -164,7 +164,7 @@ def test_each_change_is_a_change_of_the_node(service: Service, uuid: str) -> Non
     assert sum("UPDATE nodes" in statement for statement in statements) == 1
 
 
-_FEW = {"postgresql": 5, "mysql": 6, "mariadb": 6, "sqlite": 7}
+_FEW = {"postgresql": 3, "mysql": 6, "mariadb": 6, "sqlite": 7}
 
 
 def test_one_trait_takes_few_statements(service: Service, uuid: str) -> None:

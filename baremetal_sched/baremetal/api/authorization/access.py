@@ -44,23 +44,25 @@ def node_and_list(call: BaremetalCall, reader: Reader, rule: str, ident: str, **
 
 def seen_node(call: BaremetalCall, reader: Reader, ident: str) -> Target:
     """Return the node that ``ident`` names, as a target of rules. Raises NodeNotFound if the caller may not see it."""
-    if _changes(call) and isinstance(reader, Session):
-        # The view needs the whole node: it is read once.
-        return seen(call, _locked(call, reader, ident), ident)
-    uuid = call.node_uuid(reader, ident)
-    return _seen(call, _first(call, reader, select(Node.owner, Node.lessee).where(Node.uuid == uuid)), _no_node, ident)
+    try:
+        if _changes(call) and isinstance(reader, Session):
+            return seen(call, call.locked_node(reader, ident), ident)  # the view needs the whole node: it is read once
+        row = call.found(ident, lambda each: _owners(call, reader, each))
+    except NodeNotFound as error:
+        raise error if call.stripped_json or canonical_uuid(ident) is None else _no_node(ident) from None
+    return _seen(call, row, _no_node, ident)
+
+
+def _owners(call: BaremetalCall, reader: Reader, ident: str) -> Row[Any]:
+    row = _first(call, reader, select(Node.owner, Node.lessee).where(records.named(Node, ident)))
+    if row is None:
+        raise _no_node(ident)
+    return row
 
 
 def seen(call: BaremetalCall, node: Node, ident: str) -> Target:
     """Return the node, which was found as ``ident``, as a target. Raises NodeNotFound like ``seen_node``."""
     return _checked(call, (node.owner, node.lessee), _no_node, ident)
-
-
-def _locked(call: BaremetalCall, session: Session, ident: str) -> Node:
-    try:
-        return call.locked_node(session, ident)
-    except NodeNotFound as error:
-        raise error if call.stripped_json or canonical_uuid(ident) is None else _no_node(ident) from None
 
 
 def _no_node(ident: str) -> SchedulerError:

@@ -39,7 +39,7 @@ def replace_traits(call: BaremetalCall, connection: Connection, ident: str) -> R
         return add_trait(call, connection, ident, trait)
     call.refuse_query()
     wanted = frozenset(load_traits(call.body(), "node"))
-    return replaced(call, sorted(_change(call, connection, ident, lambda now: wanted)))
+    return replaced(call, sorted(_change(call, connection, ident, lambda node, now: wanted)))
 
 
 def replaced(call: BaremetalCall, now: list[str]) -> Response:
@@ -54,7 +54,7 @@ def add_trait(call: BaremetalCall, connection: Connection, ident: str, trait: st
     call.refuse_query()
     check_trait(trait, "trait")
     refuse_traits(call.body(), "node")
-    _change(call, connection, ident, lambda now: now | {trait})
+    _change(call, connection, ident, lambda node, now: now | {trait})
     return empty_response(204, {"Location": f"{call.base_url}/v1/nodes/{ident}/traits/{trait}"})
 
 
@@ -63,7 +63,7 @@ def remove_all_traits(call: BaremetalCall, connection: Connection, ident: str) -
     if trait := call.take("trait", in_body=False):
         return remove_trait(call, connection, ident, trait)
     call.refuse_arguments()
-    _change(call, connection, ident, lambda now: frozenset())
+    _change(call, connection, ident, lambda node, now: frozenset())
     return empty_response(204)
 
 
@@ -71,9 +71,9 @@ def remove_trait(call: BaremetalCall, connection: Connection, ident: str, trait:
     """DELETE /v1/nodes/{node}/traits/{trait}"""
     call.refuse_arguments()
 
-    def without(now: frozenset[str]) -> frozenset[str]:
+    def without(node: str, now: frozenset[str]) -> frozenset[str]:
         if trait not in now:
-            raise NodeTraitNotFound(node=call.node_uuid(connection, ident), trait=trait)
+            raise NodeTraitNotFound(node=node, trait=trait)
         return now - {trait}
 
     _change(call, connection, ident, without)
@@ -81,6 +81,7 @@ def remove_trait(call: BaremetalCall, connection: Connection, ident: str, trait:
 
 
 def _change(
-    call: BaremetalCall, connection: Connection, ident: str, wanted: Callable[[frozenset[str]], frozenset[str]]
+    call: BaremetalCall, connection: Connection, ident: str, wanted: Callable[[str, frozenset[str]], frozenset[str]]
 ) -> frozenset[str]:
-    return traits.change_traits(connection, call.node_uuid(connection, ident), LiveMembers.of(call.settings), wanted)
+    live = LiveMembers.of(call.settings)
+    return call.found(ident, lambda each: traits.change_traits(connection, each, live, wanted))
