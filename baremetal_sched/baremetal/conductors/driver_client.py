@@ -26,6 +26,9 @@ log = structlog.get_logger(__name__)
 #: Seconds between two polls: short at first, later a fraction of the age of the youngest call.
 _SOON, _LATE, _PART = 0.004, 0.1, 0.1
 
+#: Seconds for which answered calls are kept, to be deleted together, and the thread rests before it ends.
+_REST = 1.0
+
 #: Seconds before the deadline of a request that are reserved for the answer; at most a quarter of the time left.
 _RESERVE = 1.0
 
@@ -53,7 +56,7 @@ class DriverClient:
         self._timeout: float = settings.conductor.answer_timeout
         self._waits = waits
         #: The replies that requests wait for; None stands for a call that is gone.
-        self._replies: Poller[int, Any] = Poller("driver-replies", self._find, _pause, self._forget)
+        self._replies: Poller[int, Any] = Poller("driver-replies", self._find, _pause, self._forget, _REST)
 
     def call(self, question: DriverQuestion, requester: Requester, deadline: float | None = None) -> Reply:
         """Have the call made, and wait for the reply, at most until ``deadline`` (by ``time.monotonic``).
