@@ -65,9 +65,10 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "work_interval",
             default=0.1,
             min=0.01,
-            help="Seconds after which a conductor looks again for work that a failure left behind, and between two "
-            "looks at machines that are slow. It is notified of new work on PostgreSQL; on other databases new work "
-            "is noticed by the checks for driver calls.",
+            help="Seconds after which a conductor looks again for work that a failure left behind, or for a database "
+            "that is away (later after longer pauses), and between two looks at workers whose machines are slow. New "
+            "work does not depend on it: PostgreSQL, and ``serve`` with SQLite, notify the conductor; otherwise the "
+            "checks for driver calls find it.",
         ),
         cfg.IntOpt(
             "workers_pool_size",
@@ -90,8 +91,9 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "driver_call_interval",
             default=0.01,
             min=0.001,
-            help="Seconds between two checks of a conductor for driver calls and work; several times as many after "
-            "five seconds without calls. Not used on PostgreSQL, and by ``serve`` with SQLite: they notify it.",
+            help="Seconds between two checks of a conductor for driver calls and due work, in one statement; eight "
+            "times as many (SQLite: five times) after five seconds without calls. Not used on PostgreSQL, and by "
+            "``serve`` with SQLite: they notify it.",
         ),
         cfg.IntOpt(
             "driver_calls_at_once",

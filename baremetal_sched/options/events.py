@@ -8,7 +8,8 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "enabled",
             default=True,
             help="Write an event for each change of machines, claims and holds (``/scheduling/v1/events``). All "
-            "processes need the same value. A conductor that starts without it ends the stream: readers begin anew.",
+            "processes need the same value. A conductor that starts without it ends the stream: readers begin anew. It "
+            "asks once a minute, and not every second, for events and webhooks that were left over.",
         ),
         cfg.FloatOpt(
             "keep",
@@ -37,8 +38,9 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "webhooks_interval",
             default=1,
             min=0,
-            help="Seconds between two looks of a conductor for events that are due to webhooks; 0: this conductor "
-            "sends none.",
+            help="Seconds between two looks of a conductor for events that are due to webhooks, and for tests of them; "
+            "0: this conductor sends none. At rest the look for events without a number, once a second, is the same "
+            "statement.",
         ),
         cfg.IntOpt(
             "webhook_threads",
