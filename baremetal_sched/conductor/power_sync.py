@@ -1,7 +1,7 @@
 """Comparison of the recorded power states with the machines.
 
 A round reads the nodes in chunks, without locks. If a machine is in the state that its node says, nothing is locked or
-written. Otherwise the node is locked and read again; if it has changed since, the next round compares it.
+written. Otherwise the node is locked and read again. If it has changed since it was read, the next round compares it.
 
 No round waits for slow machines. A machine that does not answer at all has failed when the next round begins, and its
 address is not contacted for a while.
@@ -11,10 +11,10 @@ import math
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import structlog
-from sqlalchemy import ColumnElement, and_, false, select, true
+from sqlalchemy import ColumnElement, Integer, and_, bindparam, false, select, true
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import conductors
@@ -23,7 +23,10 @@ from baremetal_sched.baremetal.holds import guards
 from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.conductor.outage import addresses_of
 from baremetal_sched.conductor.questions import MachineQuestion
+from baremetal_sched.db import compiled
 from baremetal_sched.db.models import Node
+from baremetal_sched.db.sql_functions import constant
+from baremetal_sched.db.types import Query
 from baremetal_sched.drivers import progress, registry
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors import SchedulerError, SecretsUnreadable
@@ -39,7 +42,8 @@ _PAUSE_IN_INTERVALS = 1.5
 
 #: Number of nodes that are read in one statement.
 _CHUNK = 100
-#: Seconds after which a node is read again before its machine is queried: a conductor may have begun to work on it.
+#: Seconds after which the revision of a node is read before its machine is queried: a conductor may have begun to work
+#: on it.
 _FRESH = 1.0
 
 #: Reacts to the state that was found (None: unknown, with the reason), with the node locked.
@@ -47,20 +51,20 @@ React = Callable[[Session, Node, str | None, str], None]
 #: Returns whether there is nothing to react to, as far as the node is known without its lock.
 AtRest = Callable[[Machine, str | None], bool]
 
+_COMPARED = and_(
+    Node.maintenance == false(), Node.provision_state != constant(states.ENROLL), Node.target_power_state.is_(None)
+)
+_FAILED = and_(Node.maintenance == true(), Node.fault == constant(states.POWER_FAILURE), ~guards.IS_LOCKED_OUT)
+
 
 def synchronize(host: ConductorHost) -> None:
     """Compare the power states of this conductor's nodes with their machines, where a machine can be queried.
 
     Nodes that are reserved, in the state enroll, or in maintenance are skipped.
     """
-    compared = and_(
-        Node.maintenance == false(),
-        Node.provision_state != states.ENROLL,
-        Node.target_power_state.is_(None),
-    )
     _ask_all(
         host,
-        compared,
+        _COMPARED,
         lambda session, node, found, why: power.compare(session, node, found, host.name, host.settings, why),
         power.agrees,
         with_health=host.settings.conductor.enable_health_monitoring,
@@ -69,10 +73,9 @@ def synchronize(host: ConductorHost) -> None:
 
 def recover(host: ConductorHost) -> None:
     """Retry nodes that are in maintenance because their power could not be read or set, and that are not locked out."""
-    failed = and_(Node.maintenance == true(), Node.fault == states.POWER_FAILURE, ~guards.IS_LOCKED_OUT)
     _ask_all(
         host,
-        failed,
+        _FAILED,
         lambda session, node, found, why: power.recover(session, node, found, host.name),
         lambda machine, found: found is None,
     )
@@ -84,7 +87,7 @@ def _ask_all(
     askable = sorted(name for name, each in registry.loaded("power").items() if not each.only_remembers)
     if not askable:
         return
-    condition = and_(condition, Node.reservation.is_(None), Node.power_interface.in_(askable))
+    condition, unchanged = _asked(condition, tuple(askable))
     options = host.settings.conductor
     host.questions.give_up(min(options.driver_call_timeout, options.sync_power_state_interval or math.inf))
     node_ids = host.own(condition)
@@ -93,9 +96,18 @@ def _ask_all(
         # From before they are read: a lockout that begins later waits for these queries.
         with host.questions.announced(chunk):
             for node_id, found in _read(host, chunk, condition).items():
-                inquiry = _Inquiry(host, node_id, condition, found, react, at_rest, with_health=with_health)
+                inquiry = _Inquiry(host, node_id, condition, unchanged, found, react, at_rest, with_health=with_health)
                 host.questions.ask(node_id, inquiry.ask, inquiry.give_up, most=options.sync_power_state_workers)
     host.questions.finish()
+
+
+@lru_cache(maxsize=8)
+def _asked(condition: ColumnElement[bool], askable: tuple[str, ...]) -> tuple[ColumnElement[bool], Query]:
+    """Return the condition on nodes whose machines can be queried, too; and the statement, created once, that returns
+    the revision of a node that meets it."""
+    names = map(constant, askable)
+    condition = and_(condition, Node.reservation.is_(None), Node.power_interface.in_(names))
+    return condition, select(Node.revision).where(Node.id == bindparam("node", type_=Integer()), condition)
 
 
 @dataclass(frozen=True)
@@ -135,6 +147,7 @@ class _Inquiry:
         host: ConductorHost,
         node_id: int,
         condition: ColumnElement[bool],
+        unchanged: Query,
         found: _NodeReading,
         react: React,
         at_rest: AtRest,
@@ -144,6 +157,7 @@ class _Inquiry:
         self._host = host
         self._node_id = node_id
         self._condition = condition
+        self._unchanged = unchanged
         self._found = found
         self._react = react
         self._at_rest = at_rest
@@ -154,10 +168,10 @@ class _Inquiry:
     def ask(self, question: MachineQuestion) -> None:
         """Query the machine, unless it is backed off from."""
         if time.monotonic() - self._found.at > _FRESH:
-            again = _read(self._host, [self._node_id], self._condition)
-            if not again:
+            node = {"node": self._node_id}
+            revision = self._host.database.select(lambda db: compiled.run(db, self._unchanged, node).scalar())
+            if revision != self._found.revision:
                 return
-            self._found = again[self._node_id]
         machine = self._found.machine
         if not self._host.back_off.is_due(addresses_of(machine)):
             return

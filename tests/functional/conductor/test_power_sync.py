@@ -19,7 +19,7 @@ from baremetal_sched.machines.states import POWER_TARGETS
 from tests.clocks import Clock
 from tests.restored import Rows
 from tests.service import Service
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE, wait_until
 
 TASK = next(task for task in PERIODIC_TASKS if task.name == "power")
 RECOVERY = next(task for task in PERIODIC_TASKS if task.name == "power failures")
@@ -258,6 +258,19 @@ def test_machines_at_rest_take_a_few_statements_for_all(
         assert [service.node(f"n{number}") for number in range(5)] == before
 
 
+def test_nodes_that_wait_for_their_turn_are_looked_at_again_in_short(
+    database_url: str, silent: Silent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only their revision is read."""
+    monkeypatch.setattr(power_sync, "_FRESH", -1.0)
+    with fleet(database_url, 5) as service, silent:
+        with service.statements() as statements:
+            compare(service)
+        assert len(silent.asked) == 5
+        assert sum("driver_info" in statement for statement in statements) == 1
+        assert sum(statement.startswith("SELECT nodes.revision \n") for statement in statements) == 5
+
+
 def test_a_lockout_waits_for_the_machines_whose_nodes_are_read(
     database_url: str, silent: Silent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,6 +288,7 @@ def test_a_node_that_is_reserved_before_its_turn_is_not_asked(
     database_url: str, silent: Silent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(power_sync, "_FRESH", -1.0)
+    monkeypatch.setattr(questions, "_PATIENCE", PATIENCE)
     with fleet(database_url, 2, sync_power_state_workers=1) as service, silent:
         last = service.node("n1")["uuid"]
 
