@@ -59,24 +59,29 @@ def of_node(session: Session, node: Node) -> list[Hold]:
 
     If the node's flag was changed without its holds, by a release that knows none, the holds follow it.
     """
-    return _of_nodes(session, [node])[node.id]
+    return _of_nodes(session, [node])[0][node.id]
 
 
-def _of_nodes(session: Session, nodes: Sequence[Node]) -> dict[int, list[Hold]]:
-    """Return the same of several nodes, by id of the node."""
+def _of_nodes(session: Session, nodes: Sequence[Node]) -> tuple[dict[int, list[Hold]], float]:
+    """Return the same of several nodes, by id of the node, and the time by the clock of the database.
+
+    SELECT <now>, h.* FROM nodes n LEFT JOIN holds h ON h.node_id = n.id WHERE n.id IN (…) ORDER BY …
+    """
     found: dict[int, list[Hold]] = {node.id: [] for node in nodes}
-    stored = session.scalars(select(Hold).where(Hold.node_id.in_(found)).order_by(Hold.asserted_at, Hold.id))
+    query = select(epoch(), Hold).select_from(Node).outerjoin(Hold, Hold.node_id == Node.id).where(Node.id.in_(found))
+    rows = session.execute(query.order_by(Hold.asserted_at, Hold.id)).all()
+    moment = max((at for at, _ in rows), default=0.0)
     # What the transaction has not flushed yet counts, too.
     unwritten = [each for each in session.new if isinstance(each, Hold) and each.node_id in found]
-    for hold in [*stored, *unwritten]:
+    for hold in [*(hold for _, hold in rows if hold is not None), *unwritten]:
         if hold not in session.deleted:
             found[hold.node_id].append(hold)
     for node in nodes:
-        _repair(session, node, found[node.id])
-    return found
+        _repair(session, node, found[node.id], moment)
+    return found, moment
 
 
-def _repair(session: Session, node: Node, holds: list[Hold]) -> None:
+def _repair(session: Session, node: Node, holds: list[Hold], moment: float) -> None:
     """Add to ``holds`` what the node's flag, reason and fault ask for, and remove what they exclude."""
     if not node.maintenance:
         for hold in rules.active(holds):
@@ -84,24 +89,24 @@ def _repair(session: Session, node: Node, holds: list[Hold]) -> None:
                 holds.remove(hold)
                 delete(session, hold)
     elif node.fault and not any(hold.type == FAULT for hold in holds):
-        _add_built_in(session, node, holds, FAULT, node.maintenance_reason, INTERNAL, {"kind": node.fault})
+        _add_built_in(session, node, holds, moment, FAULT, node.maintenance_reason, INTERNAL, {"kind": node.fault})
     elif not rules.active(holds):
-        _add_built_in(session, node, holds, LEGACY, node.maintenance_reason, INTERNAL)
+        _add_built_in(session, node, holds, moment, LEGACY, node.maintenance_reason, INTERNAL)
     elif rules.is_plain(holds) and rules.reason_of(holds) != node.maintenance_reason:
-        _write(rules.active(holds)[-1], holds, node.maintenance_reason, now(session))
+        _write(rules.active(holds)[-1], holds, node.maintenance_reason, moment)
 
 
 def _add_built_in(
     session: Session,
     node: Node,
     holds: list[Hold],
+    moment: float,
     kind: str,
     reason: str | None,
     actor: Actor,
     extra: Mapping[str, Any] | None = None,
 ) -> Hold:
     """Add a hold of a built-in type to the node and to ``holds``, which are all that it has, and return it."""
-    moment = now(session)
     hold = _new(node, actor, type=kind, extra=dict(extra or {}), asserted_at=moment, begun_at=moment, drain=False)
     _write(hold, holds, reason, moment)
     session.add(hold)
@@ -131,26 +136,28 @@ def _new(node: Node, actor: Actor, **values: Any) -> Hold:
 
 def set_legacy(session: Session, node: Node, reason: str | None, actor: Actor = INTERNAL) -> None:
     """Put ``node`` in maintenance, as every microversion can. If it is for this already, the reason is replaced."""
-    holds = of_node(session, node)
+    known, moment = _of_nodes(session, [node])
+    holds = known[node.id]
     legacy = next((hold for hold in holds if hold.type == LEGACY), None)
     if legacy is None:
-        legacy = _add_built_in(session, node, holds, LEGACY, reason, actor)
+        legacy = _add_built_in(session, node, holds, moment, LEGACY, reason, actor)
         _note(session, node, legacy, "asserted")
     else:
-        _write(legacy, holds, reason, now(session))
+        _write(legacy, holds, reason, moment)
     _derive(node, holds)
 
 
 def assert_fault(session: Session, node: Node, kind: str, reason: str, conductor: str | None = None) -> None:
     """Put ``node`` in maintenance because of a failure of this kind (one of ``states.FAULTS``)."""
-    holds = of_node(session, node)
+    known, moment = _of_nodes(session, [node])
+    holds = known[node.id]
     fault = next((hold for hold in holds if hold.type == FAULT), None)
     if fault is None:
-        fault = _add_built_in(session, node, holds, FAULT, reason, INTERNAL, {"kind": kind})
+        fault = _add_built_in(session, node, holds, moment, FAULT, reason, INTERNAL, {"kind": kind})
         _note(session, node, fault, "asserted", conductor=conductor)
     else:
         fault.extra = {"kind": kind}
-        _write(fault, holds, reason, now(session))
+        _write(fault, holds, reason, moment)
     _derive(node, holds)
 
 
@@ -178,8 +185,7 @@ def attempts(session: Session, asserters: Sequence[tuple[Node, Actor]], new: New
     database.
     """
     require_served(session)
-    known = _of_nodes(session, [node for node, _ in asserters])
-    moment = now(session)
+    known, moment = _of_nodes(session, [node for node, _ in asserters])
     _check_times(new, moment)
     return [_attempt(node, actor, new, known[node.id], moment) for node, actor in asserters]
 
