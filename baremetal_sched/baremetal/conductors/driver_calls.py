@@ -26,6 +26,7 @@ from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.compiled import IDS
 from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.models import DriverCall, Node, table_of
+from baremetal_sched.db.requester import Requester
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.transaction import Reader, Writer, connection_of
 from baremetal_sched.db.types import dump_json
@@ -214,16 +215,26 @@ def _question(
 
 
 def write_down(
-    session: Session, question: DriverQuestion, token: str, seconds: float, *, idempotent: bool | None = None
+    writer: Writer,
+    question: DriverQuestion,
+    token: str,
+    seconds: float,
+    *,
+    idempotent: bool | None = None,
+    by: Requester | None = None,
 ) -> int:
     """Request the call from the conductor, which must begin it within ``seconds``; return its id.
 
     ``idempotent``: it may be made twice; by default, unless it is an order. ``token`` is a new UUID, by which the call
     is found if the answer to the commit is lost. Raises NodeNotFound, NodeLockedOut; if the node is to be reserved,
-    NodeLocked, and NodeChanged if it has changed since the view saw it.
+    NodeLocked, and NodeChanged if it has changed since the view saw it. That needs a session; a connection needs to be
+    told the requester (``by``).
     """
     work_id = None
-    if question.reserves:
+    if isinstance(writer, Session):
+        by = requester.of(writer)
+    if question.reserves and isinstance(writer, Session):
+        session = writer
         node = session.get(Node, question.node_id, with_for_update=True)
         if node is None:
             raise NodeNotFound(node=question.node_uuid)
@@ -234,7 +245,7 @@ def write_down(
         work_id = work_queue.request(session, node, question.conductor, work_queue.CALL, {})
     values = {
         **dict.fromkeys(_OF_REQUESTER),
-        **requester.of(session).known(),
+        **(by or requester.UNKNOWN).known(),
         "token": token,
         "node_id": question.node_id,
         "hardware_type": question.driver,
@@ -245,13 +256,14 @@ def write_down(
         "work_id": work_id,
         "seconds": seconds,
     }
-    connection = session.connection()
+    connection = connection_of(writer)
     dialect, of_node = connection.dialect.name, question.node_id is not None and not question.reserves
     result = compiled.change(connection, _insert(dialect, of_node=of_node), values)
-    notes_of(connection).requests_work = True
+    notes_of(connection).requests_work |= dialect != "postgresql"
     call_id: int | None = result.scalar() if result.rows else result.lastrowid if rows_changed(result) else None
     if call_id is None:
-        _refuse(session, question)
+        with Session(connection) as session:
+            _refuse(session, question)
     return call_id
 
 

@@ -16,7 +16,7 @@ from baremetal_sched.db import requester as requesters
 from baremetal_sched.db.polling import Poller
 from baremetal_sched.db.requester import Requester
 from baremetal_sched.db.sealing import Unreadable
-from baremetal_sched.db.transaction import Database
+from baremetal_sched.db.transaction import Database, Writer
 from baremetal_sched.errors import CommitUnknown, UnavailableError
 from baremetal_sched.errors.baremetal import DriverTimeout, NodeNotFound, NotBegun
 from baremetal_sched.settings import Settings
@@ -99,12 +99,14 @@ class DriverClient:
     def _write_down(self, question: DriverQuestion, requester: Requester, until: float) -> int:
         token = str(uuid.uuid4())
 
-        def write_down(session: Session) -> int:
-            requesters.attach(session, requester)
-            return driver_calls.write_down(session, question, token, max(0.0, until - time.monotonic()))
+        def write_down(writer: Writer) -> int:
+            if isinstance(writer, Session):
+                requesters.attach(writer, requester)
+            return driver_calls.write_down(writer, question, token, max(0.0, until - time.monotonic()), by=requester)
 
+        run = self._database.write if question.reserves else self._database.change
         try:
-            return self._database.write(write_down, deadline=until)
+            return run(write_down, deadline=until)
         except CommitUnknown as error:
             try:
                 call_id = self._database.read(lambda session: driver_calls.find(session, token))
