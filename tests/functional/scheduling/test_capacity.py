@@ -220,8 +220,8 @@ def test_the_check_finds_what_inventories_repeat_wrongly(service: Service) -> No
     service.database.write(lambda session: session.execute(wrong))
     (line,) = service.database.read(audit)
     assert f"node {uuid}: inventories of its provider repeat [('gold', '', 'maintenance')]" in line
-    # The next change of the node mends it.
-    service.set_columns(uuid, power_state="power off")
+    # The next change of the node that its provider shows mends it.
+    service.set_columns(uuid, resource_class="silver")
     assert service.database.read(audit) == []
 
 
