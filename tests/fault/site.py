@@ -242,10 +242,10 @@ class Site:
             return int(connection.scalar(text(query), values) or 0)
 
     def is_deploying(self, host: str) -> bool:
-        """Has a conductor begun the deployment of a node?"""
+        """Is a node being deployed, by this conductor?"""
         query = """
             SELECT count(*) FROM node_work JOIN nodes ON nodes.id = node_work.node_id
-            WHERE conductor = :host AND claimed_by IS NOT NULL AND provision_state = 'deploying'
+            WHERE conductor = :host AND provision_state = 'deploying'
         """
         return self.scalar(query, host=host) > 0
 

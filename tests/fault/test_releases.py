@@ -221,7 +221,7 @@ def test_conductors_of_both_releases(
         db(folder, *command, "--database", database_url)
     releases = {"c1": older, **({"api": older} if api == "older" else {"c3": older})}
     with ExitStack() as stack:
-        site = Site(tmp_path, database_url, stack, None, releases)
+        site = Site(tmp_path, database_url, stack, None, releases, {"fake": {"deploy_delay": 0.5}})
         site.start(*GROUPS)
         tenants, happened = site.enrol(NODES), Counter[str]()
         until = time.monotonic() + SECONDS
