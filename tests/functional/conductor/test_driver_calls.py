@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select, update
 
-from baremetal_sched.baremetal.conductors import driver_calls, driver_replies
+from baremetal_sched.baremetal.conductors import driver_calls, driver_client, driver_replies
 from baremetal_sched.conductor import answering, driver_methods, orphaned_reservations
 from baremetal_sched.conductor.answering import Answering
 from baremetal_sched.conductor.host import ConductorHost
@@ -48,8 +48,17 @@ def host(service: Service) -> ConductorHost:
     return ConductorHost("c1", service.database, service.app.settings)
 
 
-def set_patience(service: Service, seconds: float) -> None:
-    service.app.drivers._timeout = seconds
+def wait_until_begun(service: Service, monkeypatch: pytest.MonkeyPatch, begin: Callable[[str], object]) -> None:
+    """Let requests wait for a reply until ``begin`` returns, however long that takes, and no longer."""
+    clock = Clock()
+    monkeypatch.setattr(driver_client, "time", clock)
+    service.app.drivers._timeout = 600.0
+
+    def begin_and_wait(name: str) -> None:
+        begin(name)
+        clock.go_on(600)
+
+    service.app.drivers.on_call = begin_and_wait
 
 
 def calls(service: Service) -> int:
@@ -168,9 +177,8 @@ def test_a_node_that_always_changes_is_given_up(service: Service, uuid: str, mon
     assert service.node("n1")["target_power_state"] is None
 
 
-def test_what_nobody_begins_is_taken_back(service: Service, uuid: str) -> None:
-    service.app.drivers.on_call = None
-    set_patience(service, 0.1)
+def test_what_nobody_begins_is_taken_back(service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    wait_until_begun(service, monkeypatch, lambda name: None)
     refused = service.baremetal("PUT", BOOT_DEVICE, PXE, status=503)
     assert "did not start the driver call in time, so nothing was done" in fault(refused)
     assert (calls(service), reservation(service)) == (0, None)
@@ -186,8 +194,7 @@ def test_what_was_begun_and_not_answered_may_have_been_done(
         service.conductors[name].answering.begin_all()
         wait_until(lambda: recorder.calls, "the call")
 
-    service.app.drivers.on_call = begin
-    set_patience(service, 0.1)
+    wait_until_begun(service, monkeypatch, begin)
     refused = service.baremetal("PUT", BOOT_DEVICE, PXE, status=504)
     assert "It may have been completed" in fault(refused)
     assert "Retry-After" not in refused.headers
@@ -213,8 +220,7 @@ def test_a_driver_that_hangs_when_it_is_asked_is_not_asked_again(
         clock.go_on(2)
         made.begin_all()  # as it does all the time
 
-    service.app.drivers.on_call = begin
-    set_patience(service, 0.1)
+    wait_until_begun(service, monkeypatch, begin)
     service.baremetal("GET", "/nodes/n1/validate", status=504)
     release.set()
     for making in list(made._making.values()):
@@ -414,7 +420,7 @@ def test_a_conductor_that_cannot_wait_any_longer_says_so(
         conductor.finish()
 
     service.app.drivers.on_call = stop
-    set_patience(service, 3600)
+    service.app.drivers._timeout = 3600
     service.baremetal("PUT", BOOT_DEVICE, PXE, status=504)  # the conductor says so, not the end of this patience
     assert reservation(service) is None
     release.set()
