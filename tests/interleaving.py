@@ -10,8 +10,9 @@ from baremetal_sched.db.transaction import Database
 
 
 @contextmanager
-def just_before(database: Database, beginning: str, change: str) -> Iterator[list[str]]:
-    """Run ``change`` before each statement that begins with ``beginning``; yields these statements.
+def just_before(database: Database, beginning: str, change: str, *, in_parts: bool = False) -> Iterator[list[str]]:
+    """Run ``change`` before each statement that begins with ``beginning``; yields these statements. ``in_parts``: and
+    before each with a part (WITH) that begins so.
 
     It is run in the same transaction, which sees it as what another has just committed. (With SQLite no other could.)
     """
@@ -21,7 +22,9 @@ def just_before(database: Database, beginning: str, change: str) -> Iterator[lis
     def interrupt(connection: Any, cursor: Any, sent: str, parameters: Any, context: Any, many: bool) -> None:
         nonlocal is_changing
         statement = context.statement if context is not None else sent
-        if not is_changing and (statement or "").startswith(beginning):
+        text = statement or ""
+        begins = text.startswith(beginning) or (in_parts and f"({beginning}" in text)
+        if not is_changing and begins:
             is_changing = True
             connection.exec_driver_sql(change)
             is_changing = False

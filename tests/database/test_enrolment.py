@@ -54,7 +54,9 @@ def rows(service: Service, uuid: str) -> dict[str, str]:
 
 def without_passing(found: Iterable[Mapping[str, Any]], uuid: str) -> str:
     kept = [{name: value for name, value in row.items() if name not in PASSING} for row in found]
-    return json.dumps(kept, default=str).replace(uuid, "UUID")
+    # Rows that one statement writes are in any order.
+    texts = sorted(json.dumps(row, default=str).replace(uuid, "UUID") for row in kept)
+    return f"[{', '.join(texts)}]"
 
 
 def shown(service: Service, uuid: str) -> list[str]:

@@ -101,7 +101,7 @@ def test_a_provider_that_was_changed_meanwhile_is_read_again(
             }
             path = f"/resource_providers/{provider}"
             change = "UPDATE resource_providers SET generation = generation + 1"
-            with just_before(service.database, "UPDATE resource_providers SET", change):
+            with just_before(service.database, "UPDATE resource_providers SET", change, in_parts=True):
                 lost(service, "PUT", f"{path}/{part}", {"resource_provider_generation": 1, part: content[part]})
             assert set(service.inventory(provider)) == {"VCPU"}
             assert service.placement("GET", path).json["generation"] == 1

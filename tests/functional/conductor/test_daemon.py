@@ -21,6 +21,7 @@ from baremetal_sched.conductor.looks import Looks
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import NodeWork
 from baremetal_sched.errors import DatabaseAway
+from baremetal_sched.machines.machine import Machine
 from tests.restored import Rows
 from tests.service import Service
 from tests.waiting import PATIENCE, wait_until
@@ -164,15 +165,15 @@ def test_a_listener_that_lost_its_connection_listens_again(database_url: str) ->
 
 
 @pytest.mark.ci
-def test_what_a_stop_does_not_wait_for_has_failed(database_url: str, row: Rows) -> None:
+def test_what_a_stop_does_not_wait_for_has_failed(
+    database_url: str, row: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The node is free at once; a thread that still works writes nothing any more."""
     for what in ["power", "provisioning"]:
         with row(what):
-            options: dict[str, dict[str, Any]] = {
-                "DEFAULT": {"graceful_shutdown_timeout": 0.3},
-                "fake": {"power_delay": 2, "boot_delay": 2},
-            }
-            with Service(database_url, **options) as service:
+            release = threading.Event()
+            monkeypatch.setattr(Machine, "pause", lambda machine, kind, release=release: release.wait(PATIENCE))
+            with Service(database_url, DEFAULT={"graceful_shutdown_timeout": 0.1}) as service:
                 service.add_conductor("c1")
                 uuid = service.add_node("n1", power=False)
                 service.set_columns(uuid, power_state="power off")
@@ -195,5 +196,6 @@ def test_what_a_stop_does_not_wait_for_has_failed(database_url: str, row: Rows) 
                     error = "Operation was aborted because the conductor was stopped"
                     assert (node["provision_state"], node["last_error"]) == ("deploy failed", error)
                 assert not conductor.is_idle
+                release.set()
                 wait_until(lambda: conductor.is_idle, "the thread to end")
                 assert service.node(uuid) == node
