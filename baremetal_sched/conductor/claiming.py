@@ -41,7 +41,7 @@ _CLAIM = (
     .where(_WORK.c.id.in_([compiled.IDS]), _WORK.c.conductor == bindparam("host"), _WORK.c.claimed_by.is_(None))
     .values(claimed_by=bindparam("process"))
 )
-#: At most so many items are claimed at once, by default.
+#: The largest number of items that are claimed at once by default.
 _MOST = 1000
 
 

@@ -62,7 +62,7 @@ class Systems:
         return self._take(side, nodes, PHASES)
 
     def manage(self, side: Side, nodes: int) -> None:
-        """Have so many nodes managed, and leave it at that."""
+        """Create this number of nodes and bring them to the state manageable."""
         self._take(side, nodes, PHASES[:1])
 
     def _take(self, side: Side, nodes: int, phases: Sequence[str]) -> dict[str, float]:
@@ -78,7 +78,7 @@ class Systems:
 
 
 def windows(sides: Sequence[Side], seconds: int, times: int) -> dict[str, float]:
-    """Let all sides alone; return the seconds of a processor of each in so many seconds, medians of ``times``."""
+    """Send nothing for some seconds; return the processor seconds that each side used, medians of ``times``."""
     found: dict[str, list[float]] = {side.name: [] for side in sides}
     for _ in range(times):
         before = {side.name: side.processor() for side in sides}

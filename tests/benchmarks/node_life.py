@@ -208,7 +208,8 @@ def arguments() -> argparse.Namespace:
 def started(options: argparse.Namespace, folder: Path, interval: int | None = None) -> Iterator[list[Side]]:
     """Make databases and start the sides over them; drop the databases at the end.
 
-    ``interval``: they have the hardware type redfish, and ask machines for their power every so many seconds, if not 0.
+    ``interval``: they have the hardware type redfish, and ask machines for their power at this interval (seconds; 0:
+    never).
     """
     url = options.url or DEFAULT_URLS[options.database]
     variables = {} if interval is None else life_redfish.options_of_ours(interval)

@@ -1,4 +1,4 @@
-"""What a job knows of its node: it is read once, and again only if somebody else has changed it since."""
+"""A job reads its node once, and again only if another transaction has changed it."""
 
 from typing import Any
 

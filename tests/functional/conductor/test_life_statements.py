@@ -14,7 +14,8 @@ from sqlalchemy import event
 from tests.service import Service
 
 _IMAGE = {"image_source": "http://127.0.0.1/i", "image_checksum": "a" * 32, "root_gb": 10}
-#: Step: at most so many statements, transactions that write, and reads of the whole node, of which a job has one.
+#: By step: the largest numbers of statements, of transactions that write, and of reads of the whole node. A job has one
+#: such read.
 #: PostgreSQL takes fewer statements: those of a node's change carry its history and its event.
 TABLE = {
     "create": (18, 1, 0),
