@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.base import LoaderCallableStatus
 
 from baremetal_sched.db.clock import in_words
-from baremetal_sched.db.event_notes import EventNotes, events_in
 from baremetal_sched.db.event_types import NODE_COLUMNS, OF_NODE, EventType
 from baremetal_sched.db.models import Hold, Node, NodeAllocation
+from baremetal_sched.db.notes import Notes, notes_of
 from baremetal_sched.db.results import history_of
 from baremetal_sched.machines import states
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES
@@ -115,7 +115,7 @@ def _note_changed(session: Session, *_: Any) -> None:
         if isinstance(entity, Node):
             _note_node(session, entity)
         elif isinstance(entity, NodeAllocation):
-            _note_allocation(events_in(session), entity)
+            _note_allocation(notes_of(session), entity)
     for entity in (*session.new, *session.dirty):
         if isinstance(entity, Hold):
             _note_flushed_hold(session, entity)
@@ -123,11 +123,11 @@ def _note_changed(session: Session, *_: Any) -> None:
         if isinstance(entity, Hold):
             note_hold(session, entity, "released")
         elif isinstance(entity, NodeAllocation):
-            _add_allocation(events_in(session), entity, "deleted")
+            _add_allocation(notes_of(session), entity, "deleted")
         elif isinstance(entity, Node):
-            events_in(session).add(_DELETED, entity.uuid, {}, node=view_of(entity))
+            notes_of(session).add(_DELETED, entity.uuid, {}, node=view_of(entity))
             # Its history refers to it, and goes with it.
-            events_in(session).write(session.connection())
+            notes_of(session).write(session.connection())
 
 
 # -- nodes -------------------------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def _note_node(session: Session, node: Node) -> None:
     changed = dict(_changes(node))
     if not changed:
         return
-    notes = events_in(session)
+    notes = notes_of(session)
     if inspect(node).pending:
         notes.add(_CREATED, node.uuid, {"changed": changed}, node=view_of(node))
         return
@@ -225,14 +225,14 @@ def _power_kind(node: Node, changed: Changes) -> str:
 # -- allocations -------------------------------------------------------------------------------------------------------
 
 
-def _note_allocation(notes: EventNotes, allocation: NodeAllocation) -> None:
+def _note_allocation(notes: Notes, allocation: NodeAllocation) -> None:
     if history_of(allocation, "state").has_changes():
         _add_allocation(notes, allocation, allocation.state)
     elif any(history_of(allocation, name).has_changes() for name in ("name", "extra")):
         _add_allocation(notes, allocation, "updated")
 
 
-def _add_allocation(notes: EventNotes, allocation: NodeAllocation, what: str) -> None:
+def _add_allocation(notes: Notes, allocation: NodeAllocation, what: str) -> None:
     told = ("uuid", "name", "state", "resource_class", "traits", "owner", "candidate_nodes")
     data = {name: getattr(allocation, name) for name in told}
     data["last_error"] = mask_text(allocation.last_error or "") or None
@@ -256,4 +256,4 @@ def note_hold(session: Session, hold: Hold, what: str) -> None:
     if node is not None:
         told = {name: getattr(hold, name) for name in _OF_HOLD}
         times = {name: in_words(told[name]) for name in told if name.endswith(("_at", "_deadline")) and told[name]}
-        events_in(session).add(_HELD[what], node.uuid, {"hold": {**told, **times}}, node=view_of(node))
+        notes_of(session).add(_HELD[what], node.uuid, {"hold": {**told, **times}}, node=view_of(node))

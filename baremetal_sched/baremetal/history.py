@@ -8,9 +8,9 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.db import requester
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.event_notes import events_in
 from baremetal_sched.db.models import Node, NodeHistory
 from baremetal_sched.db.models.base import table_of
+from baremetal_sched.db.notes import notes_of
 from baremetal_sched.documents.fields import Field, FieldKind, Fields
 from baremetal_sched.errors.baremetal import HistoryNotFound
 
@@ -81,4 +81,4 @@ def record(
         "target_provision_state": node.target_provision_state,
         "duration_seconds": duration,
     }
-    events_in(session).add_row(_RECORD, values)
+    notes_of(session).add_row(_RECORD, values)

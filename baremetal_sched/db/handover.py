@@ -1,71 +1,26 @@
 """Machines that a transaction frees, and the waiting claims that get them before the transaction commits.
 
-Code that frees a machine notes it here, in its transaction, and need not know which claims wait for it. The composition
-root sets ``Database.handover``, which serves the waiting claims in the same transaction.
+Code that frees a machine notes it (``db.notes``). The composition root sets ``Database.handover``, which serves the
+waiting claims in the same transaction.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
-from sqlalchemy.orm.exc import StaleDataError
 
-#: Name of the notes among the options of a connection, which has them for one transaction.
-_NOTES = "handover_notes"
+from baremetal_sched.db.notes import Notes, notes_of
 
 #: The number of attempts of a transaction that hand over. If all of them lose races, the transaction commits without a
 #: hand-over: a periodic task then hands the freed machines over.
 _MOST_ATTEMPTS = 3
 
 
-class MachineLocked(StaleDataError):
-    """Another transaction has locked the row of a machine (a node's UUID) that is to be handed over."""
-
-    def __init__(self, node: str) -> None:
-        super().__init__("a machine is being changed by another transaction")
-        self.node = node
-
-
-class WaitedFor(Exception):
-    """A newcomer claims a free machine for which a request waits: the machine is handed over first. ``machines``: ids
-    of providers. The transaction is run again afterwards.
-    """
-
-    def __init__(self, machines: Collection[int]) -> None:
-        super().__init__("a machine is waited for")
-        self.machines = frozenset(machines)
-
-
-@dataclass
-class HandoverNotes:
-    """Notes of a transaction: providers (ids) and nodes (UUIDs) that it may have freed, and claims (UUIDs) that it left
-    waiting."""
-
-    providers: set[int] = field(default_factory=set)
-    nodes: set[str] = field(default_factory=set)
-    waiting: list[str] = field(default_factory=list)
-    #: Machine groups (ids) whose consumers have got or given back something.
-    groups: set[int] = field(default_factory=set)
-    #: Providers (ids) for whose machines no request waited when the transaction read them.
-    unwanted: set[int] = field(default_factory=set)
-    #: Providers (ids) whose machines were offered to waiting claims a moment ago: newcomers may have the rest.
-    offered: frozenset[int] = frozenset()
-    #: Whether the transaction gives machines to waiting claims.
-    gives: bool = False
-    #: Whether it requests work from a conductor.
-    requests_work: bool = False
-
-    def is_wanted(self) -> bool:
-        """Return whether the transaction may have freed a machine for which a request waits."""
-        return bool(self.nodes or self.providers - self.unwanted)
-
-
 class Handover(Protocol):
     """Serves the claims that wait."""
 
-    def wanted(self, connection: Connection, notes: HandoverNotes) -> Sequence[Any]:
+    def wanted(self, connection: Connection, notes: Notes) -> Sequence[Any]:
         """Return the freed machines that may fit a waiting claim, in a form for ``serve``."""
 
     def serve(self, session: Session, machines: Sequence[Any]) -> None:
@@ -77,7 +32,7 @@ class Handover(Protocol):
     def lock(self, connection: Connection, nodes: Collection[str]) -> None:
         """Lock these machines in the order of locks, and wait for transactions that have locked them."""
 
-    def look_after(self, notes: HandoverNotes, deadline: float | None) -> None:
+    def look_after(self, notes: Notes, deadline: float | None) -> None:
         """Look once more for claims that wait for the freed machines, after the commit.
 
         A claim that began to wait before the commit found nothing free, and the transaction did not see it. Ends and
@@ -90,15 +45,6 @@ class Handover(Protocol):
         A machine that was freed by a transaction which did not see the claim yet is found now. It ends by ``deadline``
         (``time.monotonic``), if given, and raises nothing: the request itself is committed already.
         """
-
-
-def notes_of(connection: Connection) -> HandoverNotes:
-    """Return the notes of the transaction on this connection."""
-    notes: HandoverNotes | None = connection.get_execution_options().get(_NOTES)
-    if notes is None:
-        notes = HandoverNotes()
-        connection.execution_options(**{_NOTES: notes})
-    return notes
 
 
 class Attempts:
@@ -139,6 +85,16 @@ class Attempts:
         """Return whether the attempt that has begun hands over what it frees."""
         is_last = self._begun >= self._most > 1
         return not self.given_up and not is_last and self._begun - self._blocked <= _MOST_ATTEMPTS
+
+    def look_after(self, notes: Notes, deadline: float | None) -> None:
+        """Look for requests that wait and for machines that are free, after the commit of an attempt with these
+        notes."""
+        if self._handover is None:
+            return
+        if (notes.providers or notes.nodes or notes.groups) and not self.given_up:
+            self._handover.look_after(notes, deadline)
+        if notes.waiting:
+            self._handover.look_again(notes.waiting, deadline)
 
     def lock_first(self, node: str) -> None:
         """Lock this machine first in the next attempt, which is one more."""

@@ -12,12 +12,13 @@ from sqlalchemy import Connection, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session, sessionmaker
 
-from baremetal_sched.db import event_notes, first_error
+from baremetal_sched.db import first_error
 from baremetal_sched.db.deadline import until
 from baremetal_sched.db.engine import SINGLE, WRITES, make_engine
 from baremetal_sched.db.faults import COMMIT_UNKNOWN, TRANSIENT, Fault, classify, unavailable
-from baremetal_sched.db.handover import Attempts, Handover, HandoverNotes, MachineLocked, WaitedFor, notes_of
+from baremetal_sched.db.handover import Attempts, Handover
 from baremetal_sched.db.limits import NONE, Limits
+from baremetal_sched.db.notes import WRITES_EVENTS, MachineLocked, Notes, WaitedFor, listen, notes_of
 from baremetal_sched.db.schema_guard import SchemaGuard
 from baremetal_sched.db.sizes import check_flush
 from baremetal_sched.db.snapshot import open_snapshot
@@ -106,12 +107,12 @@ class Database:
         info = {} if in_process else {_CACHE: self._memory}
         self.attempts: int = settings.database.transaction_retries
         self._readers = sessionmaker(self.reading_engine, autoflush=False, expire_on_commit=False, info=info)
-        writes = {WRITES: True, event_notes.WRITES_EVENTS: settings.events.enabled and not imports}
+        writes = {WRITES: True, WRITES_EVENTS: settings.events.enabled and not imports}
         self._writers = sessionmaker(
             self.engine.execution_options(**writes), autoflush=False, expire_on_commit=False, info=info
         )
         event.listen(self._writers, "before_flush", check_flush)
-        event_notes.listen(self.engine)
+        listen(self.engine)
         self._selecting = self.reading_engine.execution_options(**{SINGLE: not in_process}, **info)
         self._changing = self.engine.execution_options(**writes, **info)
 
@@ -158,7 +159,7 @@ class Database:
         work: Callable[[_Reader], T],
         deadline: float | None,
     ) -> T:
-        started, notes = time.monotonic(), HandoverNotes()
+        started, notes = time.monotonic(), Notes()
         attempts = Attempts(self.handover, self.attempts)
 
         def served(writer: _Reader) -> T:
@@ -166,10 +167,10 @@ class Database:
             attempts.begin(lambda: connection_of(writer))
             try:
                 result = work(writer)
-                notes = notes_of(connection_of(writer))
+                notes = notes_of(writer)
                 if attempts.hands_over:
                     self._hand_over(writer, notes)
-                event_notes.events_of(connection_of(writer)).write(connection_of(writer))
+                notes.write(connection_of(writer))
             except MachineLocked as error:
                 attempts.lock_first(error.node)
                 raise
@@ -185,11 +186,7 @@ class Database:
         self.writes.succeeded()
         if notes.requests_work and self.on_work is not None:
             self.on_work()
-        if self.handover is not None:
-            if (notes.providers or notes.nodes or notes.groups) and not attempts.given_up:
-                self.handover.look_after(notes, deadline)
-            if notes.waiting:
-                self.handover.look_again(notes.waiting, deadline)
+        attempts.look_after(notes, deadline)
         return result
 
     def _run_surely(
@@ -213,7 +210,7 @@ class Database:
                     self.handover.offer(error.machines, deadline)
                 attempts.offered |= error.machines
 
-    def _hand_over(self, writer: Writer, notes: HandoverNotes) -> None:
+    def _hand_over(self, writer: Writer, notes: Notes) -> None:
         """Give the machines that the transaction has freed to waiting requests, before it commits."""
         if self.handover is None or not notes.is_wanted():
             return

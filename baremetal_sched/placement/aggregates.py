@@ -6,9 +6,9 @@ from sqlalchemy import ColumnElement, bindparam, delete, insert, select, update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.insert import insert_missing
 from baremetal_sched.db.models import Aggregate, ProviderAggregate
+from baremetal_sched.db.notes import notes_of
 from baremetal_sched.placement.locked import GENERATION_CHANGED, LockedProvider, replace_associations
 from baremetal_sched.placement.tables import AGGREGATES, PROVIDER_AGGREGATES, PROVIDERS
 
@@ -27,7 +27,7 @@ def replace(session: Session, provider: LockedProvider, uuids: Sequence[str], ge
         provider.require_generation(generation, GENERATION_CHANGED)
     ids = _ensure(session, uuids)
     replace_associations(session, provider, ProviderAggregate.aggregate_id, set(ids.values()))
-    notes_of(session.connection()).providers.add(provider.id)
+    notes_of(session).providers.add(provider.id)
     if generation is not None:
         provider.bump(session)
 

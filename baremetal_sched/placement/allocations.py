@@ -9,8 +9,8 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.insert import insert_if_missing
+from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.results import new_id, rows_changed
 from baremetal_sched.db.transaction import Writer, connection_of
 from baremetal_sched.errors.placement import (

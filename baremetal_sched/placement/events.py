@@ -11,9 +11,8 @@ from sqlalchemy import ColumnElement, Connection, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import in_words
-from baremetal_sched.db.event_notes import UNLOCKED_COLUMNS, events_in, events_of, values_within
 from baremetal_sched.db.event_types import NODE_COLUMNS, EventType
-from baremetal_sched.db.handover import notes_of
+from baremetal_sched.db.notes import UNLOCKED_COLUMNS, notes_of, values_within
 from baremetal_sched.placement.consumers import ConsumerWrite
 from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, GROUP_MEMBERS, PENDING_CLAIMS, PROVIDERS
 
@@ -115,18 +114,18 @@ def note_lost(session: Session, machine: Mapping[str, str]) -> None:
     if holders:
         note_groups(session, CONSUMERS.c.uuid.in_([consumer for consumer, *_ in holders]))
     for consumer in sorted(holders):
-        events_in(session).add(MACHINE_RELEASED, uuid, _data(*consumer), node=told, project=consumer[1])
+        notes_of(session).add(MACHINE_RELEASED, uuid, _data(*consumer), node=told, project=consumer[1])
 
 
 def note_groups(session: Session, *conditions: ColumnElement[bool]) -> None:
     """Note the machine groups of the consumers that meet the conditions: they have fewer machines now."""
     groups = select(GROUP_MEMBERS.c.group_id).join(CONSUMERS, CONSUMERS.c.id == GROUP_MEMBERS.c.consumer_id)
     found = session.scalars(groups.where(GROUP_MEMBERS.c.group_id.is_not(None), *conditions))
-    notes_of(session.connection()).groups.update(found)
+    notes_of(session).groups.update(found)
 
 
 def _note(connection: Connection, kind: EventType, root: str | int, consumer: str, project: str, user: str) -> None:
-    events_of(connection).add_of_machine(kind, root, _data(consumer, project, user), project=project)
+    notes_of(connection).add_of_machine(kind, root, _data(consumer, project, user), project=project)
 
 
 def _data(consumer: str, project: str, user: str) -> dict[str, Any]:
@@ -152,4 +151,4 @@ def note_claim(session: Session, state: str, claim: Any, reason: str | None = No
     }
     consumer = {"uuid": claim.uuid, "project_id": claim.consumer_project, "user_id": claim.consumer_user}
     told = {"claim": data, "consumer": consumer}
-    events_in(session).add(_OF_STATES[state], claim.uuid, told, project=claim.consumer_project)
+    notes_of(session).add(_OF_STATES[state], claim.uuid, told, project=claim.consumer_project)

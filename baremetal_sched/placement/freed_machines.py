@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Integer, Select, and_, bindpar
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import statement_epoch
 from baremetal_sched.db.compiled import IDS
-from baremetal_sched.db.handover import HandoverNotes
+from baremetal_sched.db.notes import Notes
 from baremetal_sched.placement.tables import (
     CLASSES,
     INVENTORIES,
@@ -83,13 +83,13 @@ class FreedMachines:
     gathered: dict[int, str]
 
 
-def wanted(connection: Connection, notes: HandoverNotes) -> dict[int, str]:
+def wanted(connection: Connection, notes: Notes) -> dict[int, str]:
     """Return the noted machines that are free now and for whose class requests for one machine wait: the id of the
     provider, and the name of the class."""
     return freed(connection, notes).wanted
 
 
-def freed(connection: Connection, notes: HandoverNotes) -> FreedMachines:
+def freed(connection: Connection, notes: Notes) -> FreedMachines:
     """Return the noted machines that are free now and for whose class requests wait."""
     found: list[Any] = []
     if len(notes.providers) == 1:

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Integer, Update, and_, bindpar
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.handover import notes_of
+from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.transaction import Writer, connection_of
 from baremetal_sched.errors.placement import TreeHeld
@@ -188,7 +188,7 @@ def _withhold(writer: Writer, members: Collection[int], root: Any, withheld: boo
     """
     wanted: Any = int(withheld)
     if not withheld:
-        notes_of(connection_of(writer)).providers.add(root.id)
+        notes_of(writer).providers.add(root.id)
     if root.mirrored_class_id is not None:
         foreign = and_(INVENTORIES.c.provider_id == root.id, INVENTORIES.c.resource_class_id != root.mirrored_class_id)
         wanted = case((foreign, 1), else_=int(withheld))

@@ -8,7 +8,7 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.handover import notes_of
+from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors.placement import GenerationConflict, ProviderNotFound
 from baremetal_sched.placement.tables import PROVIDERS, SERVES_MACHINES, first_waiting
@@ -72,7 +72,7 @@ class LockedProvider:
     def has_changed(self, session: Session) -> None:
         """Note that the generation has been incremented, and that a request may have waited for the change."""
         self.generation += 1
-        notes = notes_of(session.connection())
+        notes = notes_of(session)
         if self.serves_machines:
             notes.providers.add(self.id)
         if self.waiting is None:

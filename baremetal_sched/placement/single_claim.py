@@ -14,9 +14,8 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.event_notes import insert_within, writes_events
-from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.insert import if_missing
+from baremetal_sched.db.notes import insert_within, notes_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.sql_functions import as_digits, concat
 from baremetal_sched.placement import closing, events
@@ -144,7 +143,7 @@ def enter(connection: Connection, request: ConsumerWrite, row: Mapping[str, Any]
 
     Return the id, None if there is one with this UUID, and whether the claim succeeded. Otherwise like ``claim``.
     """
-    gives, notes = notes_of(connection).gives, writes_events(connection)
+    gives, notes = notes_of(connection).gives, notes_of(connection).writes_events
     given = {**_given(request), **{f"new_{name}": value for name, value in row.items()}}
     given |= events.claimed_within(request) if notes else {}
     found = compiled.change(connection, _enter_and_claim(tuple(row), gives=gives, notes=notes), given).first()
@@ -169,7 +168,7 @@ def release(connection: Connection, uuid: str, consumer: Any, held: tuple[tuple[
     notes_of(connection).providers.add(provider)
     given = {"consumer": consumer.id, "provider": provider, "class_id": class_id, "amount": amount}
     release = _RELEASE
-    if writes_events(connection):
+    if notes_of(connection).writes_events:
         release, given = _RELEASE_AND_NOTE, {**given, "root": root, **events.released_within(uuid, consumer)}
     if not rows_changed(compiled.change(connection, release, given)):
         raise StaleDataError("the inventory was removed")

@@ -8,8 +8,8 @@ from sqlalchemy import bindparam, case, select, update
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
-from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.models import ResourceClass
+from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.transaction import Writer, connection_of
 from baremetal_sched.errors.placement import (

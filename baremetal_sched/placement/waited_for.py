@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection, bindparam, select
 
-from baremetal_sched.db.handover import WaitedFor, notes_of
+from baremetal_sched.db.notes import WaitedFor, notes_of
 from baremetal_sched.placement.tables import CLASSES, INVENTORIES, first_waiting_for
 
 _CLASS = select(CLASSES.c.name).where(CLASSES.c.id == INVENTORIES.c.resource_class_id).correlate(INVENTORIES)

@@ -34,8 +34,8 @@ from baremetal_sched.compute import server_groups
 from baremetal_sched.compute.servers import waiting_servers
 from baremetal_sched.db import requester
 from baremetal_sched.db.faults import Fault, classify
-from baremetal_sched.db.handover import HandoverNotes, notes_of
 from baremetal_sched.db.models import Node, WaitingRequest
+from baremetal_sched.db.notes import Notes, notes_of
 from baremetal_sched.db.requester import Requester
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import SchedulerError, UnavailableError
@@ -96,7 +96,7 @@ class SessionHandover:
         """Give each machine to the first claim that it satisfies; return whether one was given. At most ``most``
         entries of a queue are tested."""
         is_given = False
-        notes_of(self.session.connection()).gives = True
+        notes_of(self.session).gives = True
         for queue in queues:
             # The first request for the next machine depends on the one that got this machine.
             is_given |= self._serve(self._again(queue, most) if is_given else queue, most)
@@ -115,7 +115,7 @@ class SessionHandover:
     def _again(self, queue: MachineQueue, most: int) -> MachineQueue:
         """Return who may get the machine as the queue is now."""
         connection = self.session.connection()
-        machines = freed_machines.wanted(connection, HandoverNotes(nodes={queue.machine}))
+        machines = freed_machines.wanted(connection, Notes(nodes={queue.machine}))
         queues = machine_queues(connection, machines, most, self._admitting)
         return queues[0] if queues else replace(queue, entries=(), is_cut=False)
 
@@ -236,7 +236,7 @@ class ClaimHandover:
         self._settings = settings
         self._most: int = settings.scheduling.most_tested
 
-    def wanted(self, connection: Connection, notes: HandoverNotes) -> Sequence[MachineQueue]:
+    def wanted(self, connection: Connection, notes: Notes) -> Sequence[MachineQueue]:
         """Return the machines that were freed and that may fit a waiting request."""
         machines = freed_machines.wanted(connection, notes)
         return machine_queues(connection, machines, self._most, None) if machines else ()
@@ -250,14 +250,14 @@ class ClaimHandover:
         self._database.write(partial(self._offer, machines=machines), deadline=deadline)
 
     def _offer(self, session: Session, machines: Collection[int]) -> None:
-        wanted = freed_machines.wanted(session.connection(), HandoverNotes(providers=set(machines)))
+        wanted = freed_machines.wanted(session.connection(), Notes(providers=set(machines)))
         serve_free(session, self._settings, wanted, self._most)
 
     def lock(self, connection: Connection, nodes: Collection[str]) -> None:
         """Lock these machines; wait for transactions that have locked them."""
         free_machine.lock_all(connection, nodes)
 
-    def look_after(self, notes: HandoverNotes, deadline: float | None) -> None:
+    def look_after(self, notes: Notes, deadline: float | None) -> None:
         """Hand over the machines that a transaction has freed, after its commit, to requests that have begun
         to wait."""
         try:

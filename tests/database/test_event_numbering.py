@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, event, select
 
-from baremetal_sched.db.event_notes import events_of
 from baremetal_sched.db.event_types import EventType
+from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.scheduling.events import numbering, reading
 from baremetal_sched.scheduling.events.numbering import Numbering
@@ -22,8 +22,8 @@ def note(database: Database, kind: str, before_commit: Callable[[], object] = la
     """Commit an event of this type; its row is written, and not committed, when ``before_commit`` is called."""
 
     def work(connection: Connection) -> None:
-        events_of(connection).add(EventType(kind, "", "", ()), SUBJECT, {}, project="p")
-        events_of(connection).write(connection)
+        notes_of(connection).add(EventType(kind, "", "", ()), SUBJECT, {}, project="p")
+        notes_of(connection).write(connection)
         before_commit()
 
     database.change(work)

@@ -24,8 +24,8 @@ from baremetal_sched.baremetal.holds import guards
 from baremetal_sched.db import compiled, requester
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.compiled import IDS
-from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.models import DriverCall, Node, table_of
+from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.requester import Requester
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.transaction import Reader, Writer, connection_of

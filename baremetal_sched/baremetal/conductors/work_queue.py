@@ -16,8 +16,8 @@ from sqlalchemy.sql.base import Executable
 from baremetal_sched.baremetal.holds import guards
 from baremetal_sched.db import compiled, requester
 from baremetal_sched.db.clock import epoch
-from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.models import DriverCall, Node, NodeWork, table_of
+from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.results import new_id
 from baremetal_sched.errors.baremetal import NodeLocked, NodeNotFound
 
@@ -245,4 +245,4 @@ def tell(session: Session, conductor: str) -> None:
     if session.get_bind().dialect.name == "postgresql":
         session.execute(select(func.pg_notify(CHANNEL, conductor)))
     else:
-        notes_of(session.connection()).requests_work = True
+        notes_of(session).requests_work = True

@@ -29,8 +29,8 @@ from baremetal_sched.baremetal.matching.spreading import (
     sentence,
 )
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest, as_tree
-from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.models import Domain, DomainMember, Node, ResourceClass, table_of
+from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.transaction import selecting
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
@@ -254,7 +254,7 @@ def _some(session: Session, class_id: int | None, query: Query, group: MachineGr
     SELECT n.id, pack.domain_id, spread.domain_id FROM … WHERE i.provider_id IN (…) AND …
     """
     # What was offered to waiting requests a moment ago is to be chosen now: all are looked at.
-    if class_id is None or notes_of(session.connection()).offered:
+    if class_id is None or notes_of(session).offered:
         return None
     provider_id = INVENTORIES.c.provider_id
     free = select(provider_id).where(INVENTORIES.c.resource_class_id == class_id, INVENTORIES.c.free == 1)
@@ -287,7 +287,7 @@ def _pick(session: Session, query: Query, several: Several, chosen: Quotas) -> d
     """
     factor = random.randrange(1, _PRIME)  # noqa: S311 - spreading, not a secret
     order: list[Any] = [Node.id * factor % _PRIME, Node.id]
-    offered = notes_of(session.connection()).offered
+    offered = notes_of(session).offered
     if offered:
         order.insert(0, case((PROVIDERS.c.id.in_(offered), 0), else_=1))
     if several.pack_by is not None:

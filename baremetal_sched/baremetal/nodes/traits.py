@@ -31,8 +31,8 @@ from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.event_notes import events_of, insert_within, values_within, writes_events
 from baremetal_sched.db.models import Node, NodeTrait, table_of
+from baremetal_sched.db.notes import insert_within, notes_of, values_within
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.sql_functions import listed, string_agg
 from baremetal_sched.db.types import Query
@@ -100,7 +100,7 @@ def change_traits(
     after = wanted(node.uuid, before)
     _require_few(node.uuid, after)
     given: dict[str, Any] = {"node": node.id, "before": node.revision, "now": utcnow()}
-    at_once = connection.dialect.name == "postgresql" and writes_events(connection) and before != after
+    at_once = connection.dialect.name == "postgresql" and notes_of(connection).writes_events and before != after
     if at_once:
         changed = {"removed": ",".join(before - after), "added": ",".join(after - before)}
         given |= {"node_uuid": node.uuid, **changed, **values_within(NODE_UPDATED, _told(before, after), None)}
@@ -133,7 +133,7 @@ def _write(connection: Connection, node: Any, before: frozenset[str], after: fro
         compiled.change_all(connection, statement, [{"node_id": node.id, "trait": each} for each in sorted(changed)])
     projection.change_traits(connection, node, added, removed)
     if before != after:
-        events_of(connection).add_of_locked(NODE_UPDATED, node.uuid, _told(before, after))
+        notes_of(connection).add_of_locked(NODE_UPDATED, node.uuid, _told(before, after))
 
 
 @lru_cache

@@ -15,9 +15,9 @@ from sqlalchemy.orm.base import LoaderCallableStatus
 
 from baremetal_sched.baremetal import events as _events  # noqa: F401 - it listens to all sessions
 from baremetal_sched.baremetal.provider import availability
-from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.json_text import arrays
 from baremetal_sched.db.models import Domain, DomainMember, Node, NodeTrait, table_of
+from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.results import history_of
 from baremetal_sched.db.sql_functions import concat
 from baremetal_sched.errors.baremetal import NodeAllocated

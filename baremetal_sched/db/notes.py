@@ -1,19 +1,25 @@
-"""Notes of what a transaction changes, which become its events: rows of ``event_notes``, written before it commits.
+"""Notes of a transaction: what the code in it tells the end of the transaction.
 
-Code that changes something notes it here after the row that it is about is locked. Notes made within a savepoint go
-with it. So there is no change without its event, and no event without its change.
+- Events of its changes: rows of ``event_notes``, written before it commits. Code that changes something notes the event
+  after the row that it is about is locked. So there is no change without its event, and no event without its change.
+  Rows of the history of nodes are noted here, too, as all of them take one statement. On PostgreSQL the UPDATE of a
+  node carries what was noted before it, if it is little: WITH noted_0 AS (INSERT INTO event_notes …) UPDATE nodes …
+- Machines that it may have freed: they are handed over to waiting requests before it commits (``db.handover``). Code
+  that frees a machine need not know which requests wait for it.
+- Requests that began to wait, and requested work of conductors: both are looked at after it has committed.
 
-Rows of the history of nodes are noted here, too, as all of them take one statement. On PostgreSQL the UPDATE of a node
-carries what was noted before it, if it is little: WITH noted_0 AS (INSERT INTO event_notes …) UPDATE nodes …
+These notes go with their savepoint. The others belong to the attempt.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
 from sqlalchemy import Connection, Engine, Integer, String, bindparam, case, event, insert, select
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import epoch
@@ -25,7 +31,7 @@ from baremetal_sched.db.types import dump_json
 #: The option of an engine whose transactions write events.
 WRITES_EVENTS = "writes_events"
 #: Name of the notes among the options of a connection, which has them for one transaction.
-_NOTES = "event_notes"
+_NOTES = "notes"
 
 _ROWS, _NODES, _PROVIDERS = table_of(EventNote), table_of(Node), table_of(ResourceProvider)
 _SCHEMA = table_of(SchemaState)
@@ -79,13 +85,58 @@ def insert_within(provider: Any, *conditions: Any, is_locked: bool = False) -> A
     return _of_node(_NODES.c.uuid == provider, *conditions, prefix=_PREFIX, is_locked=is_locked)
 
 
-@dataclass
-class EventNotes:
-    """The notes of a transaction: pairs of a statement and its values, in order."""
+#: The notes that are undone with a savepoint.
+_OF_SAVEPOINT = ("rows", "providers", "nodes", "groups", "waiting", "requests_work")
 
+
+class MachineLocked(StaleDataError):
+    """Another transaction has locked the row of a machine (a node's UUID) that is to be handed over."""
+
+    def __init__(self, node: str) -> None:
+        super().__init__("a machine is being changed by another transaction")
+        self.node = node
+
+
+class WaitedFor(Exception):
+    """A newcomer claims a free machine for which a request waits: the machine is handed over first. ``machines``: ids
+    of providers. The transaction is run again afterwards.
+    """
+
+    def __init__(self, machines: Collection[int]) -> None:
+        super().__init__("a machine is waited for")
+        self.machines = frozenset(machines)
+
+
+@dataclass
+class Notes:
+    """The notes of a transaction."""
+
+    #: Rows to write, in order: pairs of a statement and its values.
     rows: list[tuple[Any, dict[str, Any]]] = field(default_factory=list)
-    #: The number of notes at the beginning of each open savepoint, the innermost last.
-    savepoints: list[int] = field(default_factory=list)
+    #: Providers (ids) and nodes (UUIDs) whose machines may have been freed.
+    providers: set[int] = field(default_factory=set)
+    nodes: set[str] = field(default_factory=set)
+    #: Machine groups (ids) whose consumers have got or given back something.
+    groups: set[int] = field(default_factory=set)
+    #: Requests (UUIDs) that began to wait.
+    waiting: list[str] = field(default_factory=list)
+    #: Whether work is requested from a conductor.
+    requests_work: bool = False
+
+    #: Providers (ids) for whose machines no request waited when the transaction read them.
+    unwanted: set[int] = field(default_factory=set)
+    #: Providers (ids) whose machines were offered to waiting requests a moment ago: newcomers may have the rest.
+    offered: frozenset[int] = frozenset()
+    #: Whether the transaction gives machines to waiting requests.
+    gives: bool = False
+    #: Whether it writes events.
+    writes_events: bool = False
+    #: The notes at the beginning of each open savepoint, the innermost last.
+    savepoints: list[dict[str, Any]] = field(default_factory=list)
+
+    def is_wanted(self) -> bool:
+        """Return whether the transaction may have freed a machine for which a request waits."""
+        return bool(self.nodes or self.providers - self.unwanted)
 
     def add(
         self,
@@ -118,14 +169,15 @@ class EventNotes:
     def _append(
         self, statement: Any, kind: EventType, data: Mapping[str, Any], project: str | None, **values: Any
     ) -> None:
-        self.rows.append((statement, {**values_of(kind, data, project), **values}))
+        if self.writes_events:
+            self.rows.append((statement, {**values_of(kind, data, project), **values}))
 
     def add_row(self, statement: Any, values: dict[str, Any]) -> None:
         """Note a row of another table: an INSERT, which is the same object each time, and its values."""
         self.rows.append((statement, values))
 
     def write(self, connection: Connection) -> None:
-        """Write the notes: in one statement for each table, unless events are noted in different ways."""
+        """Write the rows: in one statement for each table, unless events are noted in different ways."""
         start = 0
         self.rows.sort(key=lambda row: row[0].table is _ROWS)
         for place, (statement, _) in enumerate(self.rows, 1):
@@ -145,30 +197,15 @@ def values_within(kind: EventType, data: Mapping[str, Any], project: str | None)
     return {f"{_PREFIX}{name}": value for name, value in values_of(kind, data, project).items()}
 
 
-class _NoEvents(EventNotes):
-    """The notes of a transaction that writes no events."""
-
-    def _append(self, *_: Any, **__: Any) -> None: ...
-
-
-def events_of(connection: Connection) -> EventNotes:
-    """Return the notes of the transaction on this connection."""
+def notes_of(writer: Session | Connection) -> Notes:
+    """Return the notes of the transaction."""
+    connection = writer if isinstance(writer, Connection) else writer.connection()
     options = connection.get_execution_options()
-    notes: EventNotes | None = options.get(_NOTES)
+    notes: Notes | None = options.get(_NOTES)
     if notes is None:
-        notes = EventNotes() if options.get(WRITES_EVENTS) else _NoEvents()
+        notes = Notes(writes_events=options.get(WRITES_EVENTS, False))
         connection.execution_options(**{_NOTES: notes})
     return notes
-
-
-def writes_events(connection: Connection) -> bool:
-    """Return whether the transaction on this connection writes events."""
-    return not isinstance(events_of(connection), _NoEvents)
-
-
-def events_in(session: Session) -> EventNotes:
-    """Return the notes of the session's transaction."""
-    return events_of(session.connection())
 
 
 def listen(engine: Engine) -> None:
@@ -176,18 +213,18 @@ def listen(engine: Engine) -> None:
     if engine.dialect.name == "postgresql":
         event.listen(engine, "before_cursor_execute", _carry, retval=True)
     event.listen(engine, "savepoint", _begin_savepoint)
-    event.listen(engine, "release_savepoint", lambda connection, *_: events_of(connection).savepoints.pop())
+    event.listen(engine, "release_savepoint", lambda connection, *_: notes_of(connection).savepoints.pop())
     event.listen(engine, "rollback_savepoint", _roll_back)
 
 
 def _begin_savepoint(connection: Connection, name: None) -> None:
-    notes = events_of(connection)
-    notes.savepoints.append(len(notes.rows))
+    notes = notes_of(connection)
+    notes.savepoints.append({each: copy(getattr(notes, each)) for each in _OF_SAVEPOINT})
 
 
 def _roll_back(connection: Connection, *_: Any) -> None:
-    notes = events_of(connection)
-    del notes.rows[notes.savepoints.pop() :]
+    notes = notes_of(connection)
+    vars(notes).update(notes.savepoints.pop())
 
 
 def _carry(
@@ -196,7 +233,7 @@ def _carry(
     """Return the statement and its parameters, with what is noted, if it can carry that."""
     if executemany or not statement.startswith(_CARRIER) or not isinstance(parameters, Mapping):
         return statement, parameters
-    notes = events_of(connection)
+    notes = notes_of(connection)
     kinds = [kind for kind, _ in notes.rows]
     # Other events read the node, after its change.
     is_known = all(kind is _INSERT or kind.table is not _ROWS for kind in kinds)
