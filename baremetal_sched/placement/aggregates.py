@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_missing
 from baremetal_sched.db.models import Aggregate, ProviderAggregate
-from baremetal_sched.db.notes import notes_of
+from baremetal_sched.placement import gate
 from baremetal_sched.placement.locked import GENERATION_CHANGED, LockedProvider, replace_associations
 from baremetal_sched.placement.tables import AGGREGATES, PROVIDER_AGGREGATES, PROVIDERS
 
@@ -27,7 +27,7 @@ def replace(session: Session, provider: LockedProvider, uuids: Sequence[str], ge
         provider.require_generation(generation, GENERATION_CHANGED)
     ids = _ensure(session, uuids)
     replace_associations(session, provider, ProviderAggregate.aggregate_id, set(ids.values()))
-    notes_of(session).providers.add(provider.id)
+    gate.freed(session, [provider.id])
     if generation is not None:
         provider.bump(session)
 
@@ -73,7 +73,7 @@ def follow(session: Session, wanted: Mapping[str, Set[str]], governed: ColumnEle
     if changes:
         changed = {each for each, _ in surplus + missing}
         # A claim with member_of may have waited for one of them.
-        notes_of(connection).providers.update(changed)
+        gate.freed(connection, changed)
         own = update(PROVIDERS).where(PROVIDERS.c.id.in_(changed))
         connection.execute(own.values(generation=PROVIDERS.c.generation + 1, updated_at=utcnow()))
     return changes

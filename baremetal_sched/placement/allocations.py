@@ -9,9 +9,7 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.insert import insert_if_missing
-from baremetal_sched.db.notes import notes_of
-from baremetal_sched.db.results import new_id, rows_changed
+from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.transaction import Writer, connection_of
 from baremetal_sched.errors.placement import (
     CapacityExceeded,
@@ -20,12 +18,11 @@ from baremetal_sched.errors.placement import (
     NoAllocations,
     TreeHeld,
 )
-from baremetal_sched.placement import events, indivisible, single_claim, stock
-from baremetal_sched.placement.consumers import FIRST, PLACEMENT, RESERVED, ConsumerWrite, Taken, Unset, take_reserved
+from baremetal_sched.placement import gate, indivisible, stock, usages
+from baremetal_sched.placement.consumers import FIRST, KEEP, PLACEMENT, ConsumerWrite, Taken, Unset, save, text_of
 from baremetal_sched.placement.indivisible import Trees
 from baremetal_sched.placement.stock import InventoryLookup
 from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, PROVIDERS, SERVES_MACHINES, first_waiting, is_open
-from baremetal_sched.placement.usages import KEEP, OF_SINGLE, text_of
 
 _ROOT = PROVIDERS.alias("root")
 
@@ -60,7 +57,7 @@ def explained(writer: Writer, error: CapacityExceeded, requests: Sequence[Consum
 _Amounts = dict[tuple[int, int], int]
 
 # Statements of every claim, created once: creating one takes longer than running it.
-_OF_CONSUMER = (CONSUMERS.c.id, CONSUMERS.c.generation, CONSUMERS.c.request_kind, *events.OWN_COLUMNS)
+_OF_CONSUMER = (CONSUMERS.c.id, CONSUMERS.c.generation, CONSUMERS.c.request_kind, *gate.OWN_COLUMNS)
 _CONSUMERS = (
     select(CONSUMERS.c.uuid, CONSUMERS.c.consumer_type, *_OF_CONSUMER)
     .where(CONSUMERS.c.uuid.in_(bindparam("uuids", expanding=True)))
@@ -76,7 +73,7 @@ _HOLDINGS = select(
     PROVIDERS.c.root_id,
     # The driver's value, which is true or false either way.
     type_coerce(PROVIDERS.c.indivisible, Integer).label("indivisible"),
-    events.GROUP_OF_HOLDER,
+    gate.GROUP_OF_HOLDER,
 ).join_from(ALLOCATIONS, PROVIDERS, PROVIDERS.c.id == ALLOCATIONS.c.provider_id)
 _HELD = _HOLDINGS.where(ALLOCATIONS.c.consumer_id.in_(bindparam("consumers", expanding=True)))
 #: Besides: who waits for a machine of its class, and whether any machine can use what the provider gives.
@@ -92,7 +89,7 @@ _BUMP = (
     .where(PROVIDERS.c.id == bindparam("provider"), ~PROVIDERS.c.indivisible)
     .values(generation=PROVIDERS.c.generation + 1)
 )
-_NEW_CONSUMER, _NEW_ALLOCATIONS = insert(CONSUMERS), insert(ALLOCATIONS)
+_NEW = insert(ALLOCATIONS)
 
 
 def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str) -> None:
@@ -105,7 +102,7 @@ def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str)
     """
     # A connection does less work per statement than a session, and there are no entities here.
     connection = connection_of(writer)
-    entered, is_claimed = _enter_consumers(connection, requests)
+    entered, is_claimed = gate.enter(connection, requests)
     if is_claimed:
         return
     consumers = _lock_consumers(connection, [request for request in requests if request.uuid not in entered])
@@ -127,12 +124,13 @@ def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str)
     touched = _touched(requests, wanted, held, consumers)
     _bump_providers(connection, touched - trees.roots.keys())
     trees.confirm(connection, counted=touched)
+    gate.freed(connection, {provider for (provider, _), amount in growth.items() if amount < 0})
     stock.move(connection, growth, trees.roots)
     _replace_rows(connection, requests, entered, consumers, wanted, held)
     for request in requests:
         consumer = consumers.get(request.uuid)
         had = held.get(consumer.id, {}) if consumer is not None else {}
-        events.note_change(connection, request, consumer, trees.roots_of(had), trees.roots_of(wanted[request.uuid]))
+        gate.changed(connection, request, consumer, trees.roots_of(had), trees.roots_of(wanted[request.uuid]))
     trees.settle(connection)
 
 
@@ -141,29 +139,6 @@ def check(writer: Writer, requests: Sequence[ConsumerWrite]) -> None:
     ConsumerWaits, UnknownProvider."""
     _lock_consumers(writer, requests)
     stock.require_providers(writer, requests)
-
-
-def _enter_consumers(connection: Connection, requests: Sequence[ConsumerWrite]) -> tuple[dict[str, int], bool]:
-    """Return the ids of new consumers by UUID: those expected not to exist, and that do not; and those reserved. And
-    whether all is claimed, as may be if one amount of one class is requested."""
-    entered, is_single = {}, single_claim.is_single(requests)
-    for request in requests:
-        if request.kind != PLACEMENT and request.generation == RESERVED:
-            new = take_reserved(connection, request)
-            if new is None:  # it began to wait while a release before this one might serve the database
-                request.generation = None
-            else:
-                entered[request.uuid] = new
-        if request.generation is None and any(request.allocations.values()):
-            row, given = _new_consumer(request), request.usages
-            if is_single and connection.dialect.name == "postgresql" and not notes_of(connection).offered:
-                new, is_claimed = single_claim.enter(connection, request, row)
-                return {} if new is None else {request.uuid: new}, is_claimed
-            row |= given or {}
-            new = insert_if_missing(connection, CONSUMERS, row, usages=OF_SINGLE if given else None)
-            if new is not None:
-                entered[request.uuid] = new
-    return entered, bool(entered) and is_single and single_claim.claim(connection, requests[0], *entered.values())
 
 
 def _lock_consumers(writer: Writer, requests: Sequence[ConsumerWrite]) -> dict[str, Any]:
@@ -201,11 +176,12 @@ def _held(connection: Connection, holdings: Iterable[Any], trees: Trees) -> dict
     """Return the amounts in rows of ``_HOLDINGS``, by consumer id. The providers are added to ``trees``, the machine
     groups of the consumers to the transaction's notes: these are about to change."""
     held: dict[int, _Amounts] = {}
+    groups = set()
     for consumer_id, provider_id, class_id, used, root_id, is_indivisible, group_id in holdings:
         held.setdefault(consumer_id, {})[provider_id, class_id] = used
         trees.note(provider_id, root_id, is_indivisible)
-        if group_id is not None:
-            notes_of(connection).groups.add(group_id)
+        groups |= set() if group_id is None else {group_id}
+    gate.freed(connection, groups=groups)
     return held
 
 
@@ -240,7 +216,7 @@ def _bump_providers(writer: Writer, provider_ids: Iterable[int]) -> None:
 
 
 def _replace_rows(
-    writer: Writer,
+    connection: Connection,
     requests: Sequence[ConsumerWrite],
     entered: Mapping[str, int],
     consumers: Mapping[str, Any],
@@ -248,13 +224,13 @@ def _replace_rows(
     held: Mapping[int, _Amounts],
 ) -> None:
     if held:
-        writer.execute(_FREE, {"consumers": list(held)})
+        connection.execute(_FREE, {"consumers": list(held)})
     rows: list[dict[str, Any]] = []
     for request in requests:
         consumer = consumers.get(request.uuid)
         if not wanted[request.uuid]:
             if consumer is not None:
-                writer.execute(_FORGET, {"consumer": consumer.id})
+                connection.execute(_FORGET, {"consumer": consumer.id})
             continue
         used: Counter[int] = Counter()
         for (_, class_id), amount in wanted[request.uuid].items():
@@ -262,9 +238,9 @@ def _replace_rows(
         text = text_of(request.type_beside(consumer and consumer.consumer_type), used)
         consumer_id = entered.get(request.uuid)
         if consumer_id is None:
-            consumer_id = _save_consumer(writer, {**_values(request), "usages": text}, request, consumer)
+            consumer_id = save(connection, request, consumer, text)
         else:  # the classes in its text are those of the rows, whatever has been renamed
-            compiled.change(connection_of(writer), KEEP, {"consumer": consumer_id, "text": text})
+            compiled.change(connection, KEEP, {"consumer": consumer_id, "text": text})
         rows += [
             {
                 "consumer_id": consumer_id,
@@ -276,33 +252,7 @@ def _replace_rows(
             for (provider_id, class_id), amount in wanted[request.uuid].items()
         ]
     if rows:
-        writer.execute(_NEW_ALLOCATIONS, rows)
-
-
-def _values(request: ConsumerWrite) -> dict[str, Any]:
-    values: dict[str, Any] = {"project_id": request.project_id, "user_id": request.user_id}
-    if not isinstance(request.consumer_type, Unset):
-        values["consumer_type"] = request.consumer_type
-    return values
-
-
-def _new_consumer(request: ConsumerWrite) -> dict[str, Any]:
-    known = {"uuid": request.uuid, "generation": FIRST, "created_at": utcnow(), "request_kind": request.kind}
-    return {**known, **_values(request)}
-
-
-def _save_consumer(writer: Writer, values: Mapping[str, Any], request: ConsumerWrite, consumer: Any) -> int:
-    if consumer is None:
-        return new_id(writer.execute(_NEW_CONSUMER, {**_new_consumer(request), **values}))
-    saved = writer.execute(
-        update(CONSUMERS)
-        .where(CONSUMERS.c.id == consumer.id, CONSUMERS.c.generation == consumer.generation)
-        .values(generation=consumer.generation + 1, updated_at=utcnow(), **values)
-    )
-    if not rows_changed(saved):
-        raise StaleDataError("the consumer was changed")
-    row_id: int = consumer.id
-    return row_id
+        connection.execute(_NEW, rows)
 
 
 def release(writer: Writer, consumer_uuid: str, kind: str | None = None) -> None:
@@ -312,7 +262,7 @@ def release(writer: Writer, consumer_uuid: str, kind: str | None = None) -> None
     NoAllocations.
     """
     _release(
-        connection_of(writer),
+        writer,
         consumer_uuid,
         lambda found: kind is None or found.request_kind in (None, PLACEMENT, kind),
     )
@@ -321,29 +271,31 @@ def release(writer: Writer, consumer_uuid: str, kind: str | None = None) -> None
 def release_given(writer: Writer, consumer_uuid: str, kind: str) -> None:
     """Remove the consumer and its allocations if they are what the request of this ``kind`` was given: they were not
     written since through the placement API. Raises NoAllocations."""
-    connection = connection_of(writer)
-    _release(connection, consumer_uuid, lambda found: found.generation == FIRST and found.request_kind in (None, kind))
+    _release(writer, consumer_uuid, lambda found: found.generation == FIRST and found.request_kind in (None, kind))
 
 
-def _release(connection: Connection, consumer_uuid: str, is_own: Callable[[Any], bool]) -> None:
+def _release(writer: Writer, consumer_uuid: str, is_own: Callable[[Any], bool]) -> None:
+    connection, trees = connection_of(writer), Trees()
     found = compiled.run(connection, _CONSUMER, {"uuid": consumer_uuid}).first()
-    consumer = found.id if found is not None and is_own(found) else None
-    trees = Trees()
-    holdings = [] if consumer is None else compiled.run(connection, _HELD_BY_ONE, {"consumer": consumer}).all()
-    held = _held(connection, (row[:-2] for row in holdings), trees).get(consumer) if consumer is not None else None
-    if not held:
+    is_known = found is not None and is_own(found)
+    holdings = compiled.run(connection, _HELD_BY_ONE, {"consumer": found.id}).all() if is_known else ()
+    if not holdings:
         raise NoAllocations(consumer=consumer_uuid)
-    notes = notes_of(connection)
-    notes.unwanted.update(row.provider_id for row in holdings if row.first_waiting is None)
+    held = _held(connection, (row[:-2] for row in holdings), trees)[found.id]
     trees.confirm(connection)
-    roots = trees.roots_of(held)
-    if len(held) == 1 and connection.dialect.name == "postgresql":
-        ((key, amount),) = held.items()
-        single_claim.release(connection, consumer_uuid, found, (key, amount), *roots)
-    else:
-        events.note_released(connection, consumer_uuid, found, roots)
+    if not gate.give_all_back(connection, consumer_uuid, found, holdings, trees.roots_of(held)):
         stock.move(connection, {key: -amount for key, amount in held.items()})
-        compiled.change(connection, _FREE_ONE, {"consumer": consumer})
-        compiled.change(connection, _FORGET, {"consumer": consumer})
-    notes.providers.difference_update(row.provider_id for row in holdings if not row.serves_machines)
+        for statement in (_FREE_ONE, _FORGET):
+            compiled.change(connection, statement, {"consumer": found.id})
     trees.settle(connection)
+
+
+def remove_from(connection: Connection, provider: int) -> None:
+    """Delete the allocations from a provider (an id) that is about to be deleted, and consumers that have no others.
+    Whose they were is noted before (``gate.lost``)."""
+    consumers = connection.scalars(select(ALLOCATIONS.c.consumer_id).where(ALLOCATIONS.c.provider_id == provider)).all()
+    connection.execute(delete(ALLOCATIONS).where(ALLOCATIONS.c.provider_id == provider))
+    if consumers:
+        others = select(ALLOCATIONS.c.consumer_id).where(ALLOCATIONS.c.consumer_id == CONSUMERS.c.id)
+        connection.execute(delete(CONSUMERS).where(CONSUMERS.c.id.in_(consumers), ~others.exists()))
+        usages.keep(connection, consumers)

@@ -8,19 +8,21 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, lru_cache
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
 from sqlalchemy.sql.dml import UpdateBase
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_if_missing
 from baremetal_sched.db.models import Allocation, Consumer, ProviderTrait, ResourceClass, ResourceProvider, Trait
-from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.results import new_id, rows_changed
+from baremetal_sched.db.sql_functions import as_digits, concat
 from baremetal_sched.db.types import Query, Rows
-from baremetal_sched.placement import usages
-from baremetal_sched.placement.tables import CONSUMERS
+from baremetal_sched.placement.tables import CLASSES, CONSUMERS
 
 #: The generation of a consumer whose UUID is reserved, and of one that has what it was given first.
 RESERVED, FIRST = 0, 1
@@ -58,15 +60,51 @@ class ConsumerWrite:
 
     @cached_property
     def usages(self) -> dict[str, str] | None:
-        """The parameters of ``usages.OF_SINGLE`` for a new consumer, None unless it gets one amount of one class."""
+        """The parameters of ``OF_SINGLE`` for a new consumer, None unless it gets one amount of one class."""
         amounts = [item for named in self.allocations.values() for item in named.items()]
-        return usages.given_of_single(self.type_beside(None), *amounts[0]) if len(amounts) == 1 else None
+        return _given_of_single(self.type_beside(None), *amounts[0]) if len(amounts) == 1 else None
 
+
+# -- texts of what consumers have (see ``usages``) ---------------------------------------------------------------------
+
+#: Maximum length of a text; no id in it is larger.
+LONGEST = 500
+_LARGEST_ID = 2**31 - 1
+
+KEEP = update(CONSUMERS).where(CONSUMERS.c.id == bindparam("consumer")).values(usages=bindparam("text"))
+
+
+def text_of(consumer_type: str | None, amounts: Mapping[int, int]) -> str | None:
+    """Return the text of a consumer that has these amounts, by class id."""
+    if not amounts:
+        return ""
+    text = f"{consumer_type or ''}:" + "".join(f"{class_id}={amounts[class_id]}," for class_id in sorted(amounts))
+    return text if len(text) <= LONGEST and text.isascii() else None
+
+
+#: The same in SQL, for one amount of one class, which is known by its name.
+OF_SINGLE = concat(
+    bindparam("usages_type"),
+    as_digits(select(CLASSES.c.id).where(CLASSES.c.name == bindparam("resource_class")).scalar_subquery()),
+    bindparam("usages_amount"),
+)
+
+
+def _given_of_single(consumer_type: str | None, resource_class: str, amount: int) -> dict[str, str] | None:
+    """Return the parameters of ``OF_SINGLE``; None if the text may be too long."""
+    if text_of(consumer_type, {_LARGEST_ID: amount}) is None:
+        return None
+    kind = f"{consumer_type or ''}:"
+    return {"usages_type": kind, "resource_class": resource_class, "usages_amount": f"={amount},"}
+
+
+# -- rows --------------------------------------------------------------------------------------------------------------
 
 _HAS_UUID = CONSUMERS.c.uuid == bindparam("consumer")
 #: SQL condition: its UUID is reserved for a request that waits.
 IS_RESERVED = and_(CONSUMERS.c.generation == RESERVED, CONSUMERS.c.request_kind.is_not(None))
 _WHOSE = select(CONSUMERS.c.generation, CONSUMERS.c.request_kind).where(_HAS_UUID)
+_NEW = insert(CONSUMERS)
 _TAKE = update(CONSUMERS).where(_HAS_UUID, IS_RESERVED).values(generation=FIRST)
 
 
@@ -85,17 +123,69 @@ def reserve(connection: Connection, write: ConsumerWrite) -> bool:
     return insert_if_missing(connection, CONSUMERS, row) is not None
 
 
+def enter(connection: Connection, write: ConsumerWrite) -> int | None:
+    """Enter the consumer of a write: one that waited, or a new one. Return its id, None if it is there already."""
+    taken = take_reserved(connection, write)
+    return enter_new(connection, write) if taken is None else taken
+
+
+def enter_new(connection: Connection, write: ConsumerWrite) -> int | None:
+    """Enter the consumer of a write that expects none, and that gives it something; return its id. None if there is one
+    with its UUID, or if the write is another one."""
+    if write.generation is not None or not any(write.allocations.values()):
+        return None
+    given = write.usages
+    row = {**new_row(write), **(given or {})}
+    return insert_if_missing(connection, CONSUMERS, row, usages=OF_SINGLE if given else None)
+
+
+def new_row(write: ConsumerWrite) -> dict[str, Any]:
+    """Return the columns of a new consumer, except its text."""
+    known = {"uuid": write.uuid, "generation": FIRST, "created_at": utcnow(), "request_kind": write.kind}
+    return {**known, **_values(write)}
+
+
+def _values(write: ConsumerWrite) -> dict[str, Any]:
+    values: dict[str, Any] = {"project_id": write.project_id, "user_id": write.user_id}
+    if not isinstance(write.consumer_type, Unset):
+        values["consumer_type"] = write.consumer_type
+    return values
+
+
+def save(connection: Connection, write: ConsumerWrite, present: Any, text: str | None) -> int:
+    """Save the consumer of a write, with its text, and return its id. ``present``: its row, None if it is new. Raises
+    StaleDataError if the row has changed."""
+    values = {**_values(write), "usages": text}
+    if present is None:
+        return new_id(connection.execute(_NEW, {**new_row(write), **values}))
+    saved = connection.execute(
+        update(CONSUMERS)
+        .where(CONSUMERS.c.id == present.id, CONSUMERS.c.generation == present.generation)
+        .values(generation=present.generation + 1, updated_at=utcnow(), **values)
+    )
+    if not rows_changed(saved):
+        raise StaleDataError("the consumer was changed")
+    row_id: int = present.id
+    return row_id
+
+
 def take_reserved(connection: Connection, write: ConsumerWrite) -> int | None:
-    """Make the consumer of a request that waited one with allocations; return its id, None if nothing is reserved."""
+    """Make the consumer of a request that waited one with allocations; return its id. None if the write is of no such
+    request, or if it began to wait while a release before this one might serve the database: then it has no consumer.
+    """
+    if write.kind == PLACEMENT or write.generation != RESERVED:
+        return None
     given, has_returning = write.usages or {}, connection.dialect.name in ("sqlite", "postgresql")
     result = compiled.change(connection, _take(bool(given), has_returning), {"consumer": write.uuid, **given})
     taken: int | None = result.scalar() if has_returning else result.lastrowid if rows_changed(result) else None
+    if taken is None:
+        write.generation = None
     return taken
 
 
 @lru_cache
 def _take(is_single: bool, has_returning: bool) -> UpdateBase:
-    taken = _TAKE.values(usages=usages.OF_SINGLE if is_single else None)
+    taken = _TAKE.values(usages=OF_SINGLE if is_single else None)
     # MariaDB has no UPDATE … RETURNING (seen on 10.11).
     return taken.returning(CONSUMERS.c.id) if has_returning else taken.values(id=func.last_insert_id(CONSUMERS.c.id))
 

@@ -14,11 +14,10 @@ from sqlalchemy import ColumnElement, Connection, Integer, Update, and_, bindpar
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.transaction import Writer, connection_of
 from baremetal_sched.errors.placement import TreeHeld
-from baremetal_sched.placement import closing, waited_for
+from baremetal_sched.placement import gate
 from baremetal_sched.placement.tables import (
     ALLOCATIONS,
     CLASSES,
@@ -27,6 +26,7 @@ from baremetal_sched.placement.tables import (
     PROVIDERS,
     first_waiting_for,
     is_open,
+    take_any,
 )
 
 #: Amounts by provider id and class id.
@@ -99,7 +99,7 @@ class Trees:
             connection = connection_of(writer)
             had_it = any(self._part(root, amounts) for amounts in held.values())
             if len(owners) > 1 or not _take(connection, given, may_be_closed=had_it):
-                waited_for.require_unwanted(connection, [root])
+                gate.require_unwanted(connection, [root])
                 uuid = writer.scalar(select(PROVIDERS.c.uuid).where(PROVIDERS.c.id == root))
                 several = " The request gives it to several." if len(owners) > 1 else ""
                 raise TreeHeld(provider=uuid, why=several)
@@ -129,8 +129,8 @@ class Trees:
 
 
 def _take(connection: Connection, given: Mapping[str, Any], *, may_be_closed: bool) -> bool:
-    take = _TAKE_UNWANTED if waited_for.is_newcomer(connection, given["root"]) else _TAKE
-    still_open = closing.take_any(connection, take, PROVIDERS, given)
+    take = _TAKE_UNWANTED if gate.is_newcomer(connection, given["root"]) else _TAKE
+    still_open = take_any(connection, take, PROVIDERS, given)
     if still_open is False and not may_be_closed:
         raise StaleDataError("a hold of the machine has started")
     return still_open is not None
@@ -188,7 +188,7 @@ def _withhold(writer: Writer, members: Collection[int], root: Any, withheld: boo
     """
     wanted: Any = int(withheld)
     if not withheld:
-        notes_of(writer).providers.add(root.id)
+        gate.freed(writer, [root.id])
     if root.mirrored_class_id is not None:
         foreign = and_(INVENTORIES.c.provider_id == root.id, INVENTORIES.c.resource_class_id != root.mirrored_class_id)
         wanted = case((foreign, 1), else_=int(withheld))

@@ -8,9 +8,9 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors.placement import GenerationConflict, ProviderNotFound
+from baremetal_sched.placement import gate
 from baremetal_sched.placement.tables import PROVIDERS, SERVES_MACHINES, first_waiting
 
 #: Message for another generation than the client's, where aggregates, traits or inventories are replaced.
@@ -72,11 +72,8 @@ class LockedProvider:
     def has_changed(self, session: Session) -> None:
         """Note that the generation has been incremented, and that a request may have waited for the change."""
         self.generation += 1
-        notes = notes_of(session)
-        if self.serves_machines:
-            notes.providers.add(self.id)
-        if self.waiting is None:
-            notes.unwanted.add(self.id)
+        own = [self.id]
+        gate.freed(session, own if self.serves_machines else (), unwanted=own if self.waiting is None else ())
 
 
 def replace_associations(

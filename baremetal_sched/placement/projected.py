@@ -25,7 +25,7 @@ from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.sql_functions import concat
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import InventoryInUse
-from baremetal_sched.placement import indivisible, names, trait_ids, tree, usages
+from baremetal_sched.placement import allocations, indivisible, names, trait_ids, tree
 from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDER_TRAITS, PROVIDERS, TRAITS
 from baremetal_sched.placement.traits import is_scheduler_trait
 
@@ -150,22 +150,8 @@ def remove(session: Session, uuid: str, *, force: bool) -> None:
         return
     tree.require_childless(session, provider.id, uuid)
     if force:
-        _remove_allocations(session, provider.id)
+        allocations.remove_from(session.connection(), provider.id)
     tree.erase(session, provider.id, force=force)
-
-
-def _remove_allocations(session: Session, provider_id: int) -> None:
-    """Delete the allocations from the provider, and consumers that have no others."""
-    consumer_ids = session.scalars(select(Allocation.consumer_id).where(Allocation.provider_id == provider_id)).all()
-    session.execute(delete(Allocation).where(Allocation.provider_id == provider_id))
-    if consumer_ids:
-        session.execute(
-            delete(Consumer).where(
-                Consumer.id.in_(consumer_ids),
-                ~select(Allocation.consumer_id).where(Allocation.consumer_id == Consumer.id).exists(),
-            )
-        )
-        usages.keep(session.connection(), consumer_ids)
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,10 @@
-"""The claim of one class of one provider by a new consumer, and its release: what Nova requests for each bare metal
-server.
+"""The claim of one class of one provider by a new consumer, and its release: the statements of both forms (``gate``).
 
 Nothing is read first. The UPDATE itself checks all conditions; if one does not hold, the general claim determines the
-error. On PostgreSQL one statement also enters the consumer.
+error. On PostgreSQL one statement also enters the consumer, or removes it, and writes the event.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -15,11 +14,10 @@ from sqlalchemy.orm.exc import StaleDataError
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import if_missing
-from baremetal_sched.db.notes import insert_within, notes_of
+from baremetal_sched.db.notes import insert_within
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.sql_functions import as_digits, concat
-from baremetal_sched.placement import closing, events
-from baremetal_sched.placement.consumers import ConsumerWrite
+from baremetal_sched.placement.consumers import OF_SINGLE, ConsumerWrite, new_row
 from baremetal_sched.placement.tables import (
     ALLOCATIONS,
     CLASSES,
@@ -28,8 +26,8 @@ from baremetal_sched.placement.tables import (
     PROVIDERS,
     first_waiting_for,
     is_open,
+    take,
 )
-from baremetal_sched.placement.usages import OF_SINGLE
 
 #: Maximum of an amount: columns hold no more.
 _LARGEST = 2**31 - 1
@@ -57,7 +55,7 @@ _TAKE = (
     .where(INVENTORIES.c.provider_id == _PROVIDER_ID, INVENTORIES.c.resource_class_id == _CLASS_ID, _FITS)
     .values(used=INVENTORIES.c.used + _AMOUNT)
 )
-#: No request waits for a machine of this class. ``waited_for`` looks up whether this provider is one.
+#: No request waits for a machine of this class. The gate looks up whether this provider is one.
 _IS_UNWANTED = first_waiting_for(bindparam("resource_class", type_=String)).is_(None)
 _TAKE_UNWANTED = _TAKE.where(_IS_UNWANTED)
 # MariaDB and MySQL do both in one statement, which saves a round trip:
@@ -138,15 +136,16 @@ def is_single(requests: Sequence[ConsumerWrite]) -> bool:
     return is_one and requests[0].usages is not None and amounts[0] <= _LARGEST
 
 
-def enter(connection: Connection, request: ConsumerWrite, row: Mapping[str, Any]) -> tuple[int | None, bool]:
-    """Enter the consumer, with the columns of ``row``, and claim ``request`` for it, on PostgreSQL.
+def enter(
+    connection: Connection, request: ConsumerWrite, *, gives: bool, event: dict[str, Any]
+) -> tuple[int | None, bool]:
+    """Enter the consumer and claim ``request`` for it, on PostgreSQL. ``event``: the parameters of its event, if any.
 
     Return the id, None if there is one with this UUID, and whether the claim succeeded. Otherwise like ``claim``.
     """
-    gives, notes = notes_of(connection).gives, notes_of(connection).writes_events
-    given = {**_given(request), **{f"new_{name}": value for name, value in row.items()}}
-    given |= events.claimed_within(request) if notes else {}
-    found = compiled.change(connection, _enter_and_claim(tuple(row), gives=gives, notes=notes), given).first()
+    row = new_row(request)
+    given = {**_given(request), **{f"new_{name}": value for name, value in row.items()}, **event}
+    found = compiled.change(connection, _enter_and_claim(tuple(row), gives=gives, notes=bool(event)), given).first()
     if found is None:
         return None, False
     if found.still_open is False:
@@ -161,41 +160,33 @@ def _given(request: ConsumerWrite) -> dict[str, Any]:
     return {"provider": provider, "resource_class": resource_class, "amount": amount, "now": utcnow(), **of_text}
 
 
-def release(connection: Connection, uuid: str, consumer: Any, held: tuple[tuple[int, int], int], root: int) -> None:
-    """Remove the consumer, which is locked, and the one amount that it has: the ids of the provider and the class, and
-    the amount. ``root``: the provider (an id) that may be a machine. On PostgreSQL, in one statement."""
-    (provider, class_id), amount = held
-    notes_of(connection).providers.add(provider)
-    given = {"consumer": consumer.id, "provider": provider, "class_id": class_id, "amount": amount}
-    release = _RELEASE
-    if notes_of(connection).writes_events:
-        release, given = _RELEASE_AND_NOTE, {**given, "root": root, **events.released_within(uuid, consumer)}
-    if not rows_changed(compiled.change(connection, release, given)):
+def release(connection: Connection, held: Any, root: int, event: dict[str, Any]) -> None:
+    """Remove a consumer, which is locked, and the one amount that it has (a row of its allocations), on PostgreSQL.
+    ``root``: the provider (an id) that may be a machine; ``event``: as for ``enter``."""
+    given = {"consumer": held.consumer_id, "provider": held.provider_id, "class_id": held.resource_class_id}
+    given |= {"amount": held.used, "root": root, **event}
+    if not rows_changed(compiled.change(connection, _RELEASE_AND_NOTE if event else _RELEASE, given)):
         raise StaleDataError("the inventory was removed")
 
 
-def claim(connection: Connection, request: ConsumerWrite, consumer_id: int) -> bool:
-    """Claim ``request`` for the consumer, which is new; return whether that succeeded.
+def claim(connection: Connection, request: ConsumerWrite, consumer: int, *, gives: bool) -> bool:
+    """Claim ``request`` for the consumer (an id), which is new; return whether that succeeded. ``gives``: also if other
+    requests wait.
 
-    If not, nothing is claimed, but the provider's generation may have been incremented. After machines were offered to
-    waiting claims, the general claim knows which.
+    If not, nothing is claimed, but the provider's generation may have been incremented.
     """
-    if notes_of(connection).offered:
-        return False
-    given = {**_given(request), "consumer": consumer_id}
-    if not _take(connection, given):
+    given = {**_given(request), "consumer": consumer}
+    if not _take(connection, given, gives=gives):
         return False
     if not rows_changed(compiled.change(connection, _BOOK, given)):
         raise StaleDataError("the class was renamed")
-    events.note_claimed(connection, request, request.allocations)
     return True
 
 
-def _take(connection: Connection, given: dict[str, Any]) -> bool:
+def _take(connection: Connection, given: dict[str, Any], *, gives: bool) -> bool:
     """Update the provider before its inventory, as everywhere, to avoid deadlocks."""
-    gives = notes_of(connection).gives
     if connection.dialect.name in ("mysql", "mariadb"):
         both = _BUMP_AND_TAKE if gives else _BUMP_AND_TAKE_UNWANTED
         return rows_changed(compiled.change(connection, both, given)) > 0
     bumped = rows_changed(compiled.change(connection, _BUMP, given))
-    return bool(bumped and closing.take(connection, _TAKE if gives else _TAKE_UNWANTED, INVENTORIES, given))
+    return bool(bumped and take(connection, _TAKE if gives else _TAKE_UNWANTED, INVENTORIES, given))

@@ -8,8 +8,6 @@ from sqlalchemy import bindparam, case, select, update
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
-from baremetal_sched.db.models import ResourceClass
-from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.transaction import Writer, connection_of
 from baremetal_sched.errors.placement import (
@@ -19,9 +17,9 @@ from baremetal_sched.errors.placement import (
     UnknownClassInAllocation,
     UnknownProvider,
 )
-from baremetal_sched.placement import closing, names, waited_for
+from baremetal_sched.placement import gate
 from baremetal_sched.placement.consumers import ConsumerWrite
-from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDERS, is_open
+from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDERS, is_open, take
 
 #: Columns needed for every claim, created once: creating a statement takes longer than running it.
 _FIND = (
@@ -52,7 +50,7 @@ _GIVE_BACK = (
     .values(used=INVENTORIES.c.used + bindparam("growth"))
 )
 _TAKE = _GIVE_BACK.where(INVENTORIES.c.free >= bindparam("growth"), is_open(INVENTORIES))
-_TAKE_UNWANTED = _TAKE.where(waited_for.IS_UNWANTED)
+_TAKE_UNWANTED = _TAKE.where(gate.IS_UNWANTED)
 #: For the holder of a tree: its inventories are withheld from others.
 _TAKE_WITHHELD = _GIVE_BACK.where(INVENTORIES.c.capacity - INVENTORIES.c.used >= bindparam("growth"))
 
@@ -113,7 +111,9 @@ def _find_classes(
 ) -> None:
     for request in requests:
         wanted = {name for amounts in request.allocations.values() for name in amounts}
-        stocks.classes.update(names.ids_of(writer, ResourceClass, wanted - stocks.classes.keys()))
+        if missing := wanted - stocks.classes.keys():
+            rows = writer.execute(select(CLASSES.c.name, CLASSES.c.id).where(CLASSES.c.name.in_(missing)))
+            stocks.classes.update({name: class_id for name, class_id in rows})
         unknown = sorted(wanted - stocks.classes.keys())
         if unknown:
             raise UnknownClassInAllocation(
@@ -160,18 +160,17 @@ def move(writer: Writer, growth: Mapping[tuple[int, int], int], own: Collection[
     AND <no request waits for the class>)
     """
     connection = connection_of(writer)
-    notes_of(connection).providers.update(key[0] for key, amount in growth.items() if amount < 0)
     for key in sorted(growth):
         amount = growth[key]
         if not amount:
             continue
         given = {"provider": key[0], "class_id": key[1], "growth": amount}
         if amount > 0 and key[0] not in own:
-            plain = _TAKE_UNWANTED if waited_for.is_newcomer(connection, key[0]) else _TAKE
-            changed = closing.take(connection, plain, INVENTORIES, given)
+            plain = _TAKE_UNWANTED if gate.is_newcomer(connection, key[0]) else _TAKE
+            changed = take(connection, plain, INVENTORIES, given)
         else:
             statement = _TAKE_WITHHELD if amount > 0 else _GIVE_BACK
             changed = rows_changed(compiled.change(connection, statement, given)) > 0
         if not changed:
-            waited_for.require_unwanted(connection, {each for (each, _), more in growth.items() if more > 0})
+            gate.require_unwanted(connection, {each for (each, _), more in growth.items() if more > 0})
             raise StaleDataError("another claim was faster")

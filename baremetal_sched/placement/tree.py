@@ -20,7 +20,7 @@ from baremetal_sched.errors.placement import (
     ProviderNotSaved,
     TreeHeld,
 )
-from baremetal_sched.placement import events, indivisible
+from baremetal_sched.placement import gate, indivisible
 from baremetal_sched.placement.locked import LockedProvider, lock
 
 
@@ -99,7 +99,7 @@ def save(session: Session, uuid: str, name: str, parent_uuid: str | Parent | Non
     if not isinstance(parent_uuid, Parent):
         moved = _move(session, provider.id, uuid, parent_uuid, may_move)
         if moved is not None:
-            events.note_moved(session, *moved)
+            gate.moved(session, *moved)
     if session.scalar(
         select(ResourceProvider.id).where(ResourceProvider.name == name, ResourceProvider.id != provider.id)
     ):

@@ -13,15 +13,15 @@ none is read until it has ended, and ``db upgrade --finish`` writes them anew.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from sqlalchemy import Connection, bindparam, distinct, func, select, update
+from sqlalchemy import Connection, bindparam, distinct, func, select
 
 from baremetal_sched.db import compiled, schema_state
 from baremetal_sched.db.models import ResourceClass
 from baremetal_sched.db.models.base import SchemaState, table_of
-from baremetal_sched.db.sql_functions import as_digits, concat
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement import names
-from baremetal_sched.placement.tables import ALLOCATIONS, CLASSES, CONSUMERS
+from baremetal_sched.placement.consumers import KEEP, text_of
+from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS
 
 #: The schema of the first release that keeps the texts.
 FIRST_REVISION = "0025"
@@ -29,10 +29,6 @@ FIRST_REVISION = "0025"
 #: Names for consumers without a type, and for all consumers.
 UNKNOWN = "unknown"
 ALL = "all"
-
-#: Maximum length of a text; no id in it is larger.
-LONGEST = 500
-_LARGEST_ID = 2**31 - 1
 
 #: The number of consumers whose texts are written in one transaction.
 _AT_ONCE = 1000
@@ -47,7 +43,6 @@ _COUNT = select(
 _RUNS = (CONSUMERS.c.user_id, CONSUMERS.c.usages)
 _OF_PROJECT = _COUNT.group_by(*_RUNS)
 _OF_USER = _COUNT.where(CONSUMERS.c.user_id == bindparam("user")).group_by(*_RUNS)
-KEEP = update(CONSUMERS).where(CONSUMERS.c.id == bindparam("consumer")).values(usages=bindparam("text"))
 
 
 def by_class(connection: Connection, project_id: str, user_id: str | None) -> dict[str, int]:
@@ -119,30 +114,6 @@ def _add_from_allocations(
 
 
 # -- keeping the texts -------------------------------------------------------------------------------------------------
-
-
-def text_of(consumer_type: str | None, amounts: Mapping[int, int]) -> str | None:
-    """Return the text of a consumer that has these amounts, by class id."""
-    if not amounts:
-        return ""
-    text = f"{consumer_type or ''}:" + "".join(f"{class_id}={amounts[class_id]}," for class_id in sorted(amounts))
-    return text if len(text) <= LONGEST and text.isascii() else None
-
-
-#: The same in SQL, for one amount of one class, which is known by its name.
-OF_SINGLE = concat(
-    bindparam("usages_type"),
-    as_digits(select(CLASSES.c.id).where(CLASSES.c.name == bindparam("resource_class")).scalar_subquery()),
-    bindparam("usages_amount"),
-)
-
-
-def given_of_single(consumer_type: str | None, resource_class: str, amount: int) -> dict[str, str] | None:
-    """Return the parameters of ``OF_SINGLE``; None if the text may be too long."""
-    if text_of(consumer_type, {_LARGEST_ID: amount}) is None:
-        return None
-    kind = f"{consumer_type or ''}:"
-    return {"usages_type": kind, "resource_class": resource_class, "usages_amount": f"={amount},"}
 
 
 def outdated(connection: Connection, consumer_ids: Sequence[int], *, locks: bool = False) -> dict[int, str | None]:

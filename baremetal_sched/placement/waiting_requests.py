@@ -35,7 +35,6 @@ from baremetal_sched.db import compiled, requester, schema_state
 from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.compiled import IDS
 from baremetal_sched.db.models import WaitingRequest
-from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.types import Query, as_text, dump_json
 from baremetal_sched.errors.scheduling import TooManyWaitingClaims, UuidTaken, WaitingNotServed
@@ -165,7 +164,6 @@ def enter(session: Session, new: NewWaitingRequest, *, most: int) -> WaitingRequ
     if not schema_state.is_since(served_since, FIRST_REVISION):
         raise WaitingNotServed
     _require_few(session, new.project, most)
-    notes_of(session).waiting.append(new.uuid)
     entered = _insert(session, new, state=GATHERING if new.gathers else WAITING)
     # Releases that do not know them would take a reserved UUID for one that is in use.
     reserves = schema_state.is_since(served_since, RESERVING_REVISION) and not new.gathers

@@ -23,7 +23,7 @@ from baremetal_sched.db.models import Consumer, GroupMember, MachineGroup, Waiti
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors.placement import TAKEN_MEANWHILE, ConsumerConflict, ConsumerWaits, NoAllocations
 from baremetal_sched.errors.scheduling import ConsumerInUse
-from baremetal_sched.placement import allocations, events
+from baremetal_sched.placement import allocations, events, gate
 from baremetal_sched.placement.consumers import ConsumerWrite, amounts_held_by
 from baremetal_sched.placement.tables import GROUP_MEMBERS
 from baremetal_sched.placement.waiting_requests import CLAIM, CLAIMED, IS_GATHERING
@@ -157,4 +157,4 @@ def release(session: Session, claim: str) -> None:
         with suppress(NoAllocations):
             allocations.release_given(session, machine.consumer, CLAIM)
     # These consumers have left the machine group.
-    events.note_groups(session, GROUP_MEMBERS.c.claim == claim)
+    gate.left_groups(session, GROUP_MEMBERS.c.claim == claim)

@@ -14,9 +14,10 @@ from sqlalchemy.orm.exc import StaleDataError
 from baremetal_sched.baremetal.provider import availability
 from baremetal_sched.db import compiled
 from baremetal_sched.db.models import Node, table_of
-from baremetal_sched.db.notes import MachineLocked, notes_of
+from baremetal_sched.db.notes import MachineLocked
 from baremetal_sched.db.sql_functions import string_agg
 from baremetal_sched.db.types import Query
+from baremetal_sched.placement import gate
 from baremetal_sched.placement.candidates.sql.conditions import one_of
 from baremetal_sched.placement.tables import (
     AGGREGATES,
@@ -141,7 +142,7 @@ def lock_first(session: Session, roots: list[int], clauses: list[ColumnElement[b
     WHERE p.id IN (…) AND i.free = 1 AND … LIMIT 1 FOR UPDATE OF n, i SKIP LOCKED
     """
     # The machines that fit no request in the queue.
-    offered = [root for root in roots if root in notes_of(session).offered]
+    offered = [root for root in roots if root in gate.offered(session)]
     for part in (*batches_of(offered), *batches_of(roots)):
         locked = of_roots(part, clauses).limit(1).with_for_update(of=(Node, INVENTORIES), skip_locked=True)
         row = session.execute(locked).first()

@@ -30,12 +30,11 @@ from baremetal_sched.baremetal.nodes.traits import has_any
 from baremetal_sched.baremetal.schemas.allocations import TraitEntry
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.models import Node, ResourceClass, ResourceProvider
-from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.types import Query
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import SuitableNodesLocked
-from baremetal_sched.placement import names
+from baremetal_sched.placement import gate, names
 from baremetal_sched.placement.candidates.sql.conditions import by_index, unjoined
 from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.placement.tables import INVENTORIES
@@ -254,7 +253,7 @@ def _batches(session: Session, fitting: Query, class_id: int, request: NodeReque
     """Yield ids of nodes that fit, a few at a time: first the one with the allocation's name, then the candidates, or
     all nodes from a random starting point and around the end. So machines wear evenly, and concurrent searches on
     different servers of a cluster, which do not see each other's locks, rarely choose the same node."""
-    offered = notes_of(session).offered
+    offered = gate.offered(session)
     if offered:  # the nodes that fit no request in the queue
         yield list(session.scalars(fitting.where(INVENTORIES.c.provider_id.in_(offered))))
     if request.name is not None:

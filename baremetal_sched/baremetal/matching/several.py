@@ -30,12 +30,11 @@ from baremetal_sched.baremetal.matching.spreading import (
 )
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest, as_tree
 from baremetal_sched.db.models import Domain, DomainMember, Node, ResourceClass, table_of
-from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.transaction import selecting
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 from baremetal_sched.errors.scheduling import MachinesShare
-from baremetal_sched.placement import names
+from baremetal_sched.placement import gate, names
 from baremetal_sched.placement.candidates.request.resolve import names_places, recall, resolve
 from baremetal_sched.placement.candidates.sql import conditions, single_provider
 from baremetal_sched.placement.candidates.sql.conditions import one_of
@@ -254,7 +253,7 @@ def _some(session: Session, class_id: int | None, query: Query, group: MachineGr
     SELECT n.id, pack.domain_id, spread.domain_id FROM … WHERE i.provider_id IN (…) AND …
     """
     # What was offered to waiting requests a moment ago is to be chosen now: all are looked at.
-    if class_id is None or notes_of(session).offered:
+    if class_id is None or gate.offered(session):
         return None
     provider_id = INVENTORIES.c.provider_id
     free = select(provider_id).where(INVENTORIES.c.resource_class_id == class_id, INVENTORIES.c.free == 1)
@@ -287,7 +286,7 @@ def _pick(session: Session, query: Query, several: Several, chosen: Quotas) -> d
     """
     factor = random.randrange(1, _PRIME)  # noqa: S311 - spreading, not a secret
     order: list[Any] = [Node.id * factor % _PRIME, Node.id]
-    offered = notes_of(session).offered
+    offered = gate.offered(session)
     if offered:
         order.insert(0, case((PROVIDERS.c.id.in_(offered), 0), else_=1))
     if several.pack_by is not None:

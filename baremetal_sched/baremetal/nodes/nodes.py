@@ -35,8 +35,7 @@ from baremetal_sched.errors.baremetal import (
 )
 from baremetal_sched.machines import states
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES, Offer
-from baremetal_sched.placement import projected
-from baremetal_sched.placement.events import note_lost
+from baremetal_sched.placement import gate, projected
 from baremetal_sched.placement.waiting_requests import WAITING
 from baremetal_sched.settings import Settings
 
@@ -323,7 +322,7 @@ def destroy(session: Session, node: Node, membership: Membership, settings: Sett
             )
     management.stop_console(session, node, membership)
     projected.lock(session, node.uuid)
-    note_lost(session, events.view_of(node))
+    gate.lost(session, events.view_of(node))
     projection.withdraw(session, node, force=is_loosened)
     # The rest goes with the node's row. Not on MariaDB with portgroups, which their ports still name.
     session.execute(delete(Port).where(Port.node_id == node.id))

@@ -12,11 +12,9 @@ from sqlalchemy import Connection
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.provider.audit import audit
-from baremetal_sched.db.insert import insert_if_missing
 from baremetal_sched.errors import TooManyConflicts
 from baremetal_sched.placement import allocations, inventories, projected, reshaper, single_claim, traits
-from baremetal_sched.placement.consumers import ConsumerWrite
-from baremetal_sched.placement.tables import CONSUMERS
+from baremetal_sched.placement.consumers import ConsumerWrite, enter_new
 from tests.restored import restored
 from tests.service import Service
 
@@ -226,13 +224,13 @@ def test_what_was_in_the_way_of_a_claim_may_be_gone(
     """Between the UPDATE that found too little and the general way, which would say why: that way claims it."""
     tried = []
 
-    def takes_nothing(*arguments: Any) -> bool:
+    def takes_nothing(*arguments: Any, **_: Any) -> bool:
         tried.append(arguments)
         return False
 
-    def only_enters(connection: Connection, request: ConsumerWrite, row: dict[str, Any]) -> tuple[int | None, bool]:
+    def only_enters(connection: Connection, request: ConsumerWrite, **_: Any) -> tuple[int | None, bool]:
         tried.append(request)
-        return insert_if_missing(connection, CONSUMERS, {**row, "usages": ""}), False
+        return enter_new(connection, request), False
 
     monkeypatch.setattr(single_claim, "_take", takes_nothing)
     monkeypatch.setattr(single_claim, "enter", only_enters)
