@@ -1,4 +1,5 @@
-"""Events of nodes, allocations and holds, noted when a session flushes their change, so that none can be forgotten.
+"""Events of nodes, allocations and holds, noted when a session flushes their change (see ``provider.projection``), so
+that none can be forgotten.
 
 Types are Ironic's where it has one. What changes a node without a session (its traits) notes it itself.
 """
@@ -7,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from sqlalchemy import event, inspect
+from sqlalchemy import inspect
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.base import LoaderCallableStatus
 
@@ -108,26 +109,33 @@ _OF_HOLD = (
 Changes = dict[str, dict[str, Any]]
 
 
-@event.listens_for(Session, "before_flush")
-def _note_changed(session: Session, *_: Any) -> None:
-    """Note the events of what the flush writes: those of a node in the order of the changes."""
-    for entity in (*session.new, *session.dirty):
+def note_flush(session: Session) -> None:
+    """Note the events of what a flush writes: those of a node in the order of the changes."""
+    changed = (*session.new, *session.dirty)
+    for entity in changed:
         if isinstance(entity, Node):
             _note_node(session, entity)
         elif isinstance(entity, NodeAllocation):
-            _note_allocation(notes_of(session), entity)
-    for entity in (*session.new, *session.dirty):
+            _note_allocation(session, entity)
+    for entity in changed:
         if isinstance(entity, Hold):
             _note_flushed_hold(session, entity)
     for entity in session.deleted:
         if isinstance(entity, Hold):
             note_hold(session, entity, "released")
         elif isinstance(entity, NodeAllocation):
-            _add_allocation(notes_of(session), entity, "deleted")
+            _add_allocation(session, entity, "deleted")
         elif isinstance(entity, Node):
-            notes_of(session).add(_DELETED, entity.uuid, {}, node=view_of(entity))
+            notes = _add(session, _DELETED, entity.uuid, {}, node=view_of(entity))
             # Its history refers to it, and goes with it.
-            notes_of(session).write(session.connection())
+            notes.write(session.connection())
+
+
+def _add(session: Session, *event: Any, **more: Any) -> Notes:
+    """Note an event, and return the notes."""
+    notes = notes_of(session)
+    notes.add(*event, **more)
+    return notes
 
 
 # -- nodes -------------------------------------------------------------------------------------------------------------
@@ -146,9 +154,8 @@ def _note_node(session: Session, node: Node) -> None:
     changed = dict(_changes(node))
     if not changed:
         return
-    notes = notes_of(session)
     if inspect(node).pending:
-        notes.add(_CREATED, node.uuid, {"changed": changed}, node=view_of(node))
+        _add(session, _CREATED, node.uuid, {"changed": changed}, node=view_of(node))
         return
     left = {
         name: changed[name]["before"] for name in ("owner", "lessee") if name in changed and changed[name]["before"]
@@ -158,13 +165,13 @@ def _note_node(session: Session, node: Node) -> None:
         former = {name: changed[name]["before"] for name in NODE_COLUMNS if name in changed}
         # The columns say who may see it, and the data is the state without them.
         told: dict[str, object] = {"changed": gone, **dict.fromkeys(left)}
-        notes.add(NODE_UPDATED, node.uuid, told, node=view_of(node, **former))
+        _add(session, NODE_UPDATED, node.uuid, told, node=view_of(node, **former))
         for name in left:
             after = changed.pop(name)["after"]
             if after is not None:
                 changed[name] = {"before": None, "after": after}
     for kind, fields in _types(node, changed):
-        notes.add(kind, node.uuid, {"changed": fields}, node=view_of(node))
+        _add(session, kind, node.uuid, {"changed": fields}, node=view_of(node))
 
 
 def _changes(node: Node) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -225,18 +232,18 @@ def _power_kind(node: Node, changed: Changes) -> str:
 # -- allocations -------------------------------------------------------------------------------------------------------
 
 
-def _note_allocation(notes: Notes, allocation: NodeAllocation) -> None:
+def _note_allocation(session: Session, allocation: NodeAllocation) -> None:
     if history_of(allocation, "state").has_changes():
-        _add_allocation(notes, allocation, allocation.state)
+        _add_allocation(session, allocation, allocation.state)
     elif any(history_of(allocation, name).has_changes() for name in ("name", "extra")):
-        _add_allocation(notes, allocation, "updated")
+        _add_allocation(session, allocation, "updated")
 
 
-def _add_allocation(notes: Notes, allocation: NodeAllocation, what: str) -> None:
+def _add_allocation(session: Session, allocation: NodeAllocation, what: str) -> None:
     told = ("uuid", "name", "state", "resource_class", "traits", "owner", "candidate_nodes")
     data = {name: getattr(allocation, name) for name in told}
     data["last_error"] = mask_text(allocation.last_error or "") or None
-    notes.add(_OF_ALLOCATION[what], allocation.uuid, {"allocation": data}, project=allocation.owner)
+    _add(session, _OF_ALLOCATION[what], allocation.uuid, {"allocation": data}, project=allocation.owner)
 
 
 # -- holds -------------------------------------------------------------------------------------------------------------
@@ -256,4 +263,4 @@ def note_hold(session: Session, hold: Hold, what: str) -> None:
     if node is not None:
         told = {name: getattr(hold, name) for name in _OF_HOLD}
         times = {name: in_words(told[name]) for name in told if name.endswith(("_at", "_deadline")) and told[name]}
-        notes_of(session).add(_HELD[what], node.uuid, {"hold": {**told, **times}}, node=view_of(node))
+        _add(session, _HELD[what], node.uuid, {"hold": {**told, **times}}, node=view_of(node))

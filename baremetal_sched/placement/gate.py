@@ -62,7 +62,7 @@ def offered(writer: Session | Connection) -> frozenset[int]:
     return notes_of(writer).offered
 
 
-def is_newcomer(connection: Connection, provider: int) -> bool:
+def is_newcomer(connection: Connection, provider: int | None = None) -> bool:
     """Return whether a claim of this provider (an id) must come after waiting requests: it is not made for one of them,
     and the provider has not just been offered to them."""
     notes = notes_of(connection)
@@ -93,12 +93,13 @@ def enter(connection: Connection, requests: Sequence[ConsumerWrite]) -> tuple[di
 def _claim_single(connection: Connection, request: ConsumerWrite) -> tuple[int | None, bool]:
     """Enter a consumer and claim its amount. Return its id, None if it is not new, and whether it has the amount; if
     not, the general claim determines why. After machines were offered to waiting requests, only that knows which."""
-    notes, new = notes_of(connection), consumers.take_reserved(connection, request)
-    if new is None and request.generation is None and _is_at_once(connection) and not notes.offered:
+    gives, is_general = not is_newcomer(connection), bool(offered(connection))
+    new = consumers.take_reserved(connection, request)
+    if new is None and request.generation is None and _is_at_once(connection) and not is_general:
         event = _within(connection, MACHINE_CLAIMED, request.uuid, request.project_id, request.user_id)
-        return single_claim.enter(connection, request, gives=notes.gives, event=event)
+        return single_claim.enter(connection, request, gives=gives, event=event)
     new = consumers.enter_new(connection, request) if new is None else new
-    if new is None or notes.offered or not single_claim.claim(connection, request, new, gives=notes.gives):
+    if new is None or is_general or not single_claim.claim(connection, request, new, gives=gives):
         return new, False
     got(connection, request, request.allocations)
     return new, True

@@ -1,6 +1,7 @@
 # tier: first
 """A node is its provider: every change that scheduling can see is there in the same moment."""
 
+from collections.abc import Callable
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 
@@ -10,6 +11,7 @@ from sqlalchemy import delete, insert, select, update
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.baremetal.provider.audit import audit
+from baremetal_sched.baremetal.provider.reconciliation import reconcile
 from baremetal_sched.db.models import Inventory, NodeTrait, ProviderTrait, ResourceProvider, Trait
 from tests.restored import restored
 from tests.service import Service, fault
@@ -142,7 +144,19 @@ def test_the_provider_has_its_traits_as_a_text_too(service: Service) -> None:
     )
 
 
-def test_a_provider_that_somebody_removed_comes_back(service: Service) -> None:
+def _reconcile(service: Service, uuid: str) -> None:
+    service.database.write(lambda session: reconcile(session, _id(session, uuid), "c1"))
+
+
+def _change(service: Service, uuid: str) -> None:
+    for method in ("PUT", "DELETE"):
+        service.baremetal(method, f"/nodes/{uuid}/maintenance")
+
+
+@pytest.mark.parametrize("bring_back", [_reconcile, _change])
+def test_a_provider_that_somebody_removed_comes_back(
+    service: Service, bring_back: Callable[[Service, str], None]
+) -> None:
     uuid = service.add_node("n1", traits=("CUSTOM_A",))
 
     def remove(session):
@@ -154,6 +168,8 @@ def test_a_provider_that_somebody_removed_comes_back(service: Service) -> None:
     service.database.write(remove)
     assert service.database.read(audit)[0] == f"node {uuid}: has no resource provider"
     service.baremetal("PUT", f"/nodes/{uuid}/traits/CUSTOM_B")
+    assert service.database.read(audit)[0] == f"node {uuid}: has no resource provider"
+    bring_back(service, uuid)
     assert service.database.read(audit) == []
     assert offered(service, uuid)
 

@@ -25,7 +25,6 @@ from baremetal_sched.db import compiled, requester
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.compiled import IDS
 from baremetal_sched.db.models import DriverCall, Node, table_of
-from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.requester import Requester
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.transaction import Reader, Writer, connection_of
@@ -259,7 +258,7 @@ def write_down(
     connection = connection_of(writer)
     dialect, of_node = connection.dialect.name, question.node_id is not None and not question.reserves
     result = compiled.change(connection, _insert(dialect, of_node=of_node), values)
-    notes_of(connection).requests_work |= dialect != "postgresql"
+    work_queue.note_work(connection)
     call_id: int | None = result.scalar() if result.rows else result.lastrowid if rows_changed(result) else None
     if call_id is None:
         with Session(connection) as session:

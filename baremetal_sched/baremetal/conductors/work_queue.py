@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.base import Executable
 
@@ -19,6 +19,7 @@ from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import DriverCall, Node, NodeWork, table_of
 from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.results import new_id
+from baremetal_sched.db.transaction import connection_of
 from baremetal_sched.errors.baremetal import NodeLocked, NodeNotFound
 
 #: The notification channel of new work, on PostgreSQL: the payload is the host name of the conductor.
@@ -242,7 +243,12 @@ def take_away(session: Session, node_id: int, condition: ColumnElement[bool]) ->
 
 def tell(session: Session, conductor: str) -> None:
     """Wake the conductor when the transaction commits."""
+    note_work(session)
     if session.get_bind().dialect.name == "postgresql":
         session.execute(select(func.pg_notify(CHANNEL, conductor)))
-    else:
-        notes_of(session).requests_work = True
+
+
+def note_work(writer: Session | Connection) -> None:
+    """Note that work is requested of a conductor, which another database than PostgreSQL does not tell."""
+    connection = connection_of(writer)
+    notes_of(connection).requests_work |= connection.dialect.name != "postgresql"

@@ -81,7 +81,7 @@ def withheld_by(node: Node) -> list[Finding]:
     unmet = availability.unmet(node)
     if advice.is_in_use(node):  # that its state is not 'available' says no more
         unmet = [each for each in unmet if each.label != "provision state"]
-    return found + [Finding(each.label, each.explain(node), each.remedy(node)) for each in unmet]
+    return found + [Finding(each.label, each.explain(node), advice.remedy(each.column.key, node)) for each in unmet]
 
 
 def _held_by(

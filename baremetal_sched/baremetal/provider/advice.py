@@ -1,5 +1,7 @@
 """Remedies for a machine that is not offered: only actions that the service accepts in the node's state."""
 
+from collections.abc import Callable, Mapping
+
 from baremetal_sched import commands
 from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.state_machine import HELD, TRANSIENT, WAITING
@@ -70,3 +72,18 @@ def to_know_power(node: Node) -> str:
     advice = "Check driver_info and the management controller, then set its power state"
     again = state_machine.accepts(node.provision_state, "manage") and not node.retired
     return f"{advice}, or 'manage' and 'provide' it." if again else f"{advice}."
+
+
+#: By the column of the condition that a node does not meet (``availability.CONDITIONS``).
+_REMEDIES: Mapping[str, Callable[[Node], str]] = {
+    "parent_node": lambda node: "Unset parent_node if the machine is to be scheduled by itself.",
+    "provision_state": to_make_available,
+    "maintenance": to_end_maintenance,
+    "instance_uuid": to_free,
+    "power_state": to_know_power,
+}
+
+
+def remedy(column: str, node: Node) -> str:
+    """Return what an operator can do about a node that does not meet the condition on this column."""
+    return _REMEDIES[column](node)

@@ -28,7 +28,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from baremetal_sched.baremetal.provider import advice
 from baremetal_sched.db.clock import epoch, statement_epoch
 from baremetal_sched.db.models import Hold, Node
 from baremetal_sched.machines import states
@@ -40,8 +39,8 @@ class AvailabilityCondition:
     """A condition on one column of a node.
 
     ``accepts`` takes a value of ``column``; ``clause`` says the same in SQL, and is never NULL. ``reason`` explains a
-    node that does not meet it (``{value}`` is that of the column), ``remedy`` says what an operator can do about the
-    node, and ``failure`` has the words for one node that does not meet it, and for several.
+    node that does not meet it (``{value}`` is that of the column; what an operator can do about it is in ``advice``),
+    and ``failure`` has the words for one node that does not meet it, and for several.
     """
 
     label: str
@@ -49,7 +48,6 @@ class AvailabilityCondition:
     accepts: Callable[[Any], bool]
     clause: ColumnElement[bool]
     reason: str
-    remedy: Callable[[Node], str]
     failure: tuple[str, str]
 
     def holds(self, node: Node) -> bool:
@@ -73,7 +71,6 @@ CONDITIONS = (
         lambda value: value is None,
         Node.parent_node.is_(None),
         "It is a child of node {value}.",
-        lambda node: "Unset parent_node if the machine is to be scheduled by itself.",
         ("is a part of another node", "are parts of other nodes"),
     ),
     AvailabilityCondition(
@@ -82,7 +79,6 @@ CONDITIONS = (
         lambda value: bool(value == states.AVAILABLE),
         Node.provision_state == states.AVAILABLE,
         "Its provision state is '{value}', not 'available'.",
-        advice.to_make_available,
         ("is not in provision state 'available'", "are not in provision state 'available'"),
     ),
     AvailabilityCondition(
@@ -91,7 +87,6 @@ CONDITIONS = (
         lambda value: not value,
         Node.maintenance == false(),
         "It is in maintenance.",
-        advice.to_end_maintenance,
         ("is in maintenance", "are in maintenance"),
     ),
     AvailabilityCondition(
@@ -100,7 +95,6 @@ CONDITIONS = (
         lambda value: value is None,
         Node.instance_uuid.is_(None),
         "It is in use by instance {value}.",
-        advice.to_free,
         ("is in use by an instance", "are in use by instances"),
     ),
     AvailabilityCondition(
@@ -109,7 +103,6 @@ CONDITIONS = (
         lambda value: value not in (None, states.ERROR),
         and_(Node.power_state.is_not(None), Node.power_state != states.ERROR),
         "Its power state is {value}, so it may be out of reach.",
-        advice.to_know_power,
         ("has an unknown power state", "have an unknown power state"),
     ),
 )

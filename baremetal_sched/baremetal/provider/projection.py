@@ -1,7 +1,7 @@
 """A node as a resource provider: the only place where a node's change reaches placement.
 
 It happens in the node's own transaction, whenever a session flushes a new or changed node, so no change can be
-forgotten, and node and provider cannot differ.
+forgotten, and node and provider cannot differ. The events of the change are noted by the same listener.
 """
 
 from collections.abc import Collection, Set
@@ -13,16 +13,15 @@ from sqlalchemy import Connection, event, exists, inspect, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.base import LoaderCallableStatus
 
-from baremetal_sched.baremetal import events as _events  # noqa: F401 - it listens to all sessions
+from baremetal_sched.baremetal import events
 from baremetal_sched.baremetal.provider import availability
 from baremetal_sched.db.json_text import arrays
 from baremetal_sched.db.models import Domain, DomainMember, Node, NodeTrait, table_of
-from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.results import history_of
 from baremetal_sched.db.sql_functions import concat
 from baremetal_sched.errors.baremetal import NodeAllocated
 from baremetal_sched.errors.placement import InventoryInUse
-from baremetal_sched.placement import aggregates, names, projected, trait_ids
+from baremetal_sched.placement import aggregates, gate, names, projected, trait_ids
 from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.placement.tables import AGGREGATES, PROVIDERS
 
@@ -65,13 +64,10 @@ def inventory_of(node: Any) -> projected.SingleUnit | None:
 def change_traits(connection: Connection, node: Any, added: Collection[str], removed: Collection[str]) -> None:
     """Make the provider follow a change of the traits of ``node``, a row of its ``COLUMNS`` with ``provider_id``,
     ``generation`` and ``trait_ids`` of its provider. The node's own row is locked."""
-    if node.provider_id is not None:
+    if node.provider_id is not None:  # otherwise the reconciliation creates it, with the node's traits
         ids = names.traits_to_give(connection, [*added, *removed])
         kept = {*trait_ids.ids_in(node.trait_ids)} - {ids[n] for n in removed}
         trait_ids.replace(connection, node.provider_id, node.generation, node.trait_ids, kept | {ids[n] for n in added})
-    else:  # it was removed
-        with Session(connection) as session:
-            project(session, session.get_one(Node, node.id))
     _note_free(connection, node)
 
 
@@ -111,8 +107,10 @@ def project_domains(session: Session, node_ids: Collection[int]) -> dict[str, li
 
 
 @event.listens_for(Session, "before_flush")
-def _project_changed(session: Session, *_: Any) -> None:
-    """Project each node that is new, or whose change affects its provider."""
+def _follow_changes(session: Session, *_: Any) -> None:
+    """Note the events of what the flush writes, and project each node that is new, or whose change affects its
+    provider."""
+    events.note_flush(session)
     nodes = [entity for entity in (*session.new, *session.dirty) if isinstance(entity, Node)]
     # In the same order everywhere, so that there are few deadlocks.
     for node in sorted(nodes, key=lambda node: node.uuid):
@@ -126,7 +124,7 @@ def _project_changed(session: Session, *_: Any) -> None:
 def _note_free(connection: Connection, node: Any) -> None:
     """Note a node that can be given out, so that claims which wait are looked at before the transaction commits."""
     if node.resource_class and node.reservation is None and availability.is_available(node):
-        notes_of(connection).nodes.add(node.uuid)
+        gate.freed(connection, nodes=[node.uuid])
 
 
 def _is_to_project(node: Node) -> bool:
