@@ -2,6 +2,7 @@
 
 - A consumer gets machines (``got``), gives them back (``given_back``), or loses them (``lost``): its events are noted.
 - A machine may have become free (``freed``): it is handed over to waiting requests before the transaction commits.
+- A request begins to wait, is decided, or leaves (``note_request``): its event is noted.
 - A newcomer comes after the requests that wait: its statements claim a machine only if no request waits for its class,
   and if they change no row, the machine is handed over first (``require_unwanted``).
 - One amount of one class of one provider, what Nova requests for each bare metal server, is claimed and given back in
@@ -11,30 +12,27 @@ The database decides whether a provider is a machine.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, bindparam, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.db.event_types import NODE_COLUMNS, EventType
+from baremetal_sched.db.clock import in_words
+from baremetal_sched.db.event_types import EventType
 from baremetal_sched.db.notes import UNLOCKED_COLUMNS, WaitedFor, notes_of, values_within
 from baremetal_sched.placement import consumers, single_claim
 from baremetal_sched.placement.consumers import ConsumerWrite
+from baremetal_sched.placement.events import MACHINE_CLAIMED, MACHINE_RELEASED, OF_CLAIM, OF_STATES
 from baremetal_sched.placement.tables import (
     ALLOCATIONS,
     CLASSES,
     CONSUMERS,
     GROUP_MEMBERS,
     INVENTORIES,
+    PENDING_CLAIMS,
     PROVIDERS,
     first_waiting_for,
 )
-
-#: An earlier release wrote the state of the node as well, and so does this one while that may read it.
-_of_machine = partial(EventType, subject="node", members=("uuid", "name", "consumer"), optional=NODE_COLUMNS[1:])
-MACHINE_CLAIMED = _of_machine("scheduling.machine.claimed", "A consumer has got the node, through any API.")
-MACHINE_RELEASED = _of_machine("scheduling.machine.released", "A consumer has given the node back, or has lost it.")
 
 #: The columns of a consumer that its events tell.
 OWN_COLUMNS = (CONSUMERS.c.project_id, CONSUMERS.c.user_id)
@@ -227,3 +225,31 @@ def _note(
 
 def _data(consumer: str, project: str, user: str) -> dict[str, Any]:
     return {"consumer": {"uuid": consumer, "project_id": project, "user_id": user}}
+
+
+# -- requests that wait ------------------------------------------------------------------------------------------------
+
+
+def known_request(session: Session, uuid: str) -> Any:
+    """Return what ``note_request`` needs of a request that is about to leave, and its state; None if there is none."""
+    columns = [PENDING_CLAIMS.c[name] for name in ("state", *OF_CLAIM)]
+    return session.connection().execute(select(*columns).where(PENDING_CLAIMS.c.uuid == uuid)).first()
+
+
+def note_request(session: Session, state: str, claim: Any, reason: str | None = None) -> None:
+    """Note that a request is now in this state, or has left it. ``claim`` has ``OF_CLAIM``. If it begins to wait,
+    machines are looked for once more after the transaction."""
+    data = {
+        "uuid": claim.uuid,
+        "kind": claim.kind,
+        "resource_class": claim.resource_class,
+        "priority": claim.priority,
+        "asked_at": in_words(claim.asked_at),
+        "deadline": in_words(claim.deadline),
+        "reason": reason,
+    }
+    told = {"claim": data, **_data(claim.uuid, claim.consumer_project, claim.consumer_user)}
+    notes = notes_of(session)
+    notes.add(OF_STATES[state], claim.uuid, told, project=claim.consumer_project)
+    if state == "waiting":
+        notes.waiting.append(claim.uuid)

@@ -30,6 +30,7 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled, requester, schema_state
 from baremetal_sched.db.clock import epoch, utcnow
@@ -38,7 +39,7 @@ from baremetal_sched.db.models import WaitingRequest
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.types import Query, as_text, dump_json
 from baremetal_sched.errors.scheduling import TooManyWaitingClaims, UuidTaken, WaitingNotServed
-from baremetal_sched.placement import consumers, events
+from baremetal_sched.placement import consumers, events, gate
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
 from baremetal_sched.placement.tables import PENDING_CLAIMS
 
@@ -216,7 +217,7 @@ def _insert(session: Session, new: NewWaitingRequest, **values: Any) -> WaitingR
     else:
         session.execute(statement)
         entered = session.scalars(select(WaitingRequest).where(WaitingRequest.uuid == new.uuid)).one()
-    events.note_claim(session, WAITING if entered.state in UNDECIDED else entered.state, entered, new.reason)
+    gate.note_request(session, WAITING if entered.state in UNDECIDED else entered.state, entered, new.reason)
     return entered
 
 
@@ -308,7 +309,16 @@ def decide(session: Session, claim: WaitingRequest, state: str, reason: str | No
     )
     if state != CLAIMED:
         consumers.free_uuids(session, [claim.uuid])
-    events.note_claim(session, state, claim, reason)
+    gate.note_request(session, state, claim, reason)
+
+
+def decide_gathering(session: Session, claim: WaitingRequest) -> None:
+    """Give a claim of several machines the state of one that has them. Raises StaleDataError if it no longer waits."""
+    waits = update(WaitingRequest).where(WaitingRequest.uuid == claim.uuid, IS_GATHERING)
+    decided = waits.values(state=CLAIMED, decided_at=epoch(), reason=None)
+    if not rows_changed(session.execute(decided.execution_options(synchronize_session=False))):
+        raise StaleDataError("the claim no longer waits")
+    gate.note_request(session, CLAIMED, claim)
 
 
 def leave(session: Session, uuid: str, state: str = events.WITHDRAWN) -> bool:
@@ -316,13 +326,13 @@ def leave(session: Session, uuid: str, state: str = events.WITHDRAWN) -> bool:
 
     ``state`` is what its event says. If it is CLAIMED, its UUID stays reserved, for what it is about to be given.
     """
-    known = events.known_claim(session, uuid)
+    known = gate.known_request(session, uuid)
     had = None if known is None else known.state
     left = bool(rows_changed(session.execute(delete(WaitingRequest).where(WaitingRequest.uuid == uuid))))
     if left and CLAIMED not in (state, had):
         consumers.free_uuids(session, [uuid])
     if left and known is not None:
-        events.note_claim(session, events.RELEASED if had == CLAIMED else state, known)
+        gate.note_request(session, events.RELEASED if had == CLAIMED else state, known)
     return left
 
 

@@ -11,22 +11,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.matching.request import Amounts, Host, MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.several import choose_several
 from baremetal_sched.baremetal.matching.spreading import Several
-from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Consumer, GroupMember, MachineGroup, WaitingRequest, table_of
-from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors.placement import TAKEN_MEANWHILE, ConsumerConflict, ConsumerWaits, NoAllocations
 from baremetal_sched.errors.scheduling import ConsumerInUse
-from baremetal_sched.placement import allocations, events, gate
+from baremetal_sched.placement import allocations, gate, waiting_requests
 from baremetal_sched.placement.consumers import ConsumerWrite, amounts_held_by
 from baremetal_sched.placement.tables import GROUP_MEMBERS
-from baremetal_sched.placement.waiting_requests import CLAIM, CLAIMED, IS_GATHERING
+from baremetal_sched.placement.waiting_requests import CLAIM, IS_GATHERING
 from baremetal_sched.scheduling import machine_groups
 from baremetal_sched.scheduling.queue import read
 from baremetal_sched.settings import Settings
@@ -107,13 +105,9 @@ def serve(session: Session, settings: Settings, uuid: str) -> bool:
     waiting = session.scalars(select(WaitingRequest).where(WaitingRequest.uuid == uuid, IS_GATHERING)).first()
     claim = None if waiting is None else GroupClaim.of(waiting)
     chosen = None if claim is None else choose(MachineContext(session, settings), claim)
-    if claim is None or chosen is None:
+    if waiting is None or claim is None or chosen is None:
         return False
-    decided = {"state": CLAIMED, "decided_at": epoch(), "reason": None}
-    waits = update(WaitingRequest).where(WaitingRequest.uuid == uuid, IS_GATHERING)
-    if not rows_changed(session.execute(waits.values(decided).execution_options(synchronize_session=False))):
-        raise StaleDataError("the claim no longer waits")
-    events.note_claim(session, CLAIMED, waiting)
+    waiting_requests.decide_gathering(session, waiting)
     write(session, claim, chosen)
     return True
 

@@ -24,7 +24,7 @@ from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Hold, Node, NodeHistory
 from baremetal_sched.errors import NotAllowed, WrongScope
 from baremetal_sched.masking import mask
-from baremetal_sched.placement import gate
+from baremetal_sched.placement import events
 from baremetal_sched.scheduling.api.node_explanations import explain_to
 from baremetal_sched.scheduling.api.policies import ALL_EVENTS, NODE_AVAILABILITY, SHOW_WORKERS
 from baremetal_sched.scheduling.events import reading
@@ -42,7 +42,7 @@ LONGEST_EVENT = 500
 
 #: The number of claims and releases on the page, and the types of their events.
 MOST_HOLDERS = 10
-_HOLDING = (gate.MACHINE_CLAIMED.name, gate.MACHINE_RELEASED.name)
+_HOLDING = (events.MACHINE_CLAIMED.name, events.MACHINE_RELEASED.name)
 
 SEE_HISTORY = "baremetal:node:history:get"
 
