@@ -84,6 +84,7 @@ ON_SERVERS = (
     "tests/functional/scheduling/test_hidden_holds.py::test_rules_about_types_hide_these_types",
     "tests/functional/scheduling/test_newcomers.py",
     "tests/functional/scheduling/test_project_admins.py",
+    "tests/functional/scheduling/test_recorded_statements.py",
     "tests/functional/scheduling/test_several.py",
     "tests/functional/scheduling/test_shared_resources.py",
     "tests/functional/scheduling/test_shares.py",
