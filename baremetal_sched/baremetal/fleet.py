@@ -12,7 +12,7 @@ from baremetal_sched.baremetal.conductors.ownership import Membership, alive, li
 from baremetal_sched.baremetal.matching.node_explanation import count_withheld
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Conductor, Hold, Node, NodeWork
-from baremetal_sched.db.transaction import Reader
+from baremetal_sched.db.types import Reader
 from baremetal_sched.placement import waiting_requests
 from baremetal_sched.settings import Settings
 

@@ -27,7 +27,7 @@ from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Conductor, DriverCall, Node, NodeWork, table_of
 from baremetal_sched.db.requester import Requester
 from baremetal_sched.db.results import rows_changed
-from baremetal_sched.db.transaction import Writer
+from baremetal_sched.db.types import Writer
 from baremetal_sched.errors import AnswerTimeout, CommitUnknown, SchedulerError, UnavailableError
 from baremetal_sched.machines.machine import NOTHING, Machine
 

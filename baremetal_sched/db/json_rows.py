@@ -10,8 +10,7 @@ from baremetal_sched.db import compiled
 from baremetal_sched.db.json_text import PrecompiledText
 from baremetal_sched.db.models import Base, table_of
 from baremetal_sched.db.sql_functions import constant
-from baremetal_sched.db.transaction import Reader, connection_of
-from baremetal_sched.db.types import Json, Query, as_text
+from baremetal_sched.db.types import Json, Query, Reader, as_text, connection_of
 
 
 @lru_cache(maxsize=512)

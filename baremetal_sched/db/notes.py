@@ -18,7 +18,6 @@ from typing import Any
 from uuid import uuid4
 
 from sqlalchemy import Connection, Engine, Integer, String, bindparam, case, event, insert, select
-from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
@@ -26,7 +25,7 @@ from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.event_types import NODE_COLUMNS, EventType
 from baremetal_sched.db.models import EventNote, Node, ResourceProvider
 from baremetal_sched.db.models.base import SchemaState, table_of
-from baremetal_sched.db.types import dump_json
+from baremetal_sched.db.types import Writer, dump_json
 
 #: The option of an engine whose transactions write events.
 WRITES_EVENTS = "writes_events"
@@ -154,17 +153,19 @@ class Notes:
         self._append(_INSERT, kind, data, project, subject=subject, **of_node)
 
     def add_of_machine(
-        self, kind: EventType, machine: str | int, data: Mapping[str, Any], *, project: str | None = None
+        self,
+        kind: EventType,
+        machine: str | int,
+        data: Mapping[str, Any],
+        *,
+        project: str | None = None,
+        is_locked: bool = False,
     ) -> None:
-        """Note an event of a node, known by its UUID or by the id of its provider. UNLOCKED_COLUMNS are read when the
-        notes are written; if the provider is no node, there is no event."""
-        statement = _INSERT_OF_NODE if isinstance(machine, str) else _INSERT_OF_PROVIDER
-        self._append(statement, kind, data, project, key=machine)
-
-    def add_of_locked(self, kind: EventType, node: str, data: Mapping[str, object]) -> None:
-        """Note an event of a node, known by its UUID, whose row the transaction has locked. NODE_COLUMNS are read when
-        the notes are written."""
-        self._append(_INSERT_OF_LOCKED, kind, data, None, key=node)
+        """Note an event of a node, known by its UUID or by the id of its provider. Columns are read when the notes are
+        written: UNLOCKED_COLUMNS, or NODE_COLUMNS if ``is_locked``: the transaction has locked the row of the node,
+        which is known by its UUID. If the provider is no node, there is no event."""
+        unlocked = _INSERT_OF_NODE if isinstance(machine, str) else _INSERT_OF_PROVIDER
+        self._append(_INSERT_OF_LOCKED if is_locked else unlocked, kind, data, project, key=machine)
 
     def _append(
         self, statement: Any, kind: EventType, data: Mapping[str, Any], project: str | None, **values: Any
@@ -197,7 +198,7 @@ def values_within(kind: EventType, data: Mapping[str, Any], project: str | None)
     return {f"{_PREFIX}{name}": value for name, value in values_of(kind, data, project).items()}
 
 
-def notes_of(writer: Session | Connection) -> Notes:
+def notes_of(writer: Writer) -> Notes:
     """Return the notes of the transaction."""
     connection = writer if isinstance(writer, Connection) else writer.connection()
     options = connection.get_execution_options()

@@ -9,8 +9,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import InstrumentedAttribute
 
 from baremetal_sched.db.models import Base
-from baremetal_sched.db.transaction import Reader
-from baremetal_sched.db.types import AnyRow, Json, Query, Rows
+from baremetal_sched.db.types import AnyRow, Json, Query, Reader, Rows
 from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.suggestions import did_you_mean
 

@@ -22,6 +22,7 @@ from baremetal_sched.db.notes import WRITES_EVENTS, MachineLocked, Notes, Waited
 from baremetal_sched.db.schema_guard import SchemaGuard
 from baremetal_sched.db.sizes import check_flush
 from baremetal_sched.db.snapshot import open_snapshot
+from baremetal_sched.db.types import CACHE, Writer, connection_of
 from baremetal_sched.db.write_health import WriteHealth, write_and_delete
 from baremetal_sched.errors import (
     CommitUnknown,
@@ -36,41 +37,13 @@ from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
-
-#: For reads without entities: a view gets a connection, which costs a fraction of a session.
-Reader = Session | Connection
 _Reader = TypeVar("_Reader", Session, Connection)
-
-#: For writes without entities.
-Writer = Session | Connection
-
-#: Name of the cache among the notes of a session or a connection.
-_CACHE = "process_cache"
 
 _FIRST_PAUSE = 0.005
 _LONGEST_PAUSE = 0.5
 
 #: Seconds that a snapshot may take in a process with limits.
 _LONGEST_SNAPSHOT = 3600
-
-
-def connection_of(reader: Reader | Writer) -> Connection:
-    """Return the connection that ``reader`` is or uses."""
-    return reader if isinstance(reader, Connection) else reader.connection()
-
-
-def selecting(session: Session) -> Connection:
-    """Return the session's connection, which shares its cache: for selecting columns in its transaction."""
-    cache = process_cache(session)
-    connection = session.connection()
-    return connection if cache is None else connection.execution_options(**{_CACHE: cache})
-
-
-def process_cache(reader: Reader) -> dict[Any, Any] | None:
-    """Return this process's cache of rows that never change while they exist; None with SQLite, where it has none."""
-    notes = reader.info if isinstance(reader, Session) else reader.get_execution_options()
-    cache: dict[Any, Any] | None = notes.get(_CACHE)
-    return cache
 
 
 class Database:
@@ -104,7 +77,7 @@ class Database:
         # Nothing is cached with SQLite, which reuses ids.
         self._memory: dict[Any, Any] = {}
         self.writes = WriteHealth()
-        info = {} if in_process else {_CACHE: self._memory}
+        info = {} if in_process else {CACHE: self._memory}
         self.attempts: int = settings.database.transaction_retries
         self._readers = sessionmaker(self.reading_engine, autoflush=False, expire_on_commit=False, info=info)
         writes = {WRITES: True, WRITES_EVENTS: settings.events.enabled and not imports}

@@ -17,7 +17,7 @@ from baremetal_sched.baremetal.matching.several import why_too_few
 from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION, TreeRequest, as_tree
 from baremetal_sched.baremetal.provider.availability import PROVIDER
 from baremetal_sched.db.models import Node
-from baremetal_sched.db.transaction import selecting
+from baremetal_sched.db.types import selecting
 from baremetal_sched.errors.placement import TooManyCandidates, TraitNotFound, UnknownClassInQuery
 from baremetal_sched.explain.request_conditions import ExplainedRequest, hint, tree_roots
 from baremetal_sched.explain.tree_explanations import MOST_COUNTED, TreeScan

@@ -28,7 +28,7 @@ from baremetal_sched.baremetal.matching.tree_shapes import BASE_CLASSES, Forest
 from baremetal_sched.baremetal.provider.availability import PROVIDER
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Domain, DomainMember
-from baremetal_sched.db.transaction import selecting
+from baremetal_sched.db.types import selecting
 from baremetal_sched.placement import trait_ids
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.candidates.request.resolve import by_ids, look_up, with_unknown

@@ -9,7 +9,7 @@ from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_missing
 from baremetal_sched.db.models import Aggregate, ProviderAggregate
 from baremetal_sched.placement import gate
-from baremetal_sched.placement.locked import GENERATION_CHANGED, LockedProvider, replace_associations
+from baremetal_sched.placement.locked import GENERATION_CHANGED, LockedProvider
 from baremetal_sched.placement.tables import AGGREGATES, PROVIDER_AGGREGATES, PROVIDERS
 
 _LEAVE = delete(PROVIDER_AGGREGATES).where(
@@ -26,7 +26,13 @@ def replace(session: Session, provider: LockedProvider, uuids: Sequence[str], ge
     if generation is not None:
         provider.require_generation(generation, GENERATION_CHANGED)
     ids = _ensure(session, uuids)
-    replace_associations(session, provider, ProviderAggregate.aggregate_id, set(ids.values()))
+    wanted, column, of_provider = set(ids.values()), ProviderAggregate.aggregate_id, ProviderAggregate.provider_id
+    present = set(session.scalars(select(column).where(of_provider == provider.id)))
+    if surplus := present - wanted:
+        session.execute(delete(ProviderAggregate).where(of_provider == provider.id, column.in_(surplus)))
+    if missing := sorted(wanted - present):
+        rows = [{"provider_id": provider.id, "aggregate_id": row_id} for row_id in missing]
+        session.execute(insert(ProviderAggregate), rows)
     gate.freed(session, [provider.id])
     if generation is not None:
         provider.bump(session)

@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Integer, bindparam, delete, insert, select, type_coerce, update
-from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.results import rows_changed
-from baremetal_sched.db.transaction import Writer, connection_of
+from baremetal_sched.db.results import require_changed
+from baremetal_sched.db.types import Writer, connection_of
 from baremetal_sched.errors.placement import (
     CapacityExceeded,
     ConsumerConflict,
@@ -113,24 +112,25 @@ def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str)
         trees.note(row.provider_id, row.root_id, row.indivisible)
     holders = [consumer.id for consumer in consumers.values()]
     held = _held(connection, connection.execute(_HELD, {"consumers": holders}), trees) if holders else {}
+    had = {uuid: held.get(consumer.id, {}) for uuid, consumer in consumers.items()}
     released, growth = _sum(held.values()), _sum(wanted.values())
     try:
         stock.check(stocks, requests, released)
-        trees.take(connection, wanted, {uuid: held.get(consumer.id, {}) for uuid, consumer in consumers.items()})
+        trees.take(connection, wanted, had)
     except CapacityExceeded as error:
         raise explained(connection, error, requests) from error
     growth.subtract(released)
     # Providers first, then inventories, each ordered by id: the same order everywhere avoids most deadlocks.
-    touched = _touched(requests, wanted, held, consumers)
+    # A generation is incremented of each provider that is named; for a consumer that is emptied, of those it held.
+    touched = {provider for uuid in wanted for provider, _ in wanted[uuid] or had.get(uuid, {})}
     _bump_providers(connection, touched - trees.roots.keys())
     trees.confirm(connection, counted=touched)
     gate.freed(connection, {provider for (provider, _), amount in growth.items() if amount < 0})
     stock.move(connection, growth, trees.roots)
     _replace_rows(connection, requests, entered, consumers, wanted, held)
     for request in requests:
-        consumer = consumers.get(request.uuid)
-        had = held.get(consumer.id, {}) if consumer is not None else {}
-        gate.changed(connection, request, consumer, trees.roots_of(had), trees.roots_of(wanted[request.uuid]))
+        before, after = trees.roots_of(had.get(request.uuid, {})), trees.roots_of(wanted[request.uuid])
+        gate.changed(connection, request, consumers.get(request.uuid), before, after)
     trees.settle(connection)
 
 
@@ -192,27 +192,10 @@ def _sum(many: Iterable[_Amounts]) -> Counter[tuple[int, int]]:
     return total
 
 
-def _touched(
-    requests: Sequence[ConsumerWrite],
-    wanted: Mapping[str, _Amounts],
-    held: Mapping[int, _Amounts],
-    consumers: Mapping[str, Any],
-) -> set[int]:
-    """Return the providers whose generation is incremented: those named and, for a consumer that is emptied, those it
-    held."""
-    touched = set()
-    for request in requests:
-        consumer = consumers.get(request.uuid)
-        amounts = wanted[request.uuid] or (held.get(consumer.id, {}) if consumer else {})
-        touched |= {provider_id for provider_id, _ in amounts}
-    return touched
-
-
 def _bump_providers(writer: Writer, provider_ids: Iterable[int]) -> None:
     """Increment the generations. A provider whose tree has just become indivisible must be claimed differently."""
     for provider_id in sorted(provider_ids):
-        if not rows_changed(writer.execute(_BUMP, {"provider": provider_id})):
-            raise StaleDataError("the tree of the provider was changed")
+        require_changed(writer.execute(_BUMP, {"provider": provider_id}), "the tree of the provider was changed")
 
 
 def _replace_rows(

@@ -12,14 +12,13 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session
-from sqlalchemy.orm.exc import StaleDataError
 from sqlalchemy.sql.dml import UpdateBase
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_if_missing
 from baremetal_sched.db.models import Allocation, Consumer, ProviderTrait, ResourceClass, ResourceProvider, Trait
-from baremetal_sched.db.results import new_id, rows_changed
+from baremetal_sched.db.results import new_id, require_changed, rows_changed
 from baremetal_sched.db.sql_functions import as_digits, concat
 from baremetal_sched.db.types import Query, Rows
 from baremetal_sched.placement.tables import CLASSES, CONSUMERS
@@ -158,13 +157,12 @@ def save(connection: Connection, write: ConsumerWrite, present: Any, text: str |
     values = {**_values(write), "usages": text}
     if present is None:
         return new_id(connection.execute(_NEW, {**new_row(write), **values}))
-    saved = connection.execute(
+    statement = (
         update(CONSUMERS)
         .where(CONSUMERS.c.id == present.id, CONSUMERS.c.generation == present.generation)
         .values(generation=present.generation + 1, updated_at=utcnow(), **values)
     )
-    if not rows_changed(saved):
-        raise StaleDataError("the consumer was changed")
+    require_changed(connection.execute(statement), "the consumer was changed")
     row_id: int = present.id
     return row_id
 

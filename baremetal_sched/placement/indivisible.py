@@ -14,8 +14,8 @@ from sqlalchemy import ColumnElement, Connection, Integer, Update, and_, bindpar
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.results import rows_changed
-from baremetal_sched.db.transaction import Writer, connection_of
+from baremetal_sched.db.results import require_changed, rows_changed
+from baremetal_sched.db.types import Writer, connection_of
 from baremetal_sched.errors.placement import TreeHeld
 from baremetal_sched.placement import gate
 from baremetal_sched.placement.tables import (
@@ -113,8 +113,7 @@ class Trees:
         """
         for provider_id, root in sorted(self.roots.items()):
             given = {"provider": provider_id, "root": root, "growth": int(provider_id in counted), "now": utcnow()}
-            if not rows_changed(writer.execute(_CONFIRM, given)):
-                raise StaleDataError("the provider went to another tree")
+            require_changed(writer.execute(_CONFIRM, given), "the provider went to another tree")
 
     def settle(self, writer: Writer) -> None:
         """Update derived columns of the trees after allocations were added or removed."""

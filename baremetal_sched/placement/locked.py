@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Integer, bindparam, delete, insert, select, type_coerce, update
-from sqlalchemy.orm import InstrumentedAttribute, Session
-from sqlalchemy.orm.exc import StaleDataError
+from sqlalchemy import Integer, bindparam, select, type_coerce, update
+from sqlalchemy.orm import Session
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.results import require_changed
 from baremetal_sched.errors.placement import GenerationConflict, ProviderNotFound
 from baremetal_sched.placement import gate
 from baremetal_sched.placement.tables import PROVIDERS, SERVES_MACHINES, first_waiting
@@ -65,8 +64,7 @@ class LockedProvider:
     def bump(self, session: Session) -> None:
         """Increment the generation by compare-and-swap, so that only one of two concurrent changes succeeds."""
         given = {"provider": self.id, "before": self.generation, "now": utcnow()}
-        if not rows_changed(compiled.change(session.connection(), _BUMP, given)):
-            raise StaleDataError("the provider was changed")
+        require_changed(compiled.change(session.connection(), _BUMP, given), "the provider was changed")
         self.has_changed(session)
 
     def has_changed(self, session: Session) -> None:
@@ -74,25 +72,6 @@ class LockedProvider:
         self.generation += 1
         own = [self.id]
         gate.freed(session, own if self.serves_machines else (), unwanted=own if self.waiting is None else ())
-
-
-def replace_associations(
-    session: Session, provider: LockedProvider, column: InstrumentedAttribute[int], ids: set[int]
-) -> bool:
-    """Associate the provider with exactly these ``ids``; return whether that changes anything.
-
-    ``column`` is the one of provider_traits or provider_aggregates that holds them.
-    """
-    model = column.class_
-    of_provider = model.provider_id == provider.id
-    present = set(session.scalars(select(column).where(of_provider)))
-    surplus, missing = present - ids, ids - present
-    if surplus:
-        session.execute(delete(model).where(of_provider, column.in_(surplus)))
-    if missing:
-        rows = [{"provider_id": provider.id, column.key: row_id} for row_id in sorted(missing)]
-        session.execute(insert(model), rows)
-    return bool(surplus or missing)
 
 
 def lock(session: Session, uuid: str) -> LockedProvider:

@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass, field
 
 from baremetal_sched.db.models import ResourceClass, Trait
-from baremetal_sched.db.transaction import Reader, process_cache
+from baremetal_sched.db.types import Reader, process_cache
 
 #: Seconds for which the ids of names are remembered for searches.
 _IDS_SECONDS = 60.0

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_missing
 from baremetal_sched.db.models import ResourceClass, Trait, table_of
-from baremetal_sched.db.transaction import Reader, Writer
+from baremetal_sched.db.types import Reader, Writer
 from baremetal_sched.errors.placement import ResourceClassNotFound
 from baremetal_sched.placement import name_memory
 from baremetal_sched.placement.name_memory import Named

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import orjson
 from sqlalchemy import ColumnElement, Integer, and_, bindparam, delete, insert, null, select, type_coerce, update
 from sqlalchemy.orm import Session
-from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
@@ -21,7 +20,7 @@ from baremetal_sched.db.models import (
     Inventory,
     ResourceProvider,
 )
-from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.results import require_changed
 from baremetal_sched.db.sql_functions import concat
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import InventoryInUse
@@ -275,15 +274,12 @@ def _sync_inventory(
 
 
 def _remove(session: Session, provider_id: int, stock: _Stock) -> None:
-    removed = session.execute(
-        delete(Inventory).where(
-            Inventory.provider_id == provider_id,
-            Inventory.resource_class_id == stock.class_id,
-            Inventory.used == 0,
-        )
+    removed = delete(Inventory).where(
+        Inventory.provider_id == provider_id,
+        Inventory.resource_class_id == stock.class_id,
+        Inventory.used == 0,
     )
-    if not rows_changed(removed):
-        raise StaleDataError("what was to be removed was claimed")
+    require_changed(session.execute(removed), "what was to be removed was claimed")
 
 
 def _store(session: Session, provider_id: int, class_id: int, values: Mapping[str, Any]) -> None:

@@ -19,8 +19,7 @@ from baremetal_sched.db.models import (
     ResourceProvider,
     Trait,
 )
-from baremetal_sched.db.transaction import Reader, connection_of
-from baremetal_sched.db.types import Query, Rows
+from baremetal_sched.db.types import Query, Reader, Rows, connection_of
 from baremetal_sched.errors.placement import ProviderNotFound
 
 #: The fields of an inventory in documents.

@@ -6,7 +6,7 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Allocation, Inventory, Node, ResourceClass, ResourceProvider
-from baremetal_sched.db.results import new_id, rows_changed
+from baremetal_sched.db.results import new_id, require_changed
 from baremetal_sched.db.types import Rows
 from baremetal_sched.errors.placement import (
     ResourceClassExists,
@@ -88,5 +88,5 @@ def remove(session: Session, name: str) -> None:
 
 
 def _delete(session: Session, class_id: int) -> None:
-    if not rows_changed(session.execute(delete(ResourceClass).where(ResourceClass.id == class_id))):
-        raise StaleDataError("the class was deleted")
+    deleted = session.execute(delete(ResourceClass).where(ResourceClass.id == class_id))
+    require_changed(deleted, "the class was deleted")

@@ -15,7 +15,7 @@ from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import if_missing
 from baremetal_sched.db.notes import insert_within
-from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.results import require_changed, rows_changed
 from baremetal_sched.db.sql_functions import as_digits, concat
 from baremetal_sched.placement.consumers import OF_SINGLE, ConsumerWrite, new_row
 from baremetal_sched.placement.tables import (
@@ -165,8 +165,8 @@ def release(connection: Connection, held: Any, root: int, event: dict[str, Any])
     ``root``: the provider (an id) that may be a machine; ``event``: as for ``enter``."""
     given = {"consumer": held.consumer_id, "provider": held.provider_id, "class_id": held.resource_class_id}
     given |= {"amount": held.used, "root": root, **event}
-    if not rows_changed(compiled.change(connection, _RELEASE_AND_NOTE if event else _RELEASE, given)):
-        raise StaleDataError("the inventory was removed")
+    released = compiled.change(connection, _RELEASE_AND_NOTE if event else _RELEASE, given)
+    require_changed(released, "the inventory was removed")
 
 
 def claim(connection: Connection, request: ConsumerWrite, consumer: int, *, gives: bool) -> bool:
@@ -178,8 +178,7 @@ def claim(connection: Connection, request: ConsumerWrite, consumer: int, *, give
     given = {**_given(request), "consumer": consumer}
     if not _take(connection, given, gives=gives):
         return False
-    if not rows_changed(compiled.change(connection, _BOOK, given)):
-        raise StaleDataError("the class was renamed")
+    require_changed(compiled.change(connection, _BOOK, given), "the class was renamed")
     return True
 
 

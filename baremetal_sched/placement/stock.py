@@ -9,7 +9,7 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.results import rows_changed
-from baremetal_sched.db.transaction import Writer, connection_of
+from baremetal_sched.db.types import Writer, connection_of
 from baremetal_sched.errors.placement import (
     CapacityExceeded,
     InvalidInventory,

@@ -14,7 +14,7 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.results import require_changed
 from baremetal_sched.db.sql_functions import concat, constant, listed
 from baremetal_sched.placement.tables import PROVIDER_TRAITS, PROVIDERS
 
@@ -83,8 +83,7 @@ def replace(connection: Connection, provider: int, generation: int, text: str, i
         if not compiled.change(connection, _SET_AT_ONCE, given).scalar():
             raise StaleDataError("the provider was changed")
         return True
-    if not rows_changed(compiled.change(connection, _SET, given)):
-        raise StaleDataError("the provider was changed")
+    require_changed(compiled.change(connection, _SET, given), "the provider was changed")
     for statement, changed in ((_REMOVE, present - ids), (_ADD, ids - present)):
         rows = [{"provider_id": provider, "trait_id": trait} for trait in sorted(changed)]
         compiled.change_all(connection, statement, rows)

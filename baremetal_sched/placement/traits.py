@@ -4,11 +4,10 @@ from collections.abc import Collection, Iterable
 
 from sqlalchemy import ColumnElement, SQLColumnExpression, bindparam, delete, exists, func, insert, or_, select
 from sqlalchemy.orm import Session
-from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import ProviderTrait, Trait
-from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.results import require_changed
 from baremetal_sched.db.types import Rows
 from baremetal_sched.errors.placement import (
     InvalidTrait,
@@ -83,8 +82,7 @@ def remove(session: Session, name: str) -> None:
         raise StandardTrait(trait=name)
     if session.scalar(select(ProviderTrait.provider_id).where(ProviderTrait.trait_id == ids[name]).limit(1)):
         raise TraitInUse(trait=name)
-    if not rows_changed(session.execute(delete(Trait).where(Trait.id == ids[name]))):
-        raise StaleDataError("the trait was deleted")
+    require_changed(session.execute(delete(Trait).where(Trait.id == ids[name])), "the trait was deleted")
 
 
 def replace(session: Session, provider: LockedProvider, names: Iterable[str], generation: int) -> Rows | None:

@@ -30,13 +30,12 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.orm import Session
-from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled, requester, schema_state
 from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.compiled import IDS
 from baremetal_sched.db.models import WaitingRequest
-from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.results import require_changed, rows_changed
 from baremetal_sched.db.types import Query, as_text, dump_json
 from baremetal_sched.errors.scheduling import TooManyWaitingClaims, UuidTaken, WaitingNotServed
 from baremetal_sched.placement import consumers, events, gate
@@ -316,8 +315,8 @@ def decide_gathering(session: Session, claim: WaitingRequest) -> None:
     """Give a claim of several machines the state of one that has them. Raises StaleDataError if it no longer waits."""
     waits = update(WaitingRequest).where(WaitingRequest.uuid == claim.uuid, IS_GATHERING)
     decided = waits.values(state=CLAIMED, decided_at=epoch(), reason=None)
-    if not rows_changed(session.execute(decided.execution_options(synchronize_session=False))):
-        raise StaleDataError("the claim no longer waits")
+    found = session.execute(decided.execution_options(synchronize_session=False))
+    require_changed(found, "the claim no longer waits")
     gate.note_request(session, CLAIMED, claim)
 
 

@@ -9,7 +9,7 @@ from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.baremetal.conductors.ownership import NO_MEMBERS, LiveMembers, Membership
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.models import Conductor, ConductorInterface, Node
-from baremetal_sched.db.transaction import Reader
+from baremetal_sched.db.types import Reader
 from baremetal_sched.hashring import Arc, ring_of
 from baremetal_sched.settings import Settings
 

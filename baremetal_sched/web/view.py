@@ -13,7 +13,7 @@ from sqlalchemy.orm.attributes import InstrumentedAttribute
 from baremetal_sched.db import json_rows
 from baremetal_sched.db.json_text import members
 from baremetal_sched.db.paging import Missing
-from baremetal_sched.db.transaction import Reader
+from baremetal_sched.db.types import Reader
 from baremetal_sched.documents.fields import FieldKind, Fields
 from baremetal_sched.documents.json_template import Template, part
 

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import create_engine
 
-from baremetal_sched.db.transaction import process_cache
+from baremetal_sched.db.types import process_cache
 from baremetal_sched.placement import name_memory
 
 

@@ -19,7 +19,7 @@ from baremetal_sched.baremetal.nodes.redaction import REPLACEMENTS, Redaction, R
 from baremetal_sched.baremetal.visibility import EVERYTHING, UNRESTRICTED, Access, Visibility
 from baremetal_sched.db.keyring import keyring_of
 from baremetal_sched.db.models import Node
-from baremetal_sched.db.transaction import Reader
+from baremetal_sched.db.types import Reader
 from baremetal_sched.documents.patch import Patch
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue

@@ -27,8 +27,7 @@ from baremetal_sched.db.compiled import IDS
 from baremetal_sched.db.models import DriverCall, Node, table_of
 from baremetal_sched.db.requester import Requester
 from baremetal_sched.db.results import rows_changed
-from baremetal_sched.db.transaction import Reader, Writer, connection_of
-from baremetal_sched.db.types import dump_json
+from baremetal_sched.db.types import Reader, Writer, connection_of, dump_json
 from baremetal_sched.errors.baremetal import NodeChanged, NodeLocked, NodeNotFound
 
 #: The key in ``session.info`` of the replies that drivers have sent for the request.

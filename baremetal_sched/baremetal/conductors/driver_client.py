@@ -16,7 +16,8 @@ from baremetal_sched.db import requester as requesters
 from baremetal_sched.db.polling import Poller
 from baremetal_sched.db.requester import Requester
 from baremetal_sched.db.sealing import Unreadable
-from baremetal_sched.db.transaction import Database, Writer
+from baremetal_sched.db.transaction import Database
+from baremetal_sched.db.types import Writer
 from baremetal_sched.errors import CommitUnknown, UnavailableError
 from baremetal_sched.errors.baremetal import DriverTimeout, NodeNotFound, NotBegun
 from baremetal_sched.settings import Settings

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Double, and_, false, func, literal_column,
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Conductor, ConductorInterface, Node
 from baremetal_sched.db.sql_functions import as_digits, concat, constant, string_agg
-from baremetal_sched.db.transaction import Reader
+from baremetal_sched.db.types import Reader
 from baremetal_sched.errors.baremetal import NoConductors, NoValidHost
 from baremetal_sched.hashring import ring_of
 from baremetal_sched.releases import has_groups

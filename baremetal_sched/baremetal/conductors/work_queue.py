@@ -19,7 +19,7 @@ from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import DriverCall, Node, NodeWork, table_of
 from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.results import new_id
-from baremetal_sched.db.transaction import connection_of
+from baremetal_sched.db.types import connection_of
 from baremetal_sched.errors.baremetal import NodeLocked, NodeNotFound
 
 #: The notification channel of new work, on PostgreSQL: the payload is the host name of the conductor.

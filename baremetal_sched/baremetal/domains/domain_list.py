@@ -9,8 +9,7 @@ from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db import paging
 from baremetal_sched.db.models import Domain, DomainMember, Node
 from baremetal_sched.db.paging import Page
-from baremetal_sched.db.transaction import Reader
-from baremetal_sched.db.types import Rows
+from baremetal_sched.db.types import Reader, Rows
 from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.errors.domains import DomainNotFound
 

@@ -30,8 +30,7 @@ from baremetal_sched.baremetal.matching.spreading import (
 from baremetal_sched.db import compiled
 from baremetal_sched.db.compiled import IDS
 from baremetal_sched.db.models import DomainMember, Node, table_of
-from baremetal_sched.db.transaction import selecting
-from baremetal_sched.db.types import Query
+from baremetal_sched.db.types import Query, selecting
 from baremetal_sched.errors import DatabaseAway, SchedulerError
 from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDERS
 

@@ -30,8 +30,7 @@ from baremetal_sched.baremetal.matching.spreading import (
 )
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest, as_tree
 from baremetal_sched.db.models import Domain, DomainMember, Node, ResourceClass, table_of
-from baremetal_sched.db.transaction import selecting
-from baremetal_sched.db.types import Query
+from baremetal_sched.db.types import Query, selecting
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 from baremetal_sched.errors.scheduling import MachinesShare
 from baremetal_sched.placement import gate, names

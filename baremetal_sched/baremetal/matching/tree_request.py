@@ -38,7 +38,7 @@ from baremetal_sched.baremetal.matching.question import Question, names_of, node
 from baremetal_sched.baremetal.matching.request import Amounts, Host, MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.request_group_conditions import of_group, without
 from baremetal_sched.db.models import Node
-from baremetal_sched.db.transaction import selecting
+from baremetal_sched.db.types import selecting
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 from baremetal_sched.errors.scheduling import CannotWait
 from baremetal_sched.placement.candidates import search

@@ -20,8 +20,7 @@ from baremetal_sched.baremetal.visibility import EVERYTHING, UNRESTRICTED, Acces
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, NodeAllocation, Port, WaitingRequest
 from baremetal_sched.db.paging import Missing
-from baremetal_sched.db.transaction import Reader
-from baremetal_sched.db.types import Query
+from baremetal_sched.db.types import Query, Reader
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import (

@@ -22,7 +22,6 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.orm import Session
-from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.conductors.ownership import LiveMembers
 from baremetal_sched.baremetal.events import NODE_UPDATED
@@ -33,7 +32,7 @@ from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, NodeTrait, table_of
 from baremetal_sched.db.notes import insert_within, notes_of, values_within
-from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.results import require_changed
 from baremetal_sched.db.sql_functions import listed, string_agg
 from baremetal_sched.db.types import Query
 from baremetal_sched.documents.schema import canonical_uuid
@@ -104,8 +103,8 @@ def change_traits(
     if at_once:
         changed = {"removed": ",".join(before - after), "added": ",".join(after - before)}
         given |= {"node_uuid": node.uuid, **changed, **values_within(NODE_UPDATED, _told(before, after), None)}
-    if not rows_changed(compiled.change(connection, _TOUCH_AND_NOTE if at_once else _TOUCH, given)):
-        raise StaleDataError("the node was changed")
+    touched = compiled.change(connection, _TOUCH_AND_NOTE if at_once else _TOUCH, given)
+    require_changed(touched, "the node was changed")
     if at_once:
         projection.change_traits(connection, node, after - before, before - after)
     else:
@@ -133,7 +132,7 @@ def _write(connection: Connection, node: Any, before: frozenset[str], after: fro
         compiled.change_all(connection, statement, [{"node_id": node.id, "trait": each} for each in sorted(changed)])
     projection.change_traits(connection, node, added, removed)
     if before != after:
-        notes_of(connection).add_of_locked(NODE_UPDATED, node.uuid, _told(before, after))
+        notes_of(connection).add_of_machine(NODE_UPDATED, node.uuid, _told(before, after), is_locked=True)
 
 
 @lru_cache

@@ -17,7 +17,7 @@ from baremetal_sched.compute.schemas.servers import TAGS_SINCE
 from baremetal_sched.compute.servers import server_rows
 from baremetal_sched.compute.servers.server_rows import Filters, RowCondition, decoded
 from baremetal_sched.db.models import Node, Server
-from baremetal_sched.db.transaction import Reader
+from baremetal_sched.db.types import Reader
 from baremetal_sched.documents.schema import parse_flag
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.query import PAGING, Query

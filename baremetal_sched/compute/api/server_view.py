@@ -16,7 +16,7 @@ from baremetal_sched.compute.hosts import network_addresses
 from baremetal_sched.compute.server_states import ServerState
 from baremetal_sched.compute.servers import server_rows
 from baremetal_sched.compute.servers.server_rows import ServerRow, decoded
-from baremetal_sched.db.transaction import Reader
+from baremetal_sched.db.types import Reader
 
 EC2_SINCE = 3
 HOST_STATUS_SINCE = 16

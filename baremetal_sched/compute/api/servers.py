@@ -19,7 +19,7 @@ from baremetal_sched.compute.servers.server_rows import Filters, ServerRow
 from baremetal_sched.compute.servers.servers import Locked
 from baremetal_sched.db.models import Server
 from baremetal_sched.db.paging import Page, SortKey
-from baremetal_sched.db.transaction import Reader
+from baremetal_sched.db.types import Reader
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors.compute import ServerNotFound
 from baremetal_sched.web.query import Query

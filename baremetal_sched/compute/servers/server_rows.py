@@ -17,8 +17,7 @@ from baremetal_sched.db.json_text import members
 from baremetal_sched.db.models import Node, Server, ServerGroup, ServerGroupMember, ServerTag, table_of
 from baremetal_sched.db.paging import Page, after_marker, order
 from baremetal_sched.db.sql_functions import has_all, string_agg
-from baremetal_sched.db.transaction import Reader, connection_of
-from baremetal_sched.db.types import Query, Rows, as_text
+from baremetal_sched.db.types import Query, Reader, Rows, as_text, connection_of
 from baremetal_sched.errors.compute import ServerMarkerNotFound, ServerNotFound
 from baremetal_sched.machines import states
 

@@ -6,7 +6,7 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.db.transaction import Reader
+from baremetal_sched.db.types import Reader
 from baremetal_sched.errors.placement import InventoryNotFound
 from baremetal_sched.placement import inventories, provider_parts
 from baremetal_sched.placement.api.call import PlacementCall

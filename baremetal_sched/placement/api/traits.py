@@ -8,8 +8,7 @@ from flask import Response
 from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
-from baremetal_sched.db.transaction import Reader
-from baremetal_sched.db.types import Rows
+from baremetal_sched.db.types import Reader, Rows
 from baremetal_sched.errors.placement import BadQuery, TraitNotFound
 from baremetal_sched.placement import provider_parts, query_values, traits
 from baremetal_sched.placement.api.call import PlacementCall

@@ -12,8 +12,7 @@ from baremetal_sched.db import compiled, schema_state
 from baremetal_sched.db.event_types import NODE_COLUMNS
 from baremetal_sched.db.models import EventProject, EventStream, NumberedEvent
 from baremetal_sched.db.models.base import SchemaState, table_of
-from baremetal_sched.db.transaction import Reader, connection_of
-from baremetal_sched.db.types import Query
+from baremetal_sched.db.types import Query, Reader, connection_of
 from baremetal_sched.errors.events import EventsDisabled, EventsGone, EventsNotServed
 from baremetal_sched.scheduling.events.cursors import Cursor, mark_of
 from baremetal_sched.settings import Settings

@@ -13,8 +13,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Webhook, WebhookTest, table_of
 from baremetal_sched.db.results import rows_changed
-from baremetal_sched.db.transaction import Reader
-from baremetal_sched.db.types import Query
+from baremetal_sched.db.types import Query, Reader
 from baremetal_sched.errors.webhooks import TooManyWebhookTests, WebhookTestUnderWay
 from baremetal_sched.scheduling.webhooks.webhooks import SECONDS
 from baremetal_sched.settings import Settings

@@ -21,7 +21,7 @@ from baremetal_sched.baremetal.identifiers import is_logical_name
 from baremetal_sched.baremetal.network import portgroups, ports, volume
 from baremetal_sched.baremetal.provisioning import runbooks
 from baremetal_sched.db.models import Node, NodeAllocation, Port, Portgroup, Runbook
-from baremetal_sched.db.transaction import Reader
+from baremetal_sched.db.types import Reader
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import NotFoundError, SchedulerError
 from baremetal_sched.errors.baremetal import NodeNotFound

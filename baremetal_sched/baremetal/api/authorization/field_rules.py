@@ -12,7 +12,7 @@ from baremetal_sched.baremetal.api.resources import owners
 from baremetal_sched.baremetal.api.resources.collection import parsed_patch
 from baremetal_sched.baremetal.schemas.provisioning.provision import KEYS
 from baremetal_sched.db.models import Node
-from baremetal_sched.db.transaction import Reader
+from baremetal_sched.db.types import Reader
 from baremetal_sched.documents.patch import Operation, root
 from baremetal_sched.errors import NotAllowed, WrongScope
 from baremetal_sched.errors.baremetal import InvalidNodeState

@@ -10,8 +10,7 @@ from sqlalchemy import Connection, bindparam, literal_column, null, select, unio
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.models import ResourceClass, Trait
-from baremetal_sched.db.transaction import process_cache
-from baremetal_sched.db.types import Query
+from baremetal_sched.db.types import Query, process_cache
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 from baremetal_sched.placement import name_memory
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
