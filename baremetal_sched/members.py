@@ -89,6 +89,7 @@ HOLD = Members(
         "reason": "string",
         "scope": "string",
         "asserted_by": "string",
+        "asserted_by_name": "string",
         "asserted_by_project": "string",
         "asserted_at": "time",
         "extra": "object",

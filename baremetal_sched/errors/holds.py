@@ -10,12 +10,27 @@ class HoldNotFound(NotFoundError):
 
 
 class HoldExists(ConflictError):
-    """One of the same type, scope and project, at the same time."""
+    """One of the same type, scope, project, person and reason, at the same time. ``by`` names the person, or is
+    empty."""
 
     template = (
-        "Node {node} has maintenance entry {uuid} of type {type} at {scope} scope by the same project at that time. "
-        "Release it first, or choose another time."
+        "Node {node} has hold {uuid} of type {type}{by} for the same reason at that time. Give another reason, choose "
+        "another time, or release it first."
     )
+
+
+class HoldOfProjectExists(ConflictError):
+    """One of the same type, scope and project, while an earlier release allows only one of these."""
+
+    template = (
+        "Node {node} has hold {uuid} of type {type}{by} at that time. While a release before this one may serve the "
+        "database, a project can have only one hold of a type at a time. When all processes of that release have "
+        f"ended, run: {commands.FINISH_UPGRADE}"
+    )
+
+
+class TooManyHolds(ConflictError):
+    template = "Node {node} has {limit} holds of your project, and cannot have more. Release one first."
 
 
 class HoldsRefused(ConflictError):

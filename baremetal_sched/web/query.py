@@ -75,6 +75,16 @@ class Query:
             raise InvalidValue(message=f"Expected UUID for {name}: {value}")
         return canonical
 
+    def pair(self, name: str) -> tuple[str, str] | None:
+        """Return the two parts of a value that is KEY=VALUE."""
+        value = self.text(name)
+        if value is None:
+            return None
+        key, equals, text = value.partition("=")
+        if not (key and equals):
+            raise InvalidValue(message=f"Expected KEY=VALUE for {name}: {value}")
+        return key, text
+
     def items(self, name: str) -> list[str] | None:
         """Return a comma-separated list, which may also be repeated; blanks around items are removed. None if it is not
         given."""

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal import events
-from baremetal_sched.baremetal.holds import holds, rules
+from baremetal_sched.baremetal.holds import asserting, holds, rules
 from baremetal_sched.baremetal.holds.rules import Actor
 from baremetal_sched.db.clock import row_epoch
 from baremetal_sched.db.models import Hold, Node
@@ -27,8 +27,8 @@ def change(
     """Change ``ends_at``, ``reason`` or ``extra`` of a hold of ``node`` (its row locked).
 
     Raises HoldsKept if it is not the actor's to change, HoldNotChangeable if it is of a built-in type or has ended,
-    InvalidValue for an end that cannot be, HoldExists if it would overlap another one of that type, scope and project,
-    and StaleDataError if it has ended.
+    InvalidValue for an end that cannot be, like ``asserting.require_no_other`` if another hold is in the way, and
+    StaleDataError if it has ended.
     """
     refusal = rules.refusal(actor, hold, "change")
     if refusal is not None:
@@ -39,7 +39,9 @@ def change(
     values = dict(changes)
     still_there = [Hold.id == hold.id, or_(Hold.ends_at.is_(None), Hold.ends_at > row_epoch())]
     if "ends_at" in values:
-        _check_end(node, hold, values["ends_at"], others, moment)
+        _check_end(hold, values["ends_at"], moment)
+    if values.keys() & {"ends_at", "reason"}:
+        asserting.require_no_other(session, node, _as_changed(hold, values), others, actor)
     if values.get("ends_at") is not None:
         still_there.append(literal(values["ends_at"]) > row_epoch())
     if "reason" in values:
@@ -61,15 +63,17 @@ def _require_changeable(hold: Hold, moment: float) -> None:
         raise HoldNotChangeable(uuid=hold.uuid, type=hold.type, reason="it has ended")
 
 
-def _check_end(node: Node, hold: Hold, ends_at: float | None, others: list[Hold], moment: float) -> None:
-    """Raise InvalidValue or HoldExists unless ``hold`` may end at this time."""
-    if ends_at is not None:
-        if ends_at <= max(moment, rules.start_of(hold)):
-            raise InvalidValue(message="ends_at must be later than now, and later than starts_at.")
-        if not rules.is_active(hold) and hold.drain_deadline is not None and hold.drain_deadline >= ends_at:
-            raise InvalidValue(message="ends_at must be later than drain_deadline.")
-    names = ("type", "scope", "asserted_by_project", "asserted_at", "starts_at")
-    changed = Hold(**{name: getattr(hold, name) for name in names}, ends_at=ends_at)
-    refusal = holds.overlap_with(node, changed, others)
-    if refusal is not None:
-        raise refusal
+def _check_end(hold: Hold, ends_at: float | None, moment: float) -> None:
+    """Raise InvalidValue unless ``hold`` may end at this time."""
+    if ends_at is None:
+        return
+    if ends_at <= max(moment, rules.start_of(hold)):
+        raise InvalidValue(message="ends_at must be later than now, and later than starts_at.")
+    if not rules.is_active(hold) and hold.drain_deadline is not None and hold.drain_deadline >= ends_at:
+        raise InvalidValue(message="ends_at must be later than drain_deadline.")
+
+
+def _as_changed(hold: Hold, values: Mapping[str, Any]) -> Hold:
+    """Return what the hold would be, of all that decides whether another one is in its way."""
+    names = ("type", "scope", *rules.ASSERTER, "reason", "asserted_at", "starts_at", "ends_at")
+    return Hold(**{name: values.get(name, getattr(hold, name)) for name in names})

@@ -3,12 +3,15 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy import ColumnElement, String, and_, case, func, literal, or_, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.holds.rules import BUILT_IN
-from baremetal_sched.baremetal.visibility import Visibility
+from baremetal_sched.baremetal.holds import rules
+from baremetal_sched.baremetal.holds.holds import LONGEST
+from baremetal_sched.baremetal.holds.rules import BUILT_IN, FAULT, LESSEE, OWNER, SCOPES
+from baremetal_sched.baremetal.visibility import Conditions, Visibility, is_exactly
 from baremetal_sched.db import paging
+from baremetal_sched.db.json_members import member_text
 from baremetal_sched.db.models import Hold, Node
 from baremetal_sched.db.paging import Page
 from baremetal_sched.errors import InvalidValue, SchedulerError
@@ -26,9 +29,29 @@ _SHOWN = select(Hold, Node.uuid, Node.name, Node.owner, Node.lessee).join(Node, 
 
 
 @dataclass(frozen=True)
+class Asserter:
+    """A person as a filter of holds: its id or its name; None: anyone but the service itself.
+
+    ``conditions``: those on ``Hold`` and ``Node`` that the caller may see who asserted the hold.
+    """
+
+    person: str | None
+    conditions: Conditions = ()
+
+    def where(self) -> list[ColumnElement[bool]]:
+        """Return the condition as SQL."""
+        if self.person is None:
+            return [Hold.type != FAULT, *self.conditions]
+        person = literal(self.person[:LONGEST], Hold.asserted_by.type)
+        columns = (Hold.asserted_by.expression, Hold.asserted_by_name.expression)
+        return [or_(*(is_exactly(column, person) for column in columns)), *self.conditions]
+
+
+@dataclass(frozen=True)
 class HoldFilters:
     """The filters of a list of holds: ``since`` and ``until`` leave holds that overlap the time between
-    them; ``own`` leaves holds that callers of ``project`` asserted, or only others."""
+    them; ``own`` leaves holds that callers of ``project`` asserted, or only others. ``reason`` is the whole text, empty
+    for holds without one; ``extra`` the name and the value of a member. ``where``: further conditions."""
 
     type: str | None = None
     active: bool | None = None
@@ -36,11 +59,14 @@ class HoldFilters:
     until: float | None = None
     own: bool | None = None
     project: str = ""
-    on_nodes: Sequence[ColumnElement[bool]] = field(default=())
+    reason: str | None = None
+    extra: tuple[str, str] | None = None
+    asserter: Asserter | None = None
+    where: Sequence[ColumnElement[bool]] = field(default=())
 
     def conditions(self) -> list[ColumnElement[bool]]:
         """Return them as SQL."""
-        found = list(self.on_nodes)
+        found = list(self.where)
         if self.type is not None:
             found.append(Hold.type == self.type)
         if self.active is not None:
@@ -48,11 +74,39 @@ class HoldFilters:
         if self.own is not None:
             is_own = and_(Hold.asserted_by_project == self.project, Hold.type.not_in(BUILT_IN))
             found.append(is_own if self.own else ~is_own)
+        if self.reason is not None:
+            reason = func.coalesce(Hold.reason, "")
+            found.append(is_exactly(reason, literal(self.reason, Hold.reason.type)))
+        if self.extra is not None:
+            name, value = self.extra
+            found.append(is_exactly(member_text(Hold.extra, name), literal(value, String())))
+        if self.asserter is not None:
+            found += self.asserter.where()
         if self.since is not None:
             found.append(or_(Hold.ends_at.is_(None), Hold.ends_at > self.since))
         if self.until is not None:
             found.append(func.coalesce(Hold.starts_at, Hold.asserted_at) < self.until)
         return found
+
+
+def names_asserter(project: str) -> Conditions:
+    """Return the condition on ``Hold`` and ``Node`` that a caller of this project, without the system's authority, may
+    see who asserted the hold: ``rules.is_masked_from``, asked for each scope.
+
+    n.owner = <project> AND (h.scope IN (…) OR h.scope IN (…) AND h.asserted_by_project = <project>) OR …
+    """
+    is_own = is_exactly(Hold.asserted_by_project.expression, literal(project, Hold.asserted_by_project.type))
+
+    def sees_as(relation: str) -> ColumnElement[bool]:
+        always = [scope for scope in SCOPES if not rules.is_masked_from(scope, f"not {project}", relation, project)]
+        own = [scope for scope in SCOPES if not rules.is_masked_from(scope, project, relation, project)]
+        return or_(Hold.scope.in_(always), and_(Hold.scope.in_(own), is_own))
+
+    if not project:
+        return (sees_as(LESSEE),)
+    # NULL is neither the project nor another one.
+    is_owner = case((is_exactly(Node.owner.expression, literal(project, Node.owner.type)), 1), else_=0)
+    return (or_(and_(is_owner == 1, sees_as(OWNER)), and_(is_owner == 0, sees_as(LESSEE))),)
 
 
 def select_holds(session: Session, filters: HoldFilters, page: Page, visible: Visibility) -> list[HoldRow]:

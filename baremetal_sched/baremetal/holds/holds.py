@@ -1,4 +1,4 @@
-"""Asserting and releasing holds of a node whose row is locked, and the columns of a node that follow from its holds.
+"""Holds of a node whose row is locked: the flag, faults, releases, and the columns of the node that follow from all.
 
 Every change of a node's holds is a change of the node, so two that meet are done one after the other. The node's
 ``maintenance``, ``maintenance_reason``, ``fault`` and ``closes_at`` follow in the same transaction.
@@ -6,47 +6,27 @@ Every change of a node's holds is a change of the node, so two that meet are don
 
 import uuid as uuid_module
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import history
-from baremetal_sched.baremetal.holds import guards, rules
-from baremetal_sched.baremetal.holds.rules import FAULT, INTERNAL, LEGACY, LOCKOUT, Actor
-from baremetal_sched.db import schema_state
+from baremetal_sched.baremetal.holds import rules
+from baremetal_sched.baremetal.holds.rules import FAULT, INTERNAL, LEGACY, Actor
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Hold, Node
-from baremetal_sched.errors import InvalidValue
-from baremetal_sched.errors.baremetal import NodeLocked
-from baremetal_sched.errors.holds import HoldExists, HoldNotFound, HoldsKept, HoldsNotServed
+from baremetal_sched.errors.holds import HoldNotFound, HoldsKept
 from baremetal_sched.settings import Settings
 
 #: The type of the events in the history of a node.
 EVENT_TYPE = "maintenance"
 
-#: The first schema whose releases all know holds.
-FIRST_REVISION = "0023"
-
 #: Seconds between two times that are different in every database.
 _TICK = 0.00001
 
 #: The length of the columns of users and projects.
-_LONGEST = 255
-
-
-@dataclass(frozen=True)
-class NewHold:
-    """A hold that is to be asserted. Times are seconds since 1970 by the clock of the database."""
-
-    type: str
-    reason: str | None = None
-    extra: Mapping[str, Any] | None = None
-    starts_at: float | None = None
-    ends_at: float | None = None
-    drain: bool = False
-    drain_deadline: float | None = None
+LONGEST = 255
 
 
 def now(session: Session) -> float:
@@ -59,10 +39,10 @@ def of_node(session: Session, node: Node) -> list[Hold]:
 
     If the node's flag was changed without its holds, by a release that knows none, the holds follow it.
     """
-    return _of_nodes(session, [node])[0][node.id]
+    return of_nodes(session, [node])[0][node.id]
 
 
-def _of_nodes(session: Session, nodes: Sequence[Node]) -> tuple[dict[int, list[Hold]], float]:
+def of_nodes(session: Session, nodes: Sequence[Node]) -> tuple[dict[int, list[Hold]], float]:
     """Return the same of several nodes, by id of the node, and the time by the clock of the database.
 
     SELECT <now>, h.* FROM nodes n LEFT JOIN holds h ON h.node_id = n.id WHERE n.id IN (…) ORDER BY …
@@ -107,7 +87,7 @@ def _add_built_in(
     extra: Mapping[str, Any] | None = None,
 ) -> Hold:
     """Add a hold of a built-in type to the node and to ``holds``, which are all that it has, and return it."""
-    hold = _new(node, actor, type=kind, extra=dict(extra or {}), asserted_at=moment, begun_at=moment, drain=False)
+    hold = new_row(node, actor, type=kind, extra=dict(extra or {}), asserted_at=moment, begun_at=moment, drain=False)
     _write(hold, holds, reason, moment)
     session.add(hold)
     holds.append(hold)
@@ -120,13 +100,15 @@ def _write(hold: Hold, holds: Sequence[Hold], reason: str | None, moment: float)
     hold.written_at = max(moment, *(other.written_at + _TICK for other in holds if other is not hold), 0.0)
 
 
-def _new(node: Node, actor: Actor, **values: Any) -> Hold:
+def new_row(node: Node, actor: Actor, **values: Any) -> Hold:
+    """Return a hold of ``node`` that ``actor`` asserts, which is not in the session."""
     return Hold(
         uuid=str(uuid_module.uuid4()),
         node_id=node.id,
         scope=actor.scope,
-        asserted_by=actor.user[:_LONGEST],
-        asserted_by_project=actor.project[:_LONGEST],
+        asserted_by=actor.user[:LONGEST],
+        asserted_by_name=actor.name[:LONGEST],
+        asserted_by_project=actor.project[:LONGEST],
         **values,
     )
 
@@ -136,12 +118,12 @@ def _new(node: Node, actor: Actor, **values: Any) -> Hold:
 
 def set_legacy(session: Session, node: Node, reason: str | None, actor: Actor = INTERNAL) -> None:
     """Put ``node`` in maintenance, as every microversion can. If it is for this already, the reason is replaced."""
-    known, moment = _of_nodes(session, [node])
+    known, moment = of_nodes(session, [node])
     holds = known[node.id]
     legacy = next((hold for hold in holds if hold.type == LEGACY), None)
     if legacy is None:
         legacy = _add_built_in(session, node, holds, moment, LEGACY, reason, actor)
-        _note(session, node, legacy, "asserted")
+        note(session, node, legacy, "asserted")
     else:
         _write(legacy, holds, reason, moment)
     _derive(node, holds)
@@ -149,110 +131,16 @@ def set_legacy(session: Session, node: Node, reason: str | None, actor: Actor = 
 
 def assert_fault(session: Session, node: Node, kind: str, reason: str, conductor: str | None = None) -> None:
     """Put ``node`` in maintenance because of a failure of this kind (one of ``states.FAULTS``)."""
-    known, moment = _of_nodes(session, [node])
+    known, moment = of_nodes(session, [node])
     holds = known[node.id]
     fault = next((hold for hold in holds if hold.type == FAULT), None)
     if fault is None:
         fault = _add_built_in(session, node, holds, moment, FAULT, reason, INTERNAL, {"kind": kind})
-        _note(session, node, fault, "asserted", conductor=conductor)
+        note(session, node, fault, "asserted", conductor=conductor)
     else:
         fault.extra = {"kind": kind}
         _write(fault, holds, reason, moment)
     _derive(node, holds)
-
-
-def assert_hold(session: Session, node: Node, new: NewHold, actor: Actor, settings: Settings) -> Hold:
-    """Assert a hold of ``node``, and return it. Raises like ``attempts`` and ``carry_out``."""
-    (attempt,) = found = attempts(session, [(node, actor)], new)
-    carry_out(session, found, settings)
-    return attempt.hold
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """A hold that is to be asserted of ``node``, which has ``others``. ``refusal``: why it cannot be; None: it can."""
-
-    node: Node
-    hold: Hold
-    others: Sequence[Hold]
-    refusal: HoldExists | NodeLocked | None
-
-
-def attempts(session: Session, asserters: Sequence[tuple[Node, Actor]], new: NewHold) -> list[Attempt]:
-    """Return for each node (its row locked) its hold, which is not in the session, and whether it can be asserted.
-
-    Raises InvalidValue for times that cannot be, and HoldsNotServed while a release that knows no holds may serve the
-    database.
-    """
-    require_served(session)
-    known, moment = _of_nodes(session, [node for node, _ in asserters])
-    _check_times(new, moment)
-    return [_attempt(node, actor, new, known[node.id], moment) for node, actor in asserters]
-
-
-def carry_out(session: Session, found: Sequence[Attempt], settings: Settings) -> None:
-    """Assert all of these holds. They begin now, when they are planned to start, or when the node rests (``drain``).
-
-    Raises HoldExists if a node has one of that type, scope and project at that time, and NodeLocked for a lockout that
-    is to begin while a conductor works on the node.
-    """
-    for refusal in (each.refusal for each in found if each.refusal is not None):
-        raise refusal
-    for each in found:
-        node, hold = each.node, each.hold
-        session.add(hold)
-        _note(session, node, hold, "asserted")
-        starts = rules.start_of(hold) <= hold.asserted_at
-        if starts and (not hold.drain or guards.rests(session, node)):
-            hold.begun_at = hold.asserted_at
-        settle(node, [*each.others, hold], settings)
-
-
-def _attempt(node: Node, actor: Actor, new: NewHold, others: Sequence[Hold], moment: float) -> Attempt:
-    hold = _new(
-        node,
-        actor,
-        type=new.type,
-        reason=new.reason,
-        extra=dict(new.extra or {}),
-        asserted_at=moment,
-        written_at=moment,
-        starts_at=new.starts_at,
-        ends_at=new.ends_at,
-        drain=new.drain,
-        drain_deadline=new.drain_deadline,
-    )
-    refusal: HoldExists | NodeLocked | None = overlap_with(node, hold, others)
-    is_at_work = new.type == LOCKOUT and not new.drain and node.reservation is not None
-    if refusal is None and is_at_work and rules.start_of(hold) <= moment:
-        refusal = NodeLocked(node=node.uuid, host=node.reservation)
-    return Attempt(node, hold, others, refusal)
-
-
-def overlap_with(node: Node, hold: Hold, others: Sequence[Hold]) -> HoldExists | None:
-    """Return the error that ``others`` of the node have a hold of the same type, scope and project at that time."""
-    for other in others:
-        if rules.same_source(hold, other) and rules.overlap(hold, other):
-            return HoldExists(node=node.uuid, uuid=other.uuid, type=other.type, scope=other.scope)
-    return None
-
-
-def _check_times(new: NewHold, moment: float) -> None:
-    start = moment if new.starts_at is None else max(new.starts_at, moment)
-    if new.ends_at is not None and new.ends_at <= start:
-        raise InvalidValue(message="ends_at must be later than now, and later than starts_at.")
-    if new.drain_deadline is None:
-        return
-    if not new.drain:
-        raise InvalidValue(message="drain_deadline needs drain: other holds begin when they start.")
-    if new.drain_deadline < start or (new.ends_at is not None and new.drain_deadline >= new.ends_at):
-        raise InvalidValue(message="drain_deadline must not be before the start of the hold, and before its end.")
-
-
-def require_served(session: Session) -> None:
-    """Raise HoldsNotServed while a release that knows no holds may serve the database."""
-    if not schema_state.has_finished(session.connection(), FIRST_REVISION):
-        raise HoldsNotServed
 
 
 # -- releasing ---------------------------------------------------------------------------------------------------------
@@ -305,7 +193,7 @@ def _release(session: Session, node: Node, holds: Sequence[Hold], actor: Actor, 
     if refusals:
         raise HoldsKept(reasons="; ".join(refusals))
     for hold in holds:
-        _note(session, node, hold, "released", conductor=conductor)
+        note(session, node, hold, "released", conductor=conductor)
         delete(session, hold)
 
 
@@ -343,5 +231,6 @@ def record(session: Session, node: Node, hold: Hold, what: str, conductor: str |
     history.record(session, node, event, event_type=EVENT_TYPE, conductor=conductor)
 
 
-def _note(session: Session, node: Node, hold: Hold, what: str, *, conductor: str | None = None) -> None:
+def note(session: Session, node: Node, hold: Hold, what: str, *, conductor: str | None = None) -> None:
+    """The same, for what a request does."""
     record(session, node, hold, f"was {what}", conductor)

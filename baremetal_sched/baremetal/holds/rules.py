@@ -22,6 +22,12 @@ BUILT_IN = (LEGACY, FAULT)
 #: The most characters of a reason that is made of several, which the node's column holds in every database.
 _LONGEST_REASON = 16_000
 
+#: The most holds of a node that callers of one project may have; callers without a project count as one.
+MOST_OF_PROJECT = 20
+
+#: The columns that name who asserted a hold. All are hidden together.
+ASSERTER = ("asserted_by", "asserted_by_name", "asserted_by_project")
+
 SYSTEM, OWNER, LESSEE = "system", "owner", "lessee"
 #: A scope outranks those before it.
 SCOPES = (LESSEE, OWNER, SYSTEM)
@@ -36,7 +42,8 @@ def outranks(scope: str, other: str) -> bool:
 class Actor:
     """A caller who asserts, changes or releases holds of a node: its relation to the node, its user and project.
 
-    ``refuses`` returns whether policy keeps it from changing or releasing a hold, ``hides`` from seeing it.
+    ``refuses`` returns whether policy keeps it from changing or releasing a hold, ``hides`` from seeing it. ``name``:
+    that of the user, empty if the log-in has none.
     """
 
     scope: str
@@ -44,6 +51,7 @@ class Actor:
     project: str = ""
     refuses: Callable[[Hold], bool] = lambda hold: False
     hides: Callable[[Hold], bool] = lambda hold: False
+    name: str = ""
 
 
 #: The service itself.
@@ -148,9 +156,26 @@ def overlap(one: Hold, other: Hold) -> bool:
     return start_of(one) < end_of(other) and start_of(other) < end_of(one)
 
 
-def same_source(one: Hold, other: Hold) -> bool:
-    """Return whether two holds have the same type, scope and project: only one of these may exist at any time."""
+def same_project(one: Hold, other: Hold) -> bool:
+    """Return whether two holds have the same type, scope and project."""
     return (one.type, one.scope, one.asserted_by_project) == (other.type, other.scope, other.asserted_by_project)
+
+
+def same_source(one: Hold, other: Hold) -> bool:
+    """Return whether two holds have the same type, scope, project, person and reason: only one of these may exist at
+    any time."""
+    same_words = (one.asserted_by, one.reason or "") == (other.asserted_by, other.reason or "")
+    return same_words and same_project(one, other)
+
+
+def count_of_project(holds: Iterable[Hold], project: str) -> int:
+    """Return how many of the holds callers of the project asserted; those of the built-in types do not count."""
+    return sum(hold.asserted_by_project == project and hold.type not in BUILT_IN for hold in holds)
+
+
+def person_of(hold: Hold) -> str:
+    """Return the name of who asserted the hold, or the id without one; "the service" if nobody did."""
+    return hold.asserted_by_name or hold.asserted_by or "the service"
 
 
 def closing_time(holds: Sequence[Hold], ahead: float) -> float | None:

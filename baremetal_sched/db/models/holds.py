@@ -12,10 +12,11 @@ from baremetal_sched.db.types import Json
 class Hold(HasUuid, Base):
     """A reason why a node must not be used. Releasing it deletes the row.
 
-    All times are seconds since 1970 by the clock of the database. ``asserted_by_project`` is empty if the service
-    itself asserted it. ``starts_at`` and ``ends_at`` are the planned times: without a start it starts when it is
-    asserted, without an end it stays until it is released. ``begun_at``: since when the node is in maintenance for it;
-    NULL: it is planned, or a hold that drains waits until the node rests, at most until ``drain_deadline``.
+    All times are seconds since 1970 by the clock of the database. ``asserted_by`` and ``asserted_by_project`` are empty
+    if the service itself asserted it; ``asserted_by_name`` is the name of the user at that time, empty if the log-in
+    had none. ``starts_at`` and ``ends_at`` are the planned times: without a start it starts when it is asserted,
+    without an end it stays until it is released. ``begun_at``: since when the node is in maintenance for it; NULL: it
+    is planned, or a hold that drains waits until the node rests, at most until ``drain_deadline``.
     ``written_at``: when its reason was written last. ``acknowledged_at``, of a lockout: since when it is known that no
     driver is at work on the machine.
     """
@@ -32,6 +33,7 @@ class Hold(HasUuid, Base):
     reason: Mapped[str | None] = mapped_column(Text)
     scope: Mapped[str] = mapped_column(String(16))
     asserted_by: Mapped[str] = mapped_column(String(255), server_default="")
+    asserted_by_name: Mapped[str] = mapped_column(String(255), server_default="")
     asserted_by_project: Mapped[str] = mapped_column(String(255), server_default="")
     asserted_at: Mapped[float] = mapped_column(Double)
     written_at: Mapped[float] = mapped_column(Double)

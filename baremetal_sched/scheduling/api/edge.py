@@ -5,6 +5,7 @@ from functools import cached_property
 from flask import Request, Response
 
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.errors.holds import HoldExists
 from baremetal_sched.errors.scheduling import CannotWait, MachinesShare, NeverFits, NothingFree
 from baremetal_sched.scheduling.api import policies
 from baremetal_sched.scheduling.api.request_bodies import SchedulingCall
@@ -19,6 +20,7 @@ from baremetal_sched.web.responses import json_response
 #: Codes of the errors that programs can act on.
 CODES: dict[type[Exception], str] = {
     CannotWait: "scheduling.cannot_wait",
+    HoldExists: "scheduling.hold_exists",
     MachinesShare: "scheduling.machines_share",
     NeverFits: "scheduling.never_fits",
     NothingFree: "scheduling.nothing_free",

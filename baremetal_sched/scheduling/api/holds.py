@@ -9,10 +9,18 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.hold_readers import reader
 from baremetal_sched.baremetal.api.policies.holds import ADD, GET, GET_NODE, REMOVE, UPDATE
-from baremetal_sched.baremetal.api.resources.hold_actors import actor_of, nodes_by, scope_of, target_of
-from baremetal_sched.baremetal.holds import changing, guards, hold_list, holds, rules
+from baremetal_sched.baremetal.api.resources.hold_actors import (
+    actor_of,
+    asserter_named,
+    name_of,
+    nodes_by,
+    scope_of,
+    sees_all_asserters,
+    target_of,
+)
+from baremetal_sched.baremetal.holds import asserting, changing, guards, hold_list, holds, rules
+from baremetal_sched.baremetal.holds.asserting import Attempt, NewHold
 from baremetal_sched.baremetal.holds.hold_list import HoldFilters, HoldRow
-from baremetal_sched.baremetal.holds.holds import NewHold
 from baremetal_sched.baremetal.holds.rules import Actor
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.visibility import Visibility, is_exactly
@@ -88,9 +96,13 @@ def _shown(call: Call, session: Session, node: Node, uuid: str) -> Response:
 def create_node_hold(call: Call, session: Session, node: str) -> Response:
     """POST /v1/nodes/{node}/holds"""
     found = _changeable(call, session, node, ADD)
-    new = NewHold(**NEW_HOLD.read(call.json))
-    hold = holds.assert_hold(session, found, new, _asserter(call, found, new), call.settings)
-    made = _document(call, hold, found.uuid, found.name, is_masked=False, now=holds.now(session))
+    values = NEW_HOLD.read(call.json)
+    takes_existing, new = values.pop("or_existing", False), NewHold(**values)
+    (attempt,) = tried = asserting.attempts(session, [(found, _asserter(call, found, new))], new)
+    if takes_existing and attempt.existing is not None:
+        return _shown(call, session, found, attempt.existing.uuid)
+    asserting.carry_out(session, tried, call.settings)
+    made = _document(call, attempt.hold, found.uuid, found.name, is_masked=False, now=holds.now(session))
     return json_response(made, 201, {"Location": made["links"][0]["href"]})
 
 
@@ -129,7 +141,8 @@ def _asserter(call: Call, node: Node, new: NewHold) -> Actor:
     user, project = call.caller.user_id or "", call.caller.project_id or ""
     entry = {"type": new.type, "scope": scope, "asserted_by": user, "asserted_by_project": project}
     call.require(ADD, target_of(call, node.owner, node.lessee, **entry))
-    return Actor(scope, user, project)
+    hides = actor_of(call, node.owner, node.lessee).hides
+    return Actor(scope, user, project, hides=hides, name=name_of(call))
 
 
 # -- many nodes --------------------------------------------------------------------------------------------------------
@@ -138,32 +151,36 @@ def _asserter(call: Call, node: Node, new: NewHold) -> Actor:
 def create_holds(call: Call, session: Session) -> Response:
     """POST /v1/holds"""
     values = NEW_HOLDS.read(call.json)
-    chosen, tries, skips = dict(values.pop("filter")), values.pop("dry_run", False), values.pop("skip_refused", False)
+    tries, skips, takes_existing = (values.pop(name, False) for name in ("dry_run", "skip_refused", "or_existing"))
+    chosen = dict(values.pop("filter"))
     new = NewHold(**values)
     nodes = hold_list.select_nodes(session, chosen.pop("nodes", ()), _conditions(chosen.items()), _addable(call))
     asserters, refusals = _asserters(call, nodes, new, skips)
-    found = holds.attempts(session, asserters, new)
-    refusals |= {each.node.id: str(each.refusal) for each in found if each.refusal is not None}
-    made = {} if tries else {each.node.id: each for each in found if not (skips and each.refusal)}
-    if skips and not (tries or made):
+    found = {each.node.id: each for each in asserting.attempts(session, asserters, new)}
+    kept = {id_: each.existing for id_, each in found.items() if takes_existing and each.existing is not None}
+    refusals |= {id_: str(each.refusal) for id_, each in found.items() if each.refusal is not None and id_ not in kept}
+    left_out = {*kept, *(refusals if skips else ())}
+    made = {} if tries else {id_: each for id_, each in found.items() if id_ not in left_out}
+    if skips and not (tries or made or kept):
         raise HoldsRefused(reasons=" ".join(f"{node.name or node.uuid}: {refusals[node.id]}" for node in nodes))
-    holds.carry_out(session, list(made.values()), call.settings)
-    now = holds.now(session)
-    documents = [
-        _document(call, each.hold, each.node.uuid, each.node.name, is_masked=False, now=now) for each in made.values()
-    ]
-    answer: dict[str, Any] = {"maintenance": documents}
-    if skips or tries:
+    asserting.carry_out(session, list(made.values()), call.settings)
+    answer: dict[str, Any] = {"maintenance": _made_documents(call, session, made.values())}
+    if skips or tries or takes_existing:
+        now_held = {id_: each.hold for id_, each in made.items()} | kept
         answer["nodes"] = [
-            {
-                "uuid": node.uuid,
-                "name": node.name,
-                "hold": made[node.id].hold.uuid if node.id in made else None,
-                "refusal": refusals.get(node.id),
-            }
-            for node in nodes
+            _result(node, now_held.get(node.id), refusals.get(node.id), node.id in kept) for node in nodes
         ]
-    return json_response(answer, 200 if tries else 201)
+    return json_response(answer, 201 if made else 200)
+
+
+def _made_documents(call: Call, session: Session, made: Iterable[Attempt]) -> list[dict[str, Any]]:
+    now = holds.now(session)
+    return [_document(call, each.hold, each.node.uuid, each.node.name, is_masked=False, now=now) for each in made]
+
+
+def _result(node: Node, hold: Hold | None, refusal: str | None, existed: bool) -> dict[str, Any]:
+    uuid = None if hold is None else hold.uuid
+    return {"uuid": node.uuid, "name": node.name, "hold": uuid, "existing": existed, "refusal": refusal}
 
 
 def _asserters(
@@ -209,6 +226,13 @@ PARAMETERS = {
         "false: only all others. Those of the types legacy and fault are always others.",
         FLAG,
     ),
+    "asserted_by": said(
+        "Only holds that this person asserted: the user's id or name, or me. Without authentication, me is everybody "
+        "but the service. Holds whose asserter is hidden from the caller are left out.",
+        TEXT,
+    ),
+    "reason": said("Only holds with this reason, the whole text. Empty: only holds without one.", TEXT),
+    "extra": said("Only holds whose extra has this member with this value, as KEY=VALUE.", TEXT),
     "since": said("Only holds that end after this time, in ISO 8601 with a time zone, or have no end.", TIME),
     "until": said("Only holds that start before this time, in ISO 8601 with a time zone.", TIME),
     **{name: said(f"Only holds of nodes with this {name.replace('_', ' ')}.", TEXT) for name in COLUMNS},
@@ -220,13 +244,16 @@ def list_holds(call: Call, session: Session) -> Response:
     query = Query(call, PARAMETERS)
     equal = [(name, value) for name in COLUMNS if (value := query.text(name)) is not None]
     filters = HoldFilters(
-        query.text("type"),
-        query.flag("active"),
-        seconds_of("since", query.text("since")),
-        seconds_of("until", query.text("until")),
-        query.flag("own"),
-        call.caller.project_id or "",
-        _conditions(equal),
+        type=query.text("type"),
+        active=query.flag("active"),
+        since=seconds_of("since", query.text("since")),
+        until=seconds_of("until", query.text("until")),
+        own=query.flag("own"),
+        project=call.caller.project_id or "",
+        reason=query.text("reason"),
+        extra=query.pair("extra"),
+        asserter=asserter_named(call, query.text("asserted_by")),
+        where=[*_conditions(equal), *reader(call).conditions],
     )
     page = Page(query.limit(), query.text("marker"))
     rows = hold_list.select_holds(session, filters, page, seen_by(call))
@@ -247,12 +274,11 @@ def seen_by(call: Call) -> Visibility:
 
 def documents_of(call: Call, session: Session, rows: Iterable[HoldRow]) -> list[dict[str, Any]]:
     """Return the holds that the caller may see, masked where they outrank it."""
-    now, documents = holds.now(session), []
+    now, documents, sees_all = holds.now(session), [], sees_all_asserters(call)
     for hold, uuid, name, owner, lessee in rows:
         if not reader(call).sees(owner, lessee, hold):
             continue
-        reads_all = call.caller.system_scope == "all"
-        scope = rules.SYSTEM if reads_all else scope_of(call, owner, lessee) or rules.LESSEE
+        scope = rules.SYSTEM if sees_all else scope_of(call, owner, lessee) or rules.LESSEE
         is_masked = rules.is_masked(hold, scope, call.caller.project_id or "")
         documents.append(_document(call, hold, uuid, name, is_masked=is_masked, now=now))
     return documents
@@ -267,7 +293,7 @@ def _document(call: Call, hold: Hold, node: str, name: str | None, *, is_masked:
         extra=hold.extra or {},
         state=_state(hold, now),
         links=[{"rel": "self", "href": f"{call.base_url}/v1/nodes/{node}/holds/{hold.uuid}"}],
-        **({"asserted_by": None, "asserted_by_project": None} if is_masked else {}),
+        **(dict.fromkeys(rules.ASSERTER) if is_masked else {}),
     )
 
 

@@ -15,9 +15,11 @@ from baremetal_sched.errors.holds import (
     HoldExists,
     HoldNotChangeable,
     HoldNotFound,
+    HoldOfProjectExists,
     HoldsKept,
     HoldsNotServed,
     HoldsRefused,
+    TooManyHolds,
 )
 from baremetal_sched.scheduling.api import domains, holds
 from baremetal_sched.scheduling.api.policies import DOMAINS, MANAGE_DOMAINS
@@ -27,7 +29,8 @@ from baremetal_sched.web.operation import Operation
 from baremetal_sched.web.responses import JSON
 from baremetal_sched.web.route import Route
 
-_ASSERTING = (HoldExists, NodeLocked, HoldsNotServed)
+_OTHERS = (HoldExists, HoldOfProjectExists)
+_ASSERTING = (*_OTHERS, TooManyHolds, NodeLocked, HoldsNotServed)
 _ONE_HOLD = (NodeNotFound, HoldNotFound)
 _HANGING = (ParentNotFound, LevelTwice)
 
@@ -54,7 +57,7 @@ NODE_ROUTES: tuple[Route, ...] = (
             "Assert a hold of a node",
             "Hold",
             body=NEW_HOLD.schema,
-            done={201: "Asserted."},
+            done={200: "It was there before (or_existing).", 201: "Asserted."},
         ),
         errors=(NodeNotFound, *_ASSERTING),
     ),
@@ -86,7 +89,7 @@ NODE_ROUTES: tuple[Route, ...] = (
         checks_policy=True,
         takes=(JSON,),
         operation=Operation("update_node_hold", "Change a hold of a node", "Hold", body=CHANGES.schema),
-        errors=(*_ONE_HOLD, HoldExists, HoldNotChangeable, HoldsKept),
+        errors=(*_ONE_HOLD, *_OTHERS, HoldNotChangeable, HoldsKept),
     ),
     Route(
         "DELETE",
@@ -119,7 +122,10 @@ NODE_ROUTES: tuple[Route, ...] = (
             "Assert a hold of each node that a filter selects",
             "MadeHolds",
             body=NEW_HOLDS.schema,
-            done={200: "A dry run.", 201: "They are asserted, with skip_refused at least one of them."},
+            done={
+                200: "A dry run; or all were there before (or_existing).",
+                201: "They are asserted, with skip_refused or or_existing at least one of them.",
+            },
         ),
         errors=(*_ASSERTING, HoldsRefused),
     ),

@@ -12,7 +12,7 @@ from baremetal_sched.scheduling.events.reading import Event
 _ERROR, _REASON = "last_error", "maintenance_reason"
 
 #: The members of a hold that name its asserter, and those that are hidden from a reader who may not see the hold.
-_ACTOR = frozenset(("asserted_by", "asserted_by_project"))
+_ACTOR = frozenset(rules.ASSERTER)
 _OF_HOLD = _ACTOR | {"type", "reason", "extra"}
 
 

@@ -60,6 +60,11 @@ HOLD_MEMBERS = (
         column=(8, "Asserted By"),
     ),
     Member(
+        "asserted_by_name",
+        "The name of that user when it was asserted, empty if the log-in had none; null where asserted_by is hidden.",
+        TEXT_OR_NULL,
+    ),
+    Member(
         "asserted_by_project",
         "The project of that user, empty for the service itself; null where asserted_by is hidden.",
         TEXT_OR_NULL,
@@ -140,7 +145,14 @@ _OF_MANY = (
     Member("skip_refused", "Hold the other nodes if some are refused. By default none is held then.", new=FLAG),
 )
 
-NEW_HOLD, CHANGES, NEW_HOLDS = new(HOLD_MEMBERS), change(HOLD_MEMBERS), new((*HOLD_MEMBERS, *_OF_MANY))
+_OR_EXISTING = Member(
+    "or_existing",
+    "Accept a hold of the same source at that time as the answer, unchanged. By default it is a conflict.",
+    new=FLAG,
+)
+
+NEW_HOLD, CHANGES = new((*HOLD_MEMBERS, _OR_EXISTING)), change(HOLD_MEMBERS)
+NEW_HOLDS = new((*HOLD_MEMBERS, _OR_EXISTING, *_OF_MANY))
 
 HOLD = answer(HOLD_MEMBERS)
 _ENTRIES = said("The holds, the oldest first.", array(component("Hold")))
@@ -150,14 +162,15 @@ HOLDS = fields({"maintenance": _ENTRIES, "maintenance_links": NEXT_PAGE}, {"main
 _TRIED = {
     "uuid": said("UUID of the node.", UUID),
     "name": said("Name of the node, or null.", TEXT_OR_NULL),
-    "hold": said("UUID of its new hold; null if it has none.", UUID_OR_NULL),
+    "hold": said("UUID of its new hold, or of the existing one; null if it has none.", UUID_OR_NULL),
+    "existing": said("Whether the hold was there before, which only or_existing accepts.", FLAG),
     "refusal": said("Why it is refused, or would be; null if it is not.", TEXT_OR_NULL),
 }
 MADE_HOLDS = fields(
     {
         "maintenance": said("The new holds, in the order of the nodes; none in a dry run.", array(component("Hold"))),
         "nodes": said(
-            "The selected nodes. Only in a dry run, and with skip_refused.",
+            "The selected nodes. Only in a dry run, and with skip_refused or or_existing.",
             array(fields(_TRIED)),
         ),
     },

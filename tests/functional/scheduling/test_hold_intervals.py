@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.holds import due, hold_audit, holds
-from baremetal_sched.baremetal.holds.holds import NewHold
+from baremetal_sched.baremetal.holds import asserting, due, hold_audit, holds
+from baremetal_sched.baremetal.holds.asserting import NewHold
 from baremetal_sched.baremetal.holds.rules import INTERNAL
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.models import Hold, Node
@@ -96,7 +96,7 @@ class Story:
         is_wrong = planned.end <= max(first, self.hour)
         meets = any(each.type == kind and each.start < planned.end and first < each.end for each in self.expected)
         try:
-            self.do(lambda session, node: holds.assert_hold(session, node, new, INTERNAL, self.settings) and None)
+            self.do(lambda session, node: asserting.assert_hold(session, node, new, INTERNAL, self.settings) and None)
         except HoldExists:
             assert meets
         except SchedulerError:

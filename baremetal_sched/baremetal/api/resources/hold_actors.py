@@ -4,11 +4,16 @@ from baremetal_sched.baremetal.api.hold_readers import FACTS, reader
 from baremetal_sched.baremetal.api.policies.checks import service_project
 from baremetal_sched.baremetal.api.policies.holds import AS_SYSTEM, REMOVE
 from baremetal_sched.baremetal.holds import rules
+from baremetal_sched.baremetal.holds.hold_list import Asserter, names_asserter
 from baremetal_sched.baremetal.holds.rules import Actor
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Hold
+from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.policy import Target
+
+#: The word for the caller in filters by person.
+ME = "me"
 
 
 def target_of(call: Call, owner: str | None, lessee: str | None, **entry: str) -> Target:
@@ -47,4 +52,25 @@ def actor_of(call: Call, owner: str | None, lessee: str | None, rule: str = REMO
         return not reader(call).sees(owner, lessee, hold)
 
     scope = scope_of(call, owner, lessee) or rules.LESSEE
-    return Actor(scope, call.caller.user_id or "", call.caller.project_id or "", refuses, hides)
+    return Actor(scope, call.caller.user_id or "", call.caller.project_id or "", refuses, hides, name_of(call))
+
+
+def name_of(call: Call) -> str:
+    """Return the name of the caller, empty if the log-in has none."""
+    return call.caller.user_name or ""
+
+
+def sees_all_asserters(call: Call) -> bool:
+    """Return whether the caller may see who asserted each hold that it sees, as the system may."""
+    return call.caller.system_scope == "all" or call.allows(AS_SYSTEM, target_of(call, None, None))
+
+
+def asserter_named(call: Call, person: str | None) -> Asserter | None:
+    """Return the filter by this person, the id or the name of a user or ``ME``, of holds whose asserter the caller may
+    see; None without one. Raises InvalidValue."""
+    if person is None:
+        return None
+    if not person:
+        raise InvalidValue(message=f"Expected a person for asserted_by: the id or the name of a user, or {ME}.")
+    conditions = () if sees_all_asserters(call) else names_asserter(call.caller.project_id or "")
+    return Asserter(call.caller.user_id if person == ME else person, conditions)
