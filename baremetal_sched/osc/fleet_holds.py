@@ -8,7 +8,16 @@ from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
 from baremetal_sched.members import HOLD
-from baremetal_sched.osc.client import Client, FitsOrNot, RequestFailed, UsageError, WithOptions, client_of, path_of
+from baremetal_sched.osc.client import (
+    Client,
+    FitsOrNot,
+    Pairs,
+    RequestFailed,
+    UsageError,
+    WithOptions,
+    client_of,
+    path_of,
+)
 from baremetal_sched.osc.find import positive
 from baremetal_sched.osc.holds import (
     TYPES,
@@ -42,6 +51,37 @@ def _filters(parsed_args: argparse.Namespace) -> list[tuple[str, str]]:
     return [(name, value) for name in _FILTERS.values() if (value := getattr(parsed_args, name)) is not None]
 
 
+#: The values of ``--asserted-by`` that stand for the caller and for everybody.
+_ME, _ALL = "me", "all"
+
+#: The columns of the list in a table for people, and the longest line of a reason in it.
+_TABLE = ("Node", "Type", "State", "Asserted By", "Reason")
+_WORDS = 24
+
+
+def _add_choice(parser: argparse.ArgumentParser, prefix: str = "") -> None:
+    """Add the options that choose holds by why and by whom they were asserted."""
+    parser.add_argument(
+        f"--{prefix}reason", dest="of_reason", metavar="<text>", help="Only holds with this reason, the whole text."
+    )
+    parser.add_argument(
+        f"--{prefix}extra", dest="of_extra", metavar="<key=value>", help="Only holds with this value in their extra."
+    )
+    parser.add_argument("--asserted-by", metavar="<person>", help=_PERSON_HELP)
+
+
+_PERSON_HELP = f"Only holds of this user, by name or id; {_ME}: your own; {_ALL}: those of everybody."
+
+
+def _choice(parsed_args: argparse.Namespace) -> list[tuple[str, str]]:
+    found = (("reason", parsed_args.of_reason), ("extra", parsed_args.of_extra))
+    return [(name, value) for name, value in found if value is not None]
+
+
+def _of_person(person: str) -> list[tuple[str, str]]:
+    return [] if person == _ALL else [("asserted_by", person)]
+
+
 class ListHolds(WithOptions, command.Lister):
     """List holds: why machines must not be used, who asserted each hold, and its times"""
 
@@ -56,6 +96,7 @@ class ListHolds(WithOptions, command.Lister):
             "--planned", dest="active", action="store_const", const="false", help="Only holds that have not begun."
         )
         parser.add_argument("--own", action="store_const", const="true", help="Only holds of your project.")
+        _add_choice(parser)
         _add_filters(parser)
         parser.add_argument("--limit", type=positive, metavar="<number>", help="At most this many; the default is all.")
         add_long(parser)
@@ -64,9 +105,9 @@ class ListHolds(WithOptions, command.Lister):
         """Return titles and rows."""
         names = ("type", "since", "until", "active", "own")
         parameters = [(name, value) for name in names if (value := getattr(parsed_args, name)) is not None]
-        client = client_of(self.app)
-        found = client.pages("/holds", "maintenance", [*parameters, *_filters(parsed_args)], parsed_args.limit)
-        return chosen(parsed_args, HOLD.titles, map(row_of, found), ("Hold", "Node", "Type", "State", "Ends At"))
+        parameters += [*_choice(parsed_args), *_of_person(parsed_args.asserted_by or _ALL), *_filters(parsed_args)]
+        found = client_of(self.app).pages("/holds", "maintenance", parameters, parsed_args.limit)
+        return chosen(parsed_args, HOLD.titles, (row_of(each, _WORDS) for each in found), _TABLE)
 
 
 class AddHolds(FitsOrNot, command.Lister):
@@ -95,26 +136,36 @@ class AddHolds(FitsOrNot, command.Lister):
         body = {**new_hold(parsed_args), **flags, "filter": selected}
         answer = client_of(self.app).request("scheduling", "POST", "/holds", body)
         nodes = answer.get("nodes") or [
-            {"uuid": each["node_uuid"], "name": each["node_name"], "hold": each["uuid"], "refusal": None}
+            {
+                "uuid": each["node_uuid"],
+                "name": each["node_name"],
+                "hold": each["uuid"],
+                "refusal": None,
+                "existing": False,
+            }
             for each in answer["maintenance"]
         ]
         if flags.keys() == {"dry_run"} and any(each["refusal"] for each in nodes):
             self.log.warning("Nothing would be held, because some nodes are refused: --skip-refused leaves them out.")
         held = "would be held" if parsed_args.dry_run else "held"
-        results = (f"refused: {each['refusal']}" if each["refusal"] else held for each in nodes)
+        results = (
+            f"refused: {each['refusal']}" if each["refusal"] else "held already" if each["existing"] else held
+            for each in nodes
+        )
         return ("Node", "Hold", "Result"), [
             (TextColumn(each["name"] or each["uuid"]), each["hold"], ResultColumn(result))
             for each, result in zip(nodes, results, strict=True)
         ]
 
 
-class _OwnHolds(FitsOrNot, command.Lister):
-    """Do the same with many holds: named ones, or those of a type on the nodes that options select.
+class _ChosenHolds(FitsOrNot, command.Lister):
+    """Do the same with many holds: named ones, or chosen ones on the nodes that options select.
 
-    The latter are only those of the caller's project. Others are listed. The exit status is 1 if one was refused.
+    Chosen are only the caller's own, unless options name another person; how many of others are left is said. The exit
+    status is 1 if one was refused. ``prefix``: that of the options which choose by reason and extra.
     """
 
-    method = done = ""
+    method = done = prefix = ""
     refused = False
 
     @abstractmethod
@@ -124,24 +175,38 @@ class _OwnHolds(FitsOrNot, command.Lister):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the options of the command."""
         parser.add_argument("holds", nargs="*", metavar="<hold>", help="UUID of a hold.")
-        parser.add_argument("--type", choices=TYPES, help="Only holds of this type. Needed unless holds are named.")
+        parser.add_argument("--type", choices=TYPES, help="Only holds of this type.")
+        _add_choice(parser, self.prefix)
         _add_filters(parser)
         parser.add_argument("--dry-run", action="store_true", help=f"Only say which would be {self.done}.")
         add_long(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return titles and rows."""
+        choice = [*([("type", parsed_args.type)] if parsed_args.type else []), *_choice(parsed_args)]
         filters = _filters(parsed_args)
-        if bool(parsed_args.holds) == bool(parsed_args.type or filters) or (filters and not parsed_args.type):
-            raise UsageError("Name holds, or give --type with the options that select nodes.")
+        is_clear = not (choice or filters or parsed_args.asserted_by) if parsed_args.holds else bool(choice)
+        if not is_clear:
+            options = f"--type, --{self.prefix}reason or --{self.prefix}extra"
+            raise UsageError(f"Name holds, or choose them by {options}; then options also select nodes and a person.")
         body, client = self.body(parsed_args), client_of(self.app)
-        selection = [("type", parsed_args.type), *filters]
-        found = _named(client, parsed_args.holds) if parsed_args.holds else _selected(client, selection)
-        rows = []
-        for hold, is_chosen in found:
-            result = self._act(client, hold, body, parsed_args.dry_run) if is_chosen else "kept: not of your project"
-            rows.append((*row_of(hold), ResultColumn(result)))
+        if parsed_args.holds:
+            found = list(_named(client, parsed_args.holds))
+        else:
+            found = self._chosen(client, [*choice, *filters], parsed_args)
+        rows = [(*row_of(hold), ResultColumn(self._act(client, hold, body, parsed_args.dry_run))) for hold in found]
         return chosen(parsed_args, (*HOLD.titles, "Result"), rows, ("Hold", "Node", "Result"))
+
+    def _chosen(self, client: Client, choice: Pairs, parsed_args: argparse.Namespace) -> list[Document]:
+        """Return the holds of the person, and say how many of others there are."""
+        person = parsed_args.asserted_by or _ME
+        found = list(client.pages("/holds", "maintenance", [*choice, *_of_person(person)], None))
+        if person != _ALL:
+            left = sum(1 for _ in client.pages("/holds", "maintenance", choice, None)) - len(found)
+            if left > 0:
+                are = "hold of others is" if left == 1 else "holds of others are"
+                self.log.warning("%d %s left: --asserted-by %s includes those of everybody.", left, are, _ALL)
+        return found
 
     def _act(self, client: Client, hold: Document, body: Document | None, dry_run: bool) -> str:
         if dry_run:
@@ -161,29 +226,20 @@ class _OwnHolds(FitsOrNot, command.Lister):
         return status or int(self.refused)
 
 
-def _named(client: Client, uuids: Iterable[str]) -> Iterator[tuple[Document, bool]]:
+def _named(client: Client, uuids: Iterable[str]) -> Iterator[Document]:
     """Yield the holds with these UUIDs. Raises CommandError if there is none with one of them."""
     uuids = [each.lower() for each in uuids]
     found = {hold["uuid"]: hold for hold in client.pages("/holds", "maintenance", (), None)}
     unknown = [uuid for uuid in uuids if uuid not in found]
     if unknown:
         raise CommandError(f"There is no hold {unknown[0]} that you may see.")
-    yield from ((found[uuid], True) for uuid in dict.fromkeys(uuids))
+    yield from (found[uuid] for uuid in dict.fromkeys(uuids))
 
 
-def _selected(client: Client, parameters: list[tuple[str, str]]) -> list[tuple[Document, bool]]:
-    """Return the holds that fit, and whether each is of the caller's project."""
-    return [
-        (hold, own == "true")
-        for own in ("true", "false")
-        for hold in client.pages("/holds", "maintenance", [*parameters, ("own", own)], None)
-    ]
+class SetHolds(_ChosenHolds):
+    """Change the end, the reason or the extra of named holds, or of your own holds on many nodes"""
 
-
-class SetHolds(_OwnHolds):
-    """Change the end, the reason or the extra of named holds, or of your project's holds on many nodes"""
-
-    method, done = "PATCH", "changed"
+    method, done, prefix = "PATCH", "changed", "with-"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the options of the command."""
@@ -195,8 +251,8 @@ class SetHolds(_OwnHolds):
         return changes(parsed_args)
 
 
-class RemoveHolds(_OwnHolds):
-    """Release named holds, or your project's holds on many nodes; holds of others stay, and are listed"""
+class RemoveHolds(_ChosenHolds):
+    """Release named holds, or your own holds on many nodes; it is said how many of others are left"""
 
     method, done = "DELETE", "released"
 

@@ -9,10 +9,13 @@ from osc_lib.command import command
 
 from baremetal_sched.members import HOLD
 from baremetal_sched.osc.client import FitsOrNot, UsageError, WithOptions, client_of, path_of
-from baremetal_sched.osc.tables import Document, Table, add_long, chosen, row, shown
+from baremetal_sched.osc.tables import Document, NarrowColumn, Table, add_long, chosen, row, shown
 
 TYPES = HOLD.new_words["type"]
-_TABLE = ("Hold", "Type", "State", "Ends At")
+#: The columns of tables for people: which, since they must fit into 100 columns. All are in documents, and with --long.
+_TABLE = ("Hold", "Type", "State", "Asserted By", "Reason")
+#: The longest lines of persons and reasons in tables.
+_PERSON, _WORDS = 12, 12
 
 
 def moment(text: str) -> str:
@@ -24,9 +27,17 @@ def moment(text: str) -> str:
     return (found if found.tzinfo else found.astimezone()).isoformat()
 
 
-def row_of(hold: Document) -> tuple[Any, ...]:
-    """Return the cells of a hold, under the titles of its columns: the node is shown by its UUID if it has no name."""
-    return row(HOLD, {**hold, "node_name": hold["node_name"] or hold["node_uuid"]})
+def row_of(hold: Document, words: int = _WORDS) -> tuple[Any, ...]:
+    """Return the cells of a hold, under the titles of its columns: the node is shown by its UUID if it has no name, and
+    the person by its id. ``words``: the longest line of the reason in a table."""
+    named = {
+        "node_name": hold["node_name"] or hold["node_uuid"],
+        "asserted_by": hold["asserted_by_name"] or hold["asserted_by"],
+    }
+    cells = dict(zip(HOLD.columns, row(HOLD, {**hold, **named}), strict=True))
+    cells["asserted_by"] = NarrowColumn(named["asserted_by"], _PERSON)
+    cells["reason"] = NarrowColumn(hold["reason"], words)
+    return tuple(cells.values())
 
 
 def add_new_hold(parser: argparse.ArgumentParser) -> None:
@@ -45,13 +56,18 @@ def add_new_hold(parser: argparse.ArgumentParser) -> None:
         "--drain", action="store_true", help="Begin when the node has no consumer and no work is under way."
     )
     parser.add_argument("--drain-deadline", type=moment, metavar="<time>", help="When to begin at the latest.")
+    parser.add_argument(
+        "--or-existing",
+        action="store_true",
+        help="Succeed if you have asserted the same hold for that time already; it stays as it is.",
+    )
 
 
 def new_hold(parsed_args: argparse.Namespace) -> Document:
     """Return the body of the request for a new hold."""
     names = ("type", "reason", "extra", "starts_at", "ends_at", "drain_deadline")
     body = {name: value for name in names if (value := getattr(parsed_args, name)) is not None}
-    return {**body, "drain": True} if parsed_args.drain else body
+    return body | {name: True for name in ("drain", "or_existing") if getattr(parsed_args, name)}
 
 
 def add_changes(parser: argparse.ArgumentParser) -> None:

@@ -54,6 +54,17 @@ class TimeColumn(FormattableColumn[str | None]):
         return re.sub(r"\.\d+", "", self._value or "").replace("+00:00", "Z")
 
 
+class NarrowColumn(TextColumn):
+    """A text in lines of at most ``width`` characters."""
+
+    def __init__(self, value: Any, width: int) -> None:
+        super().__init__(value)
+        self._width = width
+
+    def human_readable(self) -> str:
+        return lines(textwrap.wrap(super().human_readable(), self._width))
+
+
 class SentenceColumn(TextColumn):
     """A long text."""
 

@@ -25,6 +25,7 @@ BESIDE = ("python-openstackclient==10.5.0", "osc-placement", "python-ironicclien
 PASSWORD = "correct-horse"
 USERS = {
     "admin": "{roles: [admin], system_scope: all}",
+    "carl": "{roles: [admin], system_scope: all}",
     # In placement the system as a whole has no administrators.
     "operator": "{roles: [admin], project_id: operators}",
     "anna": "{roles: [reader], project_id: blue}",

@@ -50,8 +50,10 @@ def test_a_hold_of_many_nodes(site: Site) -> None:
     assert held(site) == []
     site.json("scheduling hold add --node gold-1 --node gold-2 --type operator_hold")
     assert held(site) == ["gold-1", "gold-2"]
+    for name in ("gold-1", "gold-2"):
+        site.json(f"baremetal node hold add {name} --type operator_hold --reason switch")
     done = site.run(add)
-    assert (done.returncode, "has maintenance entry" in done.stderr) == (1, True)
+    assert (done.returncode, "by you for the same reason" in done.stderr) == (1, True)
     tried = site.run(f"{add} --dry-run -f json")
     assert "--skip-refused" in tried.stderr
     assert {node: text.split(":")[0] for node, text in results(json.loads(tried.stdout)).items()} == {
@@ -62,34 +64,51 @@ def test_a_hold_of_many_nodes(site: Site) -> None:
     }
     made = site.json(f"{add} --skip-refused")
     assert [each["Node"] for each in made if each["Hold"]] == ["gold-3", "annas"]
-    assert held(site) == GOLD
+    assert sorted({*held(site)}) == GOLD
+    there = site.json(f"{add} --or-existing")
+    assert ({each["Result"] for each in there}, len(there)) == ({"held already"}, 4)
     done = site.run(f"{add} --skip-refused")
     assert (done.returncode, "No node was held" in done.stderr) == (1, True)
     assert site.run("scheduling hold add --type window").returncode == 2
     assert "--type" in site.run("scheduling hold add --class gold").stderr
 
 
-def test_holds_of_the_own_project_on_many_nodes(site: Site) -> None:
-    site.json("scheduling hold add --class gold --type operator_hold")
+def test_the_same_again_is_there_already(site: Site) -> None:
+    add = "baremetal node hold add gold-1 --type operator_hold --reason move"
+    made = site.json(add)
+    again = site.run(add)
+    assert again.returncode == 1
+    assert f"has hold {made['uuid']} of type operator_hold by you for the same reason" in again.stderr
+    assert site.json(f"{add} --or-existing --extra ticket=T-1") == made
+    assert site.json(add, "carl")["asserted_by"] == "carl"
+
+
+def test_ones_own_holds_on_many_nodes(site: Site) -> None:
+    """Those of others are counted, unless they are asked for."""
+    recall = "scheduling hold add --type operator_hold --reason 'PSU recall' --extra ticket=T-1"
+    site.json(f"{recall} --class gold")
+    site.json(f"{recall} --node annas", "carl")
     site.json("scheduling hold add --node annas --type operator_hold", "ben")
-    site.json("scheduling hold add --node gold-1 --type window")
+    site.json("scheduling hold add --node gold-1 --type operator_hold --reason move")
     selected = "--class gold --type operator_hold"
-    of_others = "kept: not of your project"
-    assert results(site.json(f"scheduling hold remove {selected} --dry-run", "ben")) == {"annas": of_others}
-    assert len(held(site)) == 6
-    changed = site.json(f"scheduling hold set {selected} --ends-at {END}")
-    assert [each["Result"] for each in changed] == ["changed"] * 4 + [of_others]
-    assert [each["Ends At"] for each in site.json("scheduling hold list --own --type operator_hold")] == [
-        "2050-01-01T06:00:00.000000+00:00"
-    ] * 4
-    done = site.json(f"scheduling hold remove {selected}")
-    assert [(each["Node"], each["Result"]) for each in done] == [
-        *((name, "released") for name in ("gold-1", "gold-2", "gold-3", "annas")),
-        ("annas", of_others),
-    ]
-    assert held(site) == ["annas", "gold-1"]
-    assert results(site.json("scheduling hold remove --type operator_hold", "ben")) == {"annas": "released"}
+    tried = site.run(f"scheduling hold remove {selected} --dry-run -f json", "carl")
+    assert results(json.loads(tried.stdout)) == {"annas": "would be released"}
+    assert "6 holds of others are left: --asserted-by all" in tried.stderr
+    changed = site.json(f"scheduling hold set {selected} --with-reason 'PSU recall' --ends-at {END}")
+    assert [each["Result"] for each in changed] == ["changed"] * 4
+    assert held(site, "--asserted-by me --reason 'PSU recall'") == sorted(each["Node"] for each in changed)
+    assert (
+        held(site, "--asserted-by carl") == held(site, "--extra ticket=T-1 --asserted-by me", user="carl") == ["annas"]
+    )
+    done = site.run("scheduling hold remove --reason 'PSU recall' -f json")
+    assert [each["Result"] for each in json.loads(done.stdout)] == ["released"] * 4
+    assert "1 hold of others is left: --asserted-by all" in done.stderr
+    assert site.json("scheduling hold remove --extra ticket=T-1 --asserted-by carl")[0]["Asserted By"] == "carl"
+    done = site.run(f"scheduling hold remove {selected} --asserted-by all -f json", "ben")
+    assert {each["Node"]: each["Result"][:8] for each in json.loads(done.stdout)} == {"annas": "released"}
     assert held(site) == ["gold-1"]
+    shown = site.run("scheduling hold list").stdout
+    assert all(word in shown for word in ("Asserted By", "admin", "Reason", "move"))
 
 
 def test_holds_that_are_named(site: Site) -> None:
@@ -104,8 +123,11 @@ def test_holds_that_are_named(site: Site) -> None:
     done = site.run(f"scheduling hold set {named} --until-released")
     assert (done.returncode, f"There is no hold {by_ben['Hold']}" in done.stderr) == (1, True)
     assert held(site) == ["annas"]
-    for options in ("", "--class gold", f"{by_admin['Hold']} --type window"):
+    of_person = f"{by_admin['Hold']} --asserted-by me"
+    for options in ("", "--class gold", "--asserted-by all", f"{by_admin['Hold']} --type window", of_person):
         done = site.run(f"scheduling hold remove {options}")
-        assert (done.returncode, "Name holds, or give --type" in done.stderr) == (2, True)
+        assert (done.returncode, "choose them by --type, --reason or --extra" in done.stderr) == (2, True)
+    assert "--with-reason" in site.run("scheduling hold set --class gold --reason x").stderr
+    assert site.run("scheduling hold remove --extra ticket").returncode == 2
     assert site.run(f"scheduling hold set {by_admin['Hold']}").returncode == 2
     assert site.json(f"scheduling hold set {by_admin['Hold'].upper()} --reason fan")[0]["Result"] == "changed"

@@ -4,7 +4,7 @@ from argparse import Namespace
 from typing import Any
 
 from baremetal_sched import members
-from baremetal_sched.osc import claims, explain, holds, webhooks
+from baremetal_sched.osc import claims, explain, fleet_holds, holds, webhooks
 from baremetal_sched.osc.tables import ResultColumn, TimeColumn, chosen
 from tests.members import FILE, text
 
@@ -31,10 +31,11 @@ def width(titles: Any, rows: Any) -> int:
 
 
 def test_tables_fit_into_100_columns_and_long_ones_have_all() -> None:
-    of_holds = ("Hold", "Node", *holds._TABLE[1:])
+    assert all({"Asserted By", "Reason"} <= {*table} for table in (holds._TABLE, fleet_holds._TABLE))
     result = ResultColumn("refused: " + "a long story " * 20)
     for titles, row, table in (
-        (members.HOLD.titles, holds.row_of(HOLD), of_holds),
+        (members.HOLD.titles, holds.row_of(HOLD), holds._TABLE),
+        (members.HOLD.titles, holds.row_of(HOLD, fleet_holds._WORDS), fleet_holds._TABLE),
         ((*members.HOLD.titles, "Result"), (*holds.row_of(HOLD), result), ("Hold", "Node", "Result")),
         (members.CLAIM.titles, claims._row(CLAIM), claims._TABLE),
     ):
