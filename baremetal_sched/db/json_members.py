@@ -19,7 +19,7 @@ class member_text(FunctionElement[str]):  # noqa: N801 - used like a function of
     inherit_cache = True
 
     def __init__(self, column: ColumnElement[Any], name: str) -> None:
-        path = f"$.{json.dumps(name, ensure_ascii=False)}"
+        path = f"$.{json.dumps(name)}"  # in ASCII, as the column is: MariaDB compares what is written
         super().__init__(as_text(column), cast(name, String(255)), bindparam(None, path, String()))
 
 

@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.holds.rules import EVERYTHING, HoldView
 from baremetal_sched.baremetal.matching import free_machine
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.node_explanation import Finding, NodeExplanation, explain
@@ -18,7 +19,7 @@ from baremetal_sched.baremetal.matching.spreading import SEVERAL, Several
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.compute import server_group_places
 from baremetal_sched.db.clock import in_words
-from baremetal_sched.db.models import Hold, Node, WaitingRequest
+from baremetal_sched.db.models import Node, WaitingRequest
 from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.waiting_requests import QueueEntry
 from baremetal_sched.settings import Settings
@@ -199,14 +200,14 @@ def explain_node(
     *,
     names_others: bool = True,
     project: str | None = None,
-    sees: Callable[[Hold], bool] = lambda hold: True,
+    view: HoldView = EVERYTHING,
 ) -> NodeExplanation:
     """Explain whether the node is offered, and who is next.
 
     ``names_others``: whether consumers, and the conductor that works on it, are named. A claim of ``project``, that of
-    the caller, is always named. ``sees``: as ``explain`` has it.
+    the caller, is always named. ``view``: as ``explain`` has it.
     """
-    explained = explain(session, node, membership, names_others=names_others, sees=sees)
+    explained = explain(session, node, membership, names_others=names_others, view=view)
     name = explained.resource_class
     waiting = None if name is None else next_for(session, node.uuid, name, settings)
     if waiting is None:

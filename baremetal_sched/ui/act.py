@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.api.hold_readers import reader
 from baremetal_sched.db.models import Hold, Node
 from baremetal_sched.errors import InvalidError, InvalidValue, NotFoundError
-from baremetal_sched.ui import inner_requests
+from baremetal_sched.ui import hold_owners, inner_requests
 from baremetal_sched.ui.actions import ACTIONS, PageAction, Values
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.guard import page_below
@@ -54,25 +54,45 @@ class ItemResult:
 def show_confirmation(call: UiCall, session: Session) -> Response:
     """GET and POST /confirm: changes nothing. Raises InvalidValue."""
     order = _order(call)
-    return _confirmation(call, order, _names(call, session, order.items))
+    others = hold_owners.of_others(call, session, order.name, order.items)
+    return _confirmation(call, order, _names(call, session, order.items), others)
 
 
 def act(call: UiCall, session: None) -> Response:
     """POST /act: 303 to the page that it was chosen on; a page about the items if not all of it was done. Raises
     InvalidValue."""
     order = _order(call)
-    names = call.database.read(lambda reader: _names(call, reader, order.items), deadline=call.deadline)
-    results = [ItemResult(item, _done(call, order, item)) for item in order.items]
+    names, others = call.database.read(
+        lambda reader: (
+            _names(call, reader, order.items),
+            hold_owners.of_others(call, reader, order.name, order.items),
+        ),
+        deadline=call.deadline,
+    )
+    kept = {} if order.values.get("whose") == hold_owners.ALL else others
+    results = [ItemResult(item, _done(call, order, item)) for item in order.items if item not in kept]
+    if not results:
+        return _confirmation(call, order, names, others, 409, _NOT_YOURS)
     if all(each.is_done for each in results):
-        return _redirect(call, order, results, names)
+        return _redirect(call, order, results, names, kept)
     refused = results[0].answer
     if len(results) == 1 and refused is not None:
-        return _confirmation(call, order, names, refused.status, refused.message)
+        return _confirmation(call, order, names, others, refused.status, refused.message)
     status = 200 if any(each.is_done for each in results) else 409
     left = tuple(each.item for each in results if each.answer is None)
     return page(
-        call, "results.html", status, order=order, names=names, results=results, left=replace(order, items=left)
+        call,
+        "results.html",
+        status,
+        order=order,
+        names=names,
+        results=results,
+        left=replace(order, items=left),
+        kept=hold_owners.in_words(kept),
     )
+
+
+_NOT_YOURS = "Nothing was done: all the ticked holds are of others. Choose all to release them."
 
 
 def _order(call: UiCall) -> ActionOrder:
@@ -106,7 +126,9 @@ def _done(call: UiCall, order: ActionOrder, item: str) -> InnerAnswer | None:
     return inner_requests.send(call, order.action.method, path, body)
 
 
-def _redirect(call: UiCall, order: ActionOrder, results: Sequence[ItemResult], names: dict[str, str]) -> Response:
+def _redirect(
+    call: UiCall, order: ActionOrder, results: Sequence[ItemResult], names: dict[str, str], kept: dict[str, str]
+) -> Response:
     """Return to the page; it says once, by a cookie, what was done."""
     url, place = url_of(call.mount), order.back
     answer = results[0].answer
@@ -114,7 +136,8 @@ def _redirect(call: UiCall, order: ActionOrder, results: Sequence[ItemResult], n
         place = url("waiting") if answer.status == 202 else url("search", query={"q": answer.document["uuid"]})
     count = f"{len(results)} rows" if len(results) > 1 else names[results[0].item]
     response = Response("", 303, {"Location": place})
-    said = quote(f"{count[:255]}: {order.action.done}", safe="")
+    left = f" Left as they are: {hold_owners.in_words(kept)}" if kept else ""
+    said = quote(f"{count[:255]}: {order.action.done}{left[:200]}", safe="")
     response.set_cookie(
         SAID, said, max_age=60, path=call.mount, secure=call.http.is_secure, httponly=True, samesite="Strict"
     )
@@ -122,10 +145,24 @@ def _redirect(call: UiCall, order: ActionOrder, results: Sequence[ItemResult], n
 
 
 def _confirmation(
-    call: UiCall, order: ActionOrder, names: dict[str, str], status: int = 200, complaint: str | None = None
+    call: UiCall,
+    order: ActionOrder,
+    names: dict[str, str],
+    others: dict[str, str],
+    status: int = 200,
+    complaint: str | None = None,
 ) -> Response:
     given: dict[str, Any] = {name: value for name, value in order.values.items() if name != "password"}
-    return page(call, "confirm.html", status, order=order, names=names, given=given, complaint=complaint)
+    return page(
+        call,
+        "confirm.html",
+        status,
+        order=order,
+        names=names,
+        given=given,
+        complaint=complaint,
+        others=hold_owners.in_words(others),
+    )
 
 
 def _names(call: UiCall, session: Session, items: Sequence[str]) -> dict[str, str]:

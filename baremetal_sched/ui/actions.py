@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote
 
 from baremetal_sched.baremetal.api.policies import holds as hold_policies
-from baremetal_sched.baremetal.api.resources.hold_actors import nodes_by, target_of
+from baremetal_sched.baremetal.api.resources.hold_actors import ME, nodes_by, target_of
 from baremetal_sched.baremetal.holds.rules import TYPES
 from baremetal_sched.baremetal.matching.spreading import MOST as MOST_AT_ONCE
 from baremetal_sched.errors import InvalidValue
@@ -16,6 +16,7 @@ from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIM, SERVER
 from baremetal_sched.scheduling.api import policies
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.find.form import read
+from baremetal_sched.ui.hold_owners import ALL
 from baremetal_sched.web.body import parse_json
 from baremetal_sched.web.http_errors import BodyTooDeep
 
@@ -34,13 +35,16 @@ _POWER_RULE = "baremetal:node:set_power_state"
 
 @dataclass(frozen=True)
 class FormField:
-    """A field of the form that confirms an action. ``kind``: that of its control."""
+    """A field of the form that confirms an action. ``kind``: that of its control. ``of_many``: it is only there for
+    several items."""
 
     name: str
     label: str
     kind: str = "text"
     hint: str = ""
     options: tuple[tuple[str, str], ...] = ()
+    required: bool = False
+    of_many: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,9 +85,15 @@ class PageAction:
 
 
 def _hold(item: str, values: Values) -> Body:
-    body: Body = {"type": values.get("type", ""), "drain": "drain" in values}
-    body |= {"reason": values["reason"]} if values.get("reason") else {}
-    return body | ({"ends_at": _in_utc(values["until"])} if values.get("until") else {})
+    if not values.get("reason"):
+        raise InvalidValue(message="Give a reason: others read it before they use or release the machine.")
+    body: Body = {"type": values.get("type", ""), "reason": values["reason"], "drain": "drain" in values}
+    body |= {name: _in_utc(values[field]) for field, name in _TIMES.items() if values.get(field)}
+    return body | ({"extra": {"ticket": values["ticket"]}} if values.get("ticket") else {})
+
+
+#: The members of a hold by the fields of its form.
+_TIMES = {"start": "starts_at", "until": "ends_at", "deadline": "drain_deadline"}
 
 
 def _in_utc(text: str) -> str:
@@ -168,17 +178,20 @@ def _of_states() -> Iterator[tuple[str, PageAction]]:
 ACTIONS: dict[str, PageAction] = {
     "hold": PageAction(
         "Hold",
-        "From now on the machine is not given out, and it is in maintenance until the hold ends or is released. With "
-        "drain, that begins when the machine has no consumer.",
+        "From its start, the machine is not given out, and it is in maintenance until the hold ends or is released. "
+        "With drain, maintenance begins when the machine has no consumer.",
         "It is held.",
         "POST",
         {"": _HOLDS},
         hold_policies.ADD,
         (
             FormField("type", "Type", "choice", options=tuple((each, each.replace("_", " ")) for each in _TYPES)),
-            _REASON,
+            FormField("reason", "Reason", hint="For people who look at the machine", required=True),
+            FormField("start", "From (UTC)", "datetime-local", "Empty: from now on, also for a window"),
             FormField("until", "Until (UTC)", "datetime-local", "Empty: until it is released"),
             FormField("drain", "Drain: begin when the machine has no consumer", "checkbox"),
+            FormField("deadline", "Drain until (UTC)", "datetime-local", "Then it begins in any case. Empty: no limit"),
+            FormField("ticket", "Ticket", hint="The member ticket of the hold's extra"),
         ),
         _hold,
     ),
@@ -189,6 +202,15 @@ ACTIONS: dict[str, PageAction] = {
         "DELETE",
         {"": _HOLDS + "/{1}"},
         hold_policies.REMOVE,
+        (
+            FormField(
+                "whose",
+                "Which of them",
+                "choice",
+                options=((ME, "only my own"), (ALL, "all that are ticked")),
+                of_many=True,
+            ),
+        ),
     ),
     "maintenance on": PageAction(
         "Set maintenance",

@@ -57,6 +57,7 @@ def _with_times(document: dict[str, Any]) -> dict[str, Any]:
     handle = commands.called(document["node_name"], document["node_uuid"])
     return {
         **document,
+        "person": document["asserted_by_name"] or document["asserted_by"],
         "since": datetime.fromisoformat(since),
         "until": until and datetime.fromisoformat(until),
         "command": commands.RELEASE_HOLD.of(node=handle, hold=document["uuid"]),

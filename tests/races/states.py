@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.domains import domains, members
 from baremetal_sched.baremetal.holds import due, holds
+from baremetal_sched.baremetal.holds.rules import MOST_OF_PROJECT
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Domain, Hold, Node, ServerGroup, WaitingRequest
@@ -325,6 +326,13 @@ def _drain(service: Service) -> None:
     _name_hold(service)
 
 
+def _hold_often(service: Service) -> None:
+    """The node n1 has as many holds of one project as it may have, less one."""
+    for number in range(MOST_OF_PROJECT - 1):
+        body = {"type": "window", "starts_at": "2050-01-01T00:00:00Z", "reason": str(number)}
+        service.http.post_json(f"/scheduling/v1/nodes/{NAMES['node']}/holds", body)
+
+
 def _name_hold(service: Service) -> None:
     named = update(Hold).values(uuid=NAMES["hold"])
     service.database.write(lambda session: session.execute(named) and None)
@@ -361,6 +369,7 @@ STATES: Mapping[str, tuple[Callable[[Service], None], ...]] = {
     "ending-hold": (_free, _plan, _begin),
     "draining-hold": (_free, _hold, _drain),
     "draining-server": (_free, _boot, _drain),
+    "many-holds": (_free, _hold_often),
     "waiting-hold": (_free, _plan, _wait),
     "group-server": (_free, _add_group, _boot_in_group),
     "group-waiting": (_free, _add_group, _wait_in_group),

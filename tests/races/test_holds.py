@@ -69,3 +69,19 @@ def test_one_comes_after_the_other(explorer: Explorer, state: str, one: str, oth
 @pytest.mark.parametrize("kind", ["hold", "planned hold", "lockout"])
 def test_of_two_that_are_the_same_one_is_refused(explorer: Explorer, kind: str) -> None:
     require_serial(explorer, "free", f"assert {kind}", f"assert {kind}")
+
+
+@pytest.mark.parametrize(
+    ("state", "one", "other"),
+    [
+        ("free", "assert hold", "assert hold of another reason"),
+        ("free", "assert hold", "assert hold or take it"),
+        ("free", "assert hold or take it", "assert hold"),
+        ("due-hold", "rename hold", "release hold"),
+        ("many-holds", "assert hold", "assert hold of another reason"),
+        ("many-holds", "assert hold", "assert holds"),
+    ],
+)
+def test_holds_beside_each_other(explorer: Explorer, state: str, one: str, other: str) -> None:
+    """Two reasons are two holds; the last hold that a project may have of a node is one of them."""
+    require_serial(explorer, state, one, other)

@@ -152,7 +152,8 @@ def _by(hold: Hold, actor: Actor) -> str:
         return ""
     if hold.asserted_by == actor.user[: holds.LONGEST]:
         return " by you"
-    return f" by {rules.person_of(hold)}"
+    person = rules.person_of(hold)
+    return f" by {person}" if person else ""
 
 
 def _check_times(new: NewHold, moment: float) -> None:

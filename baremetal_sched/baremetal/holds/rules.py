@@ -54,6 +54,18 @@ class Actor:
     name: str = ""
 
 
+@dataclass(frozen=True)
+class HoldView:
+    """What a caller may see of the holds of a node: ``sees`` returns whether it sees a hold, and ``names`` whether it
+    sees who asserted it."""
+
+    sees: Callable[[Hold], bool] = lambda hold: True
+    names: Callable[[Hold], bool] = lambda hold: True
+
+
+#: The view of the service itself.
+EVERYTHING = HoldView()
+
 #: The service itself.
 INTERNAL = Actor(SYSTEM)
 
@@ -173,9 +185,15 @@ def count_of_project(holds: Iterable[Hold], project: str) -> int:
     return sum(hold.asserted_by_project == project and hold.type not in BUILT_IN for hold in holds)
 
 
+def is_of(hold: Hold, user: str) -> bool:
+    """Return whether this user asserted the hold. Without a user, as without authentication, all holds are one's own,
+    except those that the service asserts."""
+    return hold.asserted_by == user if user else hold.type != FAULT
+
+
 def person_of(hold: Hold) -> str:
-    """Return the name of who asserted the hold, or the id without one; "the service" if nobody did."""
-    return hold.asserted_by_name or hold.asserted_by or "the service"
+    """Return the name of who asserted the hold, or the id without one; empty if it was nobody who had logged in."""
+    return hold.asserted_by_name or hold.asserted_by or ""
 
 
 def closing_time(holds: Sequence[Hold], ahead: float) -> float | None:

@@ -1,7 +1,7 @@
 """Why a node is offered or not: in sentences for operators, and in numbers for the fleet."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import case, exists, func, select, true
@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched import commands
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.holds import guards, holds, rules
+from baremetal_sched.baremetal.holds.rules import EVERYTHING, HoldView
 from baremetal_sched.baremetal.nodes import shared_machines
 from baremetal_sched.baremetal.provider import advice, availability, reconciliation
 from baremetal_sched.db.clock import in_words
@@ -59,19 +60,19 @@ def explain(
     membership: Membership,
     *,
     names_others: bool = True,
-    sees: Callable[[Hold], bool] = lambda hold: True,
+    view: HoldView = EVERYTHING,
 ) -> NodeExplanation:
     """Explain whether the node is offered.
 
-    ``names_others``: whether consumers in placement, and the conductor that works on it, are named. ``sees``: which of
-    its holds are told by type and reason; of the others it is said that there are some.
+    ``names_others``: whether consumers in placement, and the conductor that works on it, are named. ``view``: which of
+    its holds are told by type, reason and person; of the others it is said that there are some.
     """
     class_name = resource_class_of(node.resource_class) if node.resource_class else None
     node_holds = guards.of_node(session, node)
-    reasons, planned = _held_by(session, node, node_holds, sees)
+    reasons, planned = _held_by(session, node, node_holds, view)
     reasons += [*_claims(session, node, names_others), *_drift(session, node)]
     remarks = [*_remarks(session, node, membership, names_others), *planned]
-    seen = [hold for hold in node_holds if sees(hold)]
+    seen = [hold for hold in node_holds if view.sees(hold)]
     return NodeExplanation(node.uuid, node.name, class_name, reasons, remarks, seen)
 
 
@@ -85,7 +86,7 @@ def withheld_by(node: Node) -> list[Finding]:
 
 
 def _held_by(
-    session: Session, node: Node, node_holds: Sequence[Hold], sees: Callable[[Hold], bool]
+    session: Session, node: Node, node_holds: Sequence[Hold], view: HoldView
 ) -> tuple[list[Finding], list[Finding]]:
     """Return the reasons of ``withheld_by``, with the node's holds one by one, also the ones that wait until the node
     rests; and remarks about planned holds, and about the time at which the last present hold ends."""
@@ -96,24 +97,26 @@ def _held_by(
         reasons = [each for each in reasons if each.label != "maintenance"]
     if not rules.is_plain(started) or any(not rules.is_active(hold) for hold in started):
         reasons += [
-            _of_hold(node, hold, "It is held" if rules.is_active(hold) else "It is kept free", sees) for hold in started
+            _of_hold(node, hold, "It is held" if rules.is_active(hold) else "It is kept free", view) for hold in started
         ]
         ends = max(rules.end_of(hold) for hold in started)
         if ends < math.inf:
             reason = f"The last of these holds ends at {in_words(ends)}."
             remarks.append(Finding("hold", reason, "Nothing needs to be done: the machine comes back by itself."))
     planned = sorted((hold for hold in node_holds if hold not in started), key=rules.start_of)
-    return reasons, remarks + [_of_hold(node, hold, "A hold is planned", sees) for hold in planned]
+    return reasons, remarks + [_of_hold(node, hold, "A hold is planned", view) for hold in planned]
 
 
-def _of_hold(node: Node, hold: Hold, what: str, sees: Callable[[Hold], bool]) -> Finding:
+def _of_hold(node: Node, hold: Hold, what: str, view: HoldView) -> Finding:
     times = f"from {in_words(hold.asserted_at if hold.starts_at is None else hold.starts_at)}"
     times += "" if hold.ends_at is None else f" until {in_words(hold.ends_at)}"
-    if not sees(hold):
+    if not view.sees(hold):
         return Finding("hold", f"{what} by the {hold.scope} {times}.", _HIDDEN)
     text = f" ({hold.reason})" if hold.reason else ""
     command = commands.RELEASE_HOLD.of(node=commands.called(node.name, node.uuid), hold=hold.uuid)
-    reason = f"{what} by the {hold.scope} {times}: {hold.type.replace('_', ' ')}{text}."
+    person = rules.person_of(hold) if view.names(hold) else ""
+    who = f"{person} ({hold.scope})" if person else f"the {hold.scope}"
+    reason = f"{what} by {who} {times}: {hold.type.replace('_', ' ')}{text}."
     return Finding("hold", reason, f"Release it:\n{command}")
 
 

@@ -15,8 +15,8 @@ from baremetal_sched.baremetal.api.resources.hold_actors import (
     name_of,
     nodes_by,
     scope_of,
-    sees_all_asserters,
     target_of,
+    view_of,
 )
 from baremetal_sched.baremetal.holds import asserting, changing, guards, hold_list, holds, rules
 from baremetal_sched.baremetal.holds.asserting import Attempt, NewHold
@@ -274,13 +274,11 @@ def seen_by(call: Call) -> Visibility:
 
 def documents_of(call: Call, session: Session, rows: Iterable[HoldRow]) -> list[dict[str, Any]]:
     """Return the holds that the caller may see, masked where they outrank it."""
-    now, documents, sees_all = holds.now(session), [], sees_all_asserters(call)
+    now, documents = holds.now(session), []
     for hold, uuid, name, owner, lessee in rows:
-        if not reader(call).sees(owner, lessee, hold):
-            continue
-        scope = rules.SYSTEM if sees_all else scope_of(call, owner, lessee) or rules.LESSEE
-        is_masked = rules.is_masked(hold, scope, call.caller.project_id or "")
-        documents.append(_document(call, hold, uuid, name, is_masked=is_masked, now=now))
+        view = view_of(call, owner, lessee)
+        if view.sees(hold):
+            documents.append(_document(call, hold, uuid, name, is_masked=not view.names(hold), now=now))
     return documents
 
 

@@ -1,13 +1,12 @@
 """/v1/explanations/nodes/{node}, /v1/nodes/{node}/availability"""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.api.hold_readers import reader
+from baremetal_sched.baremetal.api.resources.hold_actors import view_of
 from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
 from baremetal_sched.baremetal.matching.explanation import Explanation
 from baremetal_sched.baremetal.matching.node_explanation import Finding, NodeExplanation
@@ -66,7 +65,7 @@ def explain_to(call: Call, session: Session, node: Node, members: Membership, *,
         call.settings,
         names_others=names_others,
         project=call.caller.project_id,
-        sees=partial(reader(call).sees, node.owner, node.lessee),
+        view=view_of(call, node.owner, node.lessee),
     )
 
 

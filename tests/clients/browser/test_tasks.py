@@ -223,9 +223,10 @@ def drain_rack_c_except_for_the_nodes_that_refuse(walk: Walk, served: Served) ->
     walk.page.get_by_role("button", name="Tick all").click()
     walk.page.get_by_label("With the ticked rows").select_option("Hold")
     confirm(walk, "Continue")
-    walk.page.get_by_label("Drain").check()
+    walk.page.get_by_label("Drain: ").check()
+    walk.page.get_by_label("Reason").fill("of operator_hold")
     confirm(walk, "Hold: 3 rows")
-    walk.sees("Hold: 2 of 3 rows done", "has maintenance entry")
+    walk.sees("Hold: 2 of 3 rows done", "by you for the same reason")
     assert [holds(served, name)[-1] for name in ("c-1", "c-3")] == [("operator_hold", None, True)] * 2
     assert holds(served, "c-2") == [("operator_hold", None, False)]
 

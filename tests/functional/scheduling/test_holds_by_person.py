@@ -117,7 +117,7 @@ def test_one_of_a_project_while_an_earlier_release_serves(service: Service) -> N
 
 
 def test_lists_by_person_reason_and_extra(service: Service) -> None:
-    hold(service, by=ANN, reason="PSU recall", extra={"ticket": "T-1", "count": 3, "urgent": True, 'a"b\\é': "x"})
+    hold(service, by=ANN, reason="PSU recall", extra={"ticket": "T-1", "count": 3, "urgent": True, 'a"b\\é': "ü"})
     hold(service, by=BOB, reason="PSU recall ", extra={"ticket": "t-1", "in": {"ticket": "T-1"}})
     hold(service, by=BOB)
     hold(service, by=LESSEE, reason="leased")
@@ -128,7 +128,7 @@ def test_lists_by_person_reason_and_extra(service: Service) -> None:
     assert chosen(service, BOB, asserted_by="me", reason="PSU recall") == []
     assert chosen(service, BOB, asserted_by="lea") == chosen(service, LESSEE, asserted_by="me") == ["leased"]
     assert chosen(service, asserted_by="nobody") == []
-    for extra in ("ticket=T-1", "count=3", "urgent=true", 'a"b\\é=x'):
+    for extra in ("ticket=T-1", "count=3", "urgent=true", 'a"b\\é=ü'):
         assert chosen(service, extra=extra) == ["PSU recall"], extra
     for extra in ("ticket=T", "ticket=", "no=T-1", "in=T-1", "$.in.ticket=T-1", "a=b=c"):
         assert chosen(service, extra=extra) == [], extra

@@ -60,7 +60,9 @@ def test_a_machine_is_held_and_one_hold_is_released(service: Service) -> None:
     page = service.http.get("/ui/nodes/n1").click("Hold …")
     assert "the machine is not given out" in read(page).text
     form = form_of(page)
+    assert form["reason"].attrs.get("required") is not None
     form["reason"], form["until"], form["drain"] = HOSTILE, "2050-12-31T18:30", True
+    form["deadline"], form["ticket"] = "2050-12-30T18:30", "T-4711"
     done = form.submit(status=303)
     assert done.headers["Location"] == "/ui/nodes/n1"
     assert "n1: It is held." in read(done.follow()).text
@@ -68,9 +70,10 @@ def test_a_machine_is_held_and_one_hold_is_released(service: Service) -> None:
     (mine,) = [each for each in holds(service) if each["uuid"] != other]
     assert (mine["type"], mine["reason"], mine["drain"]) == ("operator_hold", HOSTILE, True)
     assert mine["ends_at"] == "2050-12-31T18:30:00.000000+00:00"
-    again = confirmed(service, "hold", uuid)
+    assert (mine["drain_deadline"], mine["extra"]) == ("2050-12-30T18:30:00.000000+00:00", {"ticket": "T-4711"})
+    again = confirmed(service, "hold", uuid, reason=HOSTILE)
     assert again.status_int == 409
-    assert f"has maintenance entry {mine['uuid']} of type operator_hold" in read(again).text
+    assert f"has hold {mine['uuid']} of type operator_hold by you for the same reason" in read(again).text
     assert form_of(again)["type"].value == "operator_hold"
     released = form_of(service.http.get("/ui/nodes/n1").click("Release the hold operator_hold")).submit(status=303)
     assert "n1, operator_hold" in read(released.follow()).text
@@ -81,10 +84,23 @@ def test_a_machine_is_held_and_one_hold_is_released(service: Service) -> None:
 def test_an_end_in_the_past_is_refused_by_the_api(service: Service) -> None:
     uuid = service.add_node("n1")
     with unchanged(service):
-        refused = confirmed(service, "hold", uuid, until="2020-01-01T00:00")
+        refused = confirmed(service, "hold", uuid, reason="move", until="2020-01-01T00:00")
     assert refused.status_int == 400
     assert "ends_at must be later than now" in read(refused).text
     assert form_of(refused)["until"].value == "2020-01-01T00:00"
+
+
+def test_a_hold_has_a_reason_and_a_window_a_start(service: Service) -> None:
+    uuid = service.add_node("n1")
+    with unchanged(service):
+        refused = confirmed(service, "hold", uuid, type="window", start="2050-01-01T00:00")
+    assert refused.status_int == 400
+    assert "Give a reason" in read(refused).text
+    form = form_of(refused)
+    form["reason"] = "move"
+    form.submit(status=303)
+    (planned,) = holds(service)
+    assert (planned["state"], planned["starts_at"]) == ("planned", "2050-01-01T00:00:00.000000+00:00")
 
 
 def test_maintenance(service: Service) -> None:
@@ -212,18 +228,19 @@ def test_rows_that_are_ticked(service: Service) -> None:
     uuids = [service.add_node(f"n{number}") for number in range(3)]
     for uuid in uuids:
         service.set_columns(uuid, conductor_group="rack-c")
-    service.http.post_json("/scheduling/v1/nodes/n1/holds", {"type": "operator_hold"}, status=201)
+    body = {"type": "operator_hold", "reason": "move"}
+    service.http.post_json("/scheduling/v1/nodes/n1/holds", body, status=201)
     page = service.http.get("/ui/nodes?conductor_group=rack-c")
     form = form_of(page, "/confirm")
     form["action"] = "hold"
     for number in range(3):
         form.set("item", True, index=number)
     form = form_of(form.submit())
-    form["drain"] = True
+    form["drain"], form["reason"] = True, "move"
     result = form.submit()
     rows = read(result).rows("What has become of each row")
     assert [row[:2] for row in rows] == [["n0", "done"], ["n1", "refused"], ["n2", "done"]]
-    assert "has maintenance entry" in rows[1][2]
+    assert "by you for the same reason" in rows[1][2]
     assert [len(holds(service, uuid)) for uuid in uuids] == [1, 1, 1]
     form = form_of(service.http.get("/ui/holds"), "/confirm")
     for number in range(3):
@@ -257,12 +274,15 @@ def test_rows_that_the_deadline_does_not_reach(service: Service, monkeypatch: py
     clock = iter([0.0, 10**9, 10**9])
     monkeypatch.setattr("baremetal_sched.ui.act.monotonic", lambda: next(clock))
     query = urlencode({"action": "hold", "item": uuids, "back": "/ui/nodes"}, doseq=True)
-    result = form_of(service.http.get(f"/ui/confirm?{query}")).submit()
+    form = form_of(service.http.get(f"/ui/confirm?{query}"))
+    form["reason"] = "move"
+    result = form.submit()
     document = read(result)
     assert [row[1] for row in document.rows("What has become of each row")] == ["done", "not tried", "not tried"]
     assert "The time limit of the page was reached" in document.text
     monkeypatch.undo()
     rest = form_of(form_of(result, "/confirm").submit())
+    rest["reason"] = "move"
     assert [each.value for each in rest.fields["item"]] == uuids[1:]
     rest.submit(status=303)
     assert all(len(holds(service, uuid)) == 1 for uuid in uuids)
@@ -323,6 +343,7 @@ def test_others_see_the_command(database_url: str, tmp_path: Path) -> None:
             assert "openstack baremetal node hold add --type operator_hold --reason REASON n1" in page.text
             assert ('value="hold"' in get(service, "/nodes").text) == offered
             form = form_of(get(service, f"/confirm?action=hold&item={uuid}"))
+            form["reason"] = "move"
             answer = form.submit(headers=BROWSER, status=303 if offered else 403)
             assert offered or "baremetal:node:maintenance:add" in read(answer).text
             service.http.reset()
@@ -337,7 +358,7 @@ def test_policy_refuses_each_action(database_url: str, tmp_path: Path, subtests:
         uuid = service.add_node("n1", owner="p1")
         log_in(service, "root")
         query = "class=gold"
-        for name, item, fields in (("hold", uuid, {}), ("claim", query, {"minutes": "60"})):
+        for name, item, fields in (("hold", uuid, {"reason": "move"}), ("claim", query, {"minutes": "60"})):
             form = form_of(get(service, f"/confirm?{urlencode({'action': name, 'item': item})}"))
             for field, value in fields.items():
                 form[field] = value
@@ -352,6 +373,8 @@ def test_policy_refuses_each_action(database_url: str, tmp_path: Path, subtests:
             form = form_of(get(service, f"/confirm?{urlencode({'action': name, 'item': items.get(name, uuid)})}"))
             if "steps" in form.fields:
                 form["steps"] = "[]"
+            if name == "hold":
+                form["reason"] = "move"
             with subtests.test(name), unchanged(service):
                 refused = form.submit(headers=BROWSER, status=403)
                 assert f"{ACTIONS[name].rule}" in read(refused).text

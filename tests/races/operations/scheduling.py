@@ -29,6 +29,8 @@ OPERATIONS = (
             ("lockout", {"type": "lockout"}),
             ("planned hold", {"type": "window", "starts_at": "2050-01-01T00:00:00Z"}),
             ("draining hold", {"type": "window", "drain": True}),
+            ("hold of another reason", {"type": "operator_hold", "reason": "another"}),
+            ("hold or take it", {"type": "operator_hold", "or_existing": True}),
         )
     ),
     Operation(
@@ -51,6 +53,7 @@ OPERATIONS = (
         for name, body in (
             ("extend", {"ends_at": None, "reason": "longer"}),
             ("shorten", {"ends_at": "2049-01-01T00:00:00Z"}),
+            ("rename", {"reason": "another"}),
         )
     ),
     Operation("release hold", api="scheduling", method="DELETE", path="/v1/nodes/{node}/holds/{hold}", is_hot=True),

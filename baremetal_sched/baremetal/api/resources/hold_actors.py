@@ -1,11 +1,13 @@
 """Callers as asserters and releasers of holds, for the bare metal API and for the scheduling API."""
 
+from functools import partial
+
 from baremetal_sched.baremetal.api.hold_readers import FACTS, reader
 from baremetal_sched.baremetal.api.policies.checks import service_project
 from baremetal_sched.baremetal.api.policies.holds import AS_SYSTEM, REMOVE
 from baremetal_sched.baremetal.holds import rules
 from baremetal_sched.baremetal.holds.hold_list import Asserter, names_asserter
-from baremetal_sched.baremetal.holds.rules import Actor
+from baremetal_sched.baremetal.holds.rules import Actor, HoldView
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Hold
 from baremetal_sched.errors import InvalidValue
@@ -63,6 +65,16 @@ def name_of(call: Call) -> str:
 def sees_all_asserters(call: Call) -> bool:
     """Return whether the caller may see who asserted each hold that it sees, as the system may."""
     return call.caller.system_scope == "all" or call.allows(AS_SYSTEM, target_of(call, None, None))
+
+
+def view_of(call: Call, owner: str | None, lessee: str | None) -> HoldView:
+    """Return what the caller may see of the holds of a node with this owner and lessee."""
+    return HoldView(partial(reader(call).sees, owner, lessee), partial(_names, call, owner, lessee))
+
+
+def _names(call: Call, owner: str | None, lessee: str | None, hold: Hold) -> bool:
+    scope = rules.SYSTEM if sees_all_asserters(call) else scope_of(call, owner, lessee) or rules.LESSEE
+    return not rules.is_masked(hold, scope, call.caller.project_id or "")
 
 
 def asserter_named(call: Call, person: str | None) -> Asserter | None:
