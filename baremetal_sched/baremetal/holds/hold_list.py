@@ -79,7 +79,7 @@ class HoldFilters:
             found.append(is_exactly(reason, literal(self.reason, Hold.reason.type)))
         if self.extra is not None:
             name, value = self.extra
-            found.append(is_exactly(member_text(Hold.extra, name), literal(value, String())))
+            found.append(is_exactly(member_text(Hold.extra.expression, name), literal(value, String())))
         if self.asserter is not None:
             found += self.asserter.where()
         if self.since is not None:
