@@ -92,7 +92,7 @@ def act(call: UiCall, session: None) -> Response:
     )
 
 
-_NOT_YOURS = "Nothing was done: all the ticked holds are of others. Choose all to release them."
+_NOT_YOURS = "Nothing was done: all the ticked rows are held by others. Choose all of them to go on."
 
 
 def _order(call: UiCall) -> ActionOrder:

@@ -141,6 +141,13 @@ def _claim(item: str, values: Values) -> Body:
 #: The types of holds, the usual one first.
 _TYPES = sorted(TYPES, key=lambda each: each != "operator_hold")
 _REASON = FormField("reason", "Reason", hint="For people who look at the machine")
+_WHOSE = FormField(
+    "whose",
+    "Which rows",
+    "choice",
+    options=((ME, "all except those that others hold"), (ALL, "all that are ticked")),
+    of_many=True,
+)
 _STEPS = FormField("steps", "Steps", "steps", 'A list in JSON: [{"interface": "deploy", "step": "erase_devices"}]')
 
 #: Verbs of the provision state: label, what will happen, the fields of the form.
@@ -202,15 +209,7 @@ ACTIONS: dict[str, PageAction] = {
         "DELETE",
         {"": _HOLDS + "/{1}"},
         hold_policies.REMOVE,
-        (
-            FormField(
-                "whose",
-                "Which of them",
-                "choice",
-                options=((ME, "only my own"), (ALL, "all that are ticked")),
-                of_many=True,
-            ),
-        ),
+        (_WHOSE,),
     ),
     "maintenance on": PageAction(
         "Set maintenance",
@@ -230,6 +229,7 @@ ACTIONS: dict[str, PageAction] = {
         "DELETE",
         {"": f"{_NODE}/maintenance"},
         "baremetal:node:clear_maintenance",
+        (_WHOSE,),
     ),
     **dict(_of_states()),
     "cancel": PageAction(

@@ -98,15 +98,15 @@ def test_ticked_holds_are_ones_own_unless_all_are_chosen(teams: Service) -> None
         return form.submit(headers=BROWSER)
 
     page = tick_all()
-    assert "2 holds are of others: bob 2." in read(page).text
+    assert "2 of the ticked rows are held by others: bob 2." in read(page).text
     done = form_of(page).submit(headers=BROWSER, status=303)
     said = read(done.follow(headers=BROWSER)).text
     assert "2 rows: The hold is released." in said
-    assert "2 holds are of others: bob 2." in said
+    assert "Left as they are: 2 of the ticked rows are held by others: bob 2." in said
     assert held(teams) == ["bob moves n1", "bob moves n2"]
     with unchanged(teams):
         refused = form_of(tick_all()).submit(headers=BROWSER, status=409)
-        assert "all the ticked holds are of others" in read(refused).text
+        assert "all the ticked rows are held by others" in read(refused).text
     form = form_of(refused)
     form["whose"] = "all"
     form.submit(headers=BROWSER, status=303)
@@ -120,3 +120,17 @@ def test_one_hold_of_another_is_released_as_it_is_named(teams: Service) -> None:
     assert "whose" not in form.fields
     form.submit(headers=BROWSER, status=303)
     assert held(teams) == ["ann moves n1", "ann moves n2", "bob moves n2"]
+
+
+def test_the_maintenance_of_several_nodes_ends_where_nobody_else_holds_them(teams: Service) -> None:
+    log_in(teams, "ann")
+    page = get(teams, "/nodes/n1").click(r"Release the hold window \(bob moves n1\)")
+    form_of(page).submit(headers=BROWSER, status=303)
+    form = form_of(get(teams, "/nodes"), "/confirm")
+    form["action"] = "maintenance off"
+    for number in range(2):
+        form.set("item", True, index=number)
+    page = form.submit(headers=BROWSER)
+    assert "1 of the ticked rows is held by others: bob 1." in read(page).text
+    form_of(page).submit(headers=BROWSER, status=303)
+    assert held(teams) == ["ann moves n2", "bob moves n2"]
