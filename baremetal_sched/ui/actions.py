@@ -197,7 +197,12 @@ ACTIONS: dict[str, PageAction] = {
             FormField("start", "From (UTC)", "datetime-local", "Empty: from now on, also for a window"),
             FormField("until", "Until (UTC)", "datetime-local", "Empty: until it is released"),
             FormField("drain", "Drain: begin when the machine has no consumer", "checkbox"),
-            FormField("deadline", "Drain until (UTC)", "datetime-local", "Then it begins in any case. Empty: no limit"),
+            FormField(
+                "deadline",
+                "Drained at the latest (UTC)",
+                "datetime-local",
+                "It then begins in any case. Empty: no limit",
+            ),
             FormField("ticket", "Ticket", hint="The member ticket of the hold's extra"),
         ),
         _hold,

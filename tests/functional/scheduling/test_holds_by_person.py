@@ -141,11 +141,16 @@ def test_nobody_who_is_hidden_is_found(service: Service) -> None:
     for by in (ANN, OWNER, OSCAR, LESSEE):
         hold(service, by=by, reason=by["X-Auth-Token"].partition(":")[0])
     people = ("ann", "olga", "oscar", "lea")
+    reader = {"X-Auth-Token": "rita:", "X-Roles": "reader", "OpenStack-System-Scope": "all"}
+    admin = {"X-Auth-Token": "paula:owners", "X-Roles": "admin,manager,member,reader"}
+    callers = {"system": BOB, "reader": reader, "owner": OSCAR, "admin": admin, "lessee": LESSEE}
     found = {
         name: [each for each in people if chosen(service, by, asserted_by=each, limit="1")]
-        for name, by in (("system", BOB), ("owner", OSCAR), ("lessee", LESSEE))
+        for name, by in callers.items()
     }
-    assert found == {"system": [*people], "owner": ["olga", "oscar", "lea"], "lessee": ["lea"]}
+    as_owner = ["olga", "oscar", "lea"]
+    expected = {"system": [*people], "reader": [*people], "owner": as_owner, "admin": as_owner, "lessee": ["lea"]}
+    assert found == expected
     page = ask(service, "GET", "/holds?asserted_by=olga&limit=1", by=LESSEE, status=200).json
     assert page == {"maintenance": []}
     service.patch("n1", ("replace", "/lessee", "others"))
