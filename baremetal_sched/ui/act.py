@@ -10,7 +10,8 @@ from flask import Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.api.hold_readers import reader
+from baremetal_sched.baremetal.api.resources.hold_actors import view_of
+from baremetal_sched.baremetal.holds import rules
 from baremetal_sched.db.models import Hold, Node
 from baremetal_sched.errors import InvalidError, InvalidValue, NotFoundError
 from baremetal_sched.ui import hold_owners, inner_requests
@@ -175,8 +176,8 @@ def _names(call: UiCall, session: Session, items: Sequence[str]) -> dict[str, st
     if any("/" in item for item in items) and nodes:
         chosen = select(Hold, Node.owner, Node.lessee).join(Node, Node.id == Hold.node_id)
         rows = session.execute(chosen.where(Hold.uuid.in_(wanted), Node.uuid.in_(nodes)))
-        seen = [hold for hold, owner, lessee in rows if reader(call).sees(owner, lessee, hold)]
-        holds = {hold.uuid: f"{hold.type} ({hold.reason})" if hold.reason else hold.type for hold in seen}
+        seen = ((hold, view_of(call, owner, lessee)) for hold, owner, lessee in rows)
+        holds = {hold.uuid: rules.in_words(hold, view) for hold, view in seen if view.sees(hold)}
     return {item: ", ".join(_called(item, nodes, holds)) for item in items}
 
 

@@ -51,13 +51,14 @@ def _documents(call: UiCall, session: Session) -> Iterator[object]:
 
 
 def _with_times(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the hold with ``since`` and ``until`` as times (UTC), and the command that releases it."""
+    """Return the hold with ``since`` and ``until`` as times (UTC), its person by name, and the command that releases
+    it."""
     since = document["begun_at"] or document["starts_at"] or document["asserted_at"]
     until = document["ends_at"]
     handle = commands.called(document["node_name"], document["node_uuid"])
     return {
         **document,
-        "person": document["asserted_by_name"] or document["asserted_by"],
+        "asserted_by": document["asserted_by_name"] or document["asserted_by"],
         "since": datetime.fromisoformat(since),
         "until": until and datetime.fromisoformat(until),
         "command": commands.RELEASE_HOLD.of(node=handle, hold=document["uuid"]),

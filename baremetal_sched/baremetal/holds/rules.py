@@ -196,6 +196,12 @@ def person_of(hold: Hold) -> str:
     return hold.asserted_by_name or hold.asserted_by or ""
 
 
+def in_words(hold: Hold, view: HoldView) -> str:
+    """Return the type of the hold, its reason, and who asserted it, as far as the viewer, who sees it, may know."""
+    person = person_of(hold) if view.names(hold) else ""
+    return f"{hold.type}{f' ({hold.reason})' if hold.reason else ''}{f' of {person}' if person else ''}"
+
+
 def closing_time(holds: Sequence[Hold], ahead: float) -> float | None:
     """Return the time after which the node is not to be claimed: ``ahead`` seconds before the first hold that has not
     begun; None if all have. A hold that drains closes the node from its start on."""

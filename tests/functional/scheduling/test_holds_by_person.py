@@ -201,6 +201,8 @@ def test_operators_hold_beside_each_other_with_each_log_in(people: tuple[Service
     service.add_node("n1")
     mine = hold(service, by=ann, reason="move")
     assert (mine["asserted_by_name"], mine["asserted_by_project"]) == ("ann", "")
+    why = ask(service, "GET", "/nodes/n1/availability", by=bob, status=200).json["reasons"]
+    assert [each["reason"] for each in why if each["reason"].startswith("It is held by ann (system) from ")]
     hold(service, by=bob, reason="move")
     assert chosen(service, ann, asserted_by="ann") == chosen(service, bob, asserted_by="me") == ["move"]
     assert chosen(service, bob, asserted_by=mine["asserted_by"]) == ["move"]

@@ -42,7 +42,7 @@ def test_holds_are_listed_by_time(service: Service) -> None:
     with service.statements() as statements:
         shown = look(service, "/holds")
     (active,) = shown.rows(ACTIVE)
-    assert active[:4] == ["n1", "operator_hold", "Fan 3", "(system)"]
+    assert active[:4] == ["n1", "operator_hold", "Fan 3", "system"]
     assert active[5:] == ["until it is released", f"openstack baremetal node hold remove n1 {now} Release …"]
     planned = shown.rows(TO_COME)
     assert [(row[0], row[1], row[2]) for row in planned] == [
@@ -84,7 +84,7 @@ def test_who_holds_it_is_named_where_one_may_see_it(teams: Service) -> None:
         assert ("It is held by ann (system) from" in node) == named
         assert ("It is held by the system from" in node) == (not named)
         rows = read(get(teams, "/holds")).rows(ACTIVE)
-        assert {row[3] for row in rows} == ({"ann (system)", "bob (system)"} if named else {"(system)"})
+        assert {row[3] for row in rows} == ({"system: ann", "system: bob"} if named else {"system"})
         teams.http.reset()
 
 
@@ -117,6 +117,7 @@ def test_one_hold_of_another_is_released_as_it_is_named(teams: Service) -> None:
     log_in(teams, "ann")
     page = get(teams, "/nodes/n1").click(r"Release the hold window \(bob moves n1\)", index=0, extra_environ={})
     form = form_of(page)
+    assert "n1, window (bob moves n1) of bob" in read(page).text
     assert "whose" not in form.fields
     form.submit(headers=BROWSER, status=303)
     assert held(teams) == ["ann moves n1", "ann moves n2", "bob moves n2"]

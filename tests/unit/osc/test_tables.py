@@ -44,6 +44,12 @@ def test_tables_fit_into_100_columns_and_long_ones_have_all() -> None:
         assert chosen(run("json"), titles, [row], table) == (titles, [row])
 
 
+def test_a_person_has_a_name_in_a_table_and_without_one_an_id() -> None:
+    for name, shown in (("ann", "ann"), ("", UUID)):
+        cells = dict(zip(members.HOLD.columns, holds.row_of({**HOLD, "asserted_by_name": name}), strict=True))
+        assert cells["asserted_by"].machine_readable() == shown
+
+
 def test_each_machine_of_a_claim_has_a_line_and_nothing_is_a_cell_that_has_none() -> None:
     cells = dict(zip(members.CLAIM.titles, claims._row({**CLAIM, "position": None, "reason": None}), strict=True))
     assert (cells["Machine"], cells["Position"]) == (f"{UUID}\n{UUID.upper()}", None)
