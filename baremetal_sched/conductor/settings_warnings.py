@@ -5,8 +5,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched import commands
-from baremetal_sched.baremetal.domains import domain_list
-from baremetal_sched.baremetal.visibility import EVERYTHING
+from baremetal_sched.baremetal.domains import naming
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.settings import Settings
@@ -21,7 +20,7 @@ def warn(database: Database, settings: Settings) -> None:
     """Warn if nodes have passwords and no encryption key is configured, and if there is no domain of the level of
     server groups. Raises DatabaseAway."""
     level: str = settings.compute.server_group_level
-    known = database.read(lambda session: domain_list.levels(session, EVERYTHING)) if level else [level]
+    known = database.read(lambda session: naming.levels(session)) if level else [level]
     if level not in known:
         log.warning(
             "[compute] server_group_level: there is no domain of this level, so servers of groups with the policies "

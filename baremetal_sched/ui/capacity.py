@@ -10,7 +10,7 @@ from baremetal_sched.baremetal.api.nodes.node_filters import TRAIT_FILTERS
 from baremetal_sched.baremetal.domains.domain_list import count_inside
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.scheduling import capacity
-from baremetal_sched.scheduling.api.capacity import filters_of, row_of, visible_to
+from baremetal_sched.scheduling.api.capacity import filters_of, require_levels, row_of, visible_to
 from baremetal_sched.scheduling.api.policies import DOMAINS
 from baremetal_sched.scheduling.capacity import DOMAIN, Figures
 from baremetal_sched.scheduling.schemas.answers import CAPACITY_ROW
@@ -27,7 +27,7 @@ MOST_ROWS = 300
 NO_CLASS = "(none)"
 
 _KEYS = ("resource_class", "conductor_group")
-PARAMETERS = ("level", *_KEYS, "driver", "owner", *TRAIT_FILTERS)
+PARAMETERS = ("level", *_KEYS, "driver", "owner", "domain", *TRAIT_FILTERS)
 
 
 def show_capacity(call: UiCall, connection: Connection) -> Response:
@@ -36,12 +36,10 @@ def show_capacity(call: UiCall, connection: Connection) -> Response:
     wanted = exports.format_of(call)
     query = submitted(call, PARAMETERS)
     try:
-        filters = filters_of(query)
+        filters, level = filters_of(connection, query, visible), query.text("level")
+        require_levels(call, connection, [] if level is None else [DOMAIN + level], visible)
         found = capacity.measure(connection, _KEYS, filters, visible)
         capacity.name_holds(connection, found, filters, visible, reader(call).conditions)
-        level = query.text("level")
-        if level is not None:
-            call.require(DOMAINS)
         by_domain = [] if level is None else capacity.measure(connection, [DOMAIN + level], filters, visible)
         if wanted:
             capacity.name_holds(connection, by_domain, filters, visible, reader(call).conditions)

@@ -52,7 +52,7 @@ def show_nodes(call: UiCall, session: Session) -> Response:
         return _export(call, session, query, visible, wanted)
     known = read_proposals(session, visible)
     try:
-        listing = _find(session, query, _filters(call, session, query), visible)
+        listing = _find(session, query, _filters(call, session, query, visible), visible)
     except InvalidValue as error:
         return _page(call, ListPage(()), known, 400, visible=visible, complaint=message_of(error))
     meant = ""
@@ -62,8 +62,8 @@ def show_nodes(call: UiCall, session: Session) -> Response:
     return _page(call, listing, known, 200, visible=visible, complaint=None, meant=meant)
 
 
-def _filters(call: UiCall, session: Session, query: FormQuery) -> NodeFilters:
-    filters = parse_filters(call, query)
+def _filters(call: UiCall, session: Session, query: FormQuery, visible: Visibility) -> NodeFilters:
+    filters = parse_filters(call, session, query, visible)
     if query.has("offer"):
         call.require(CAPACITY)
     filters.conditions = [*filters.conditions, *node_rows.own_conditions(session, query, call.settings)]
@@ -87,7 +87,7 @@ def _export(call: UiCall, session: Session, query: FormQuery, visible: Visibilit
     if call.allows(CAPACITY):
         columns |= {"why_not_free": attrgetter("why")}
     by_offer = query.has("offer")
-    rows = node_rows.each(session, _filters(call, session, query), place, visible, by_offer=by_offer)
+    rows = node_rows.each(session, _filters(call, session, query, visible), place, visible, by_offer=by_offer)
     return exports.export(call, wanted, "nodes", columns, rows, place.limit)
 
 

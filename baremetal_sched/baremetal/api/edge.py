@@ -7,6 +7,7 @@ from flask import Request, Response
 from baremetal_sched.baremetal.api import alternatives, errors
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.policies import OPTIONAL_RULES, RULES
+from baremetal_sched.baremetal.api.policies.domains import DOMAIN_RULES
 from baremetal_sched.baremetal.api.policies.holds import HOLDS
 from baremetal_sched.baremetal.api.routes import ALTERNATIVES, ROUTES, SUB_COLLECTIONS
 from baremetal_sched.baremetal.api.versions import newest, versions_up_to
@@ -26,7 +27,7 @@ class BaremetalApi(WaitingApi):
     routes = (*ROUTES, *ALTERNATIVES)
     statuses = {MicroversionMalformed: 406}
     rules = RULES
-    borrowed_rules = HOLDS
+    borrowed_rules = (*HOLDS, *DOMAIN_RULES)
     optional_rules = OPTIONAL_RULES
 
     def __init__(self, settings: Settings, strategy: Strategy | None = None) -> None:

@@ -64,16 +64,6 @@ def count_inside(reader: Reader, visible: Visibility) -> dict[str, int]:
     return {level: count for level, count in found if count or visible.everything}
 
 
-def levels(reader: Reader, visible: Visibility) -> list[str]:
-    """Return the levels that have domains, sorted. For callers who do not see everything, only domains with visible
-    nodes count."""
-    query = select(Domain.level).distinct().order_by(Domain.level)
-    if not visible.everything:
-        members = (DomainMember.domain_id == Domain.id, *visible.conditions_behind(DomainMember.node_id))
-        query = query.where(exists().where(*members))
-    return [level for (level,) in reader.execute(query)]
-
-
 def domain_at(level: str) -> ColumnElement[Any]:
     """Return SQL: the name of the node's domain of this level, or NULL.
 

@@ -1,18 +1,22 @@
 """/v1/capacity"""
 
+from collections.abc import Iterable
 from typing import Any
 
 from flask import Response
 from sqlalchemy import Connection
 
 from baremetal_sched.baremetal.api.hold_readers import reader
-from baremetal_sched.baremetal.api.nodes.node_filters import FILTERS, TRAIT_FILTERS
+from baremetal_sched.baremetal.api.nodes.node_filters import FILTERS, TRAIT_FILTERS, in_domain
+from baremetal_sched.baremetal.api.policies.domains import seen_among
+from baremetal_sched.baremetal.domains import naming
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
+from baremetal_sched.db.transaction import Reader
 from baremetal_sched.scheduling import capacity
-from baremetal_sched.scheduling.api.policies import ALL_CAPACITY, DOMAINS
+from baremetal_sched.scheduling.api.policies import ALL_CAPACITY
 from baremetal_sched.scheduling.capacity import Figures
-from baremetal_sched.scheduling.schemas.answers import COUNT, DOMAIN_KEY, TEXT, TRAIT_KEY, array, said
+from baremetal_sched.scheduling.schemas.answers import COUNT, DOMAIN_KEY, TEXT, TRAIT_KEY, array, of_domain, said
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.listing import conditions_of
 from baremetal_sched.web.query import Query, listed
@@ -35,6 +39,7 @@ PARAMETERS = {
     ),
     "at_least": said("Only the rows where fewer machines than this are free.", COUNT),
     **{name: said(f"Only machines with this {name.replace('_', ' ')}.", TEXT) for name in capacity.COLUMNS},
+    "domain": of_domain("Only machines"),
     "shard": listed("Only machines of one of these shards."),
     **{name: listed(f"Only machines that {_TRAITS[name]}.") for name in TRAIT_FILTERS},
 }
@@ -44,10 +49,10 @@ def show_capacity(call: Call, connection: Connection) -> Response:
     """GET /v1/capacity"""
     query = Query(call, PARAMETERS)
     keys = list(dict.fromkeys(query.items("group_by") or ()))
-    if any(key.startswith(capacity.DOMAIN) for key in keys):
-        call.require(DOMAINS)
     at_least = query.integer("at_least")
-    filters, visible = filters_of(query), visible_to(call)
+    visible = visible_to(call)
+    require_levels(call, connection, keys, visible)
+    filters = filters_of(connection, query, visible)
     found = capacity.measure(connection, keys, filters, visible)
     capacity.name_holds(connection, found, filters, visible, reader(call).conditions)
     return json_response(
@@ -60,9 +65,17 @@ def visible_to(call: Call) -> Visibility:
     return EVERYTHING if call.allows(ALL_CAPACITY) else Visibility(call.caller.project_id)
 
 
-def filters_of(query: Query) -> NodeFilters:
-    """Return what the request is narrowed to. Raises InvalidValue."""
-    return NodeFilters(conditions_of(query, _FILTERS))
+def require_levels(call: Call, reader: Reader, keys: Iterable[str], visible: Visibility) -> None:
+    """Raise InvalidValue if the ``keys`` name a level in which no ``visible`` machine has a domain; NotAllowed if the
+    caller may see no domains."""
+    named = {key.removeprefix(capacity.DOMAIN) for key in keys if key.startswith(capacity.DOMAIN)}
+    if named:
+        naming.require_levels(reader, named, seen_among(call, visible))
+
+
+def filters_of(reader: Reader, query: Query, visible: Visibility) -> NodeFilters:
+    """Return what the request is narrowed to. Raises InvalidValue, and NotAllowed for the filter by domain."""
+    return NodeFilters([*conditions_of(query, _FILTERS), *in_domain(reader, query, visible)])
 
 
 def row_of(figures: Figures) -> dict[str, Any]:

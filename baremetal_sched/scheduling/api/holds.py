@@ -8,6 +8,8 @@ from sqlalchemy import literal
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.hold_readers import reader
+from baremetal_sched.baremetal.api.nodes.node_filters import in_domain
+from baremetal_sched.baremetal.api.policies.domains import seen_among
 from baremetal_sched.baremetal.api.policies.holds import ADD, GET, GET_NODE, REMOVE, UPDATE
 from baremetal_sched.baremetal.api.resources.hold_actors import (
     actor_of,
@@ -18,6 +20,7 @@ from baremetal_sched.baremetal.api.resources.hold_actors import (
     target_of,
     view_of,
 )
+from baremetal_sched.baremetal.domains import naming
 from baremetal_sched.baremetal.holds import asserting, changing, guards, hold_list, holds, rules
 from baremetal_sched.baremetal.holds.asserting import Attempt, NewHold
 from baremetal_sched.baremetal.holds.hold_list import HoldFilters, HoldRow
@@ -32,7 +35,7 @@ from baremetal_sched.errors import NotAllowed
 from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.errors.holds import HoldNotFound, HoldsRefused
 from baremetal_sched.scheduling.capacity import COLUMNS
-from baremetal_sched.scheduling.schemas.answers import FLAG, TEXT, TIME, document, said
+from baremetal_sched.scheduling.schemas.answers import FLAG, TEXT, TIME, document, of_domain, said
 from baremetal_sched.scheduling.schemas.holds import (
     ACTIVE,
     CHANGES,
@@ -154,7 +157,11 @@ def create_holds(call: Call, session: Session) -> Response:
     tries, skips, takes_existing = (values.pop(name, False) for name in ("dry_run", "skip_refused", "or_existing"))
     chosen = dict(values.pop("filter"))
     new = NewHold(**values)
-    nodes = hold_list.select_nodes(session, chosen.pop("nodes", ()), _conditions(chosen.items()), _addable(call))
+    idents, domain, visible = chosen.pop("nodes", ()), chosen.pop("domain", None), _addable(call)
+    conditions = _conditions(chosen.items())
+    if domain is not None:
+        conditions.append(naming.contents(session, domain, seen_among(call, visible)))
+    nodes = hold_list.select_nodes(session, idents, conditions, visible)
     asserters, refusals = _asserters(call, nodes, new, skips)
     found = {each.node.id: each for each in asserting.attempts(session, asserters, new)}
     kept = {id_: each.existing for id_, each in found.items() if takes_existing and each.existing is not None}
@@ -235,6 +242,7 @@ PARAMETERS = {
     "extra": said("Only holds whose extra has this member with this value, as KEY=VALUE.", TEXT),
     "since": said("Only holds that end after this time, in ISO 8601 with a time zone, or have no end.", TIME),
     "until": said("Only holds that start before this time, in ISO 8601 with a time zone.", TIME),
+    "domain": of_domain("Only holds of nodes"),
     **{name: said(f"Only holds of nodes with this {name.replace('_', ' ')}.", TEXT) for name in COLUMNS},
 }
 
@@ -242,6 +250,7 @@ PARAMETERS = {
 def list_holds(call: Call, session: Session) -> Response:
     """GET /v1/holds"""
     query = Query(call, PARAMETERS)
+    visible = seen_by(call)
     equal = [(name, value) for name in COLUMNS if (value := query.text(name)) is not None]
     filters = HoldFilters(
         type=query.text("type"),
@@ -253,10 +262,10 @@ def list_holds(call: Call, session: Session) -> Response:
         reason=query.text("reason"),
         extra=query.pair("extra"),
         asserter=asserter_named(call, query.text("asserted_by")),
-        where=[*_conditions(equal), *reader(call).conditions],
+        where=[*_conditions(equal), *reader(call).conditions, *in_domain(session, query, visible)],
     )
     page = Page(query.limit(), query.text("marker"))
-    rows = hold_list.select_holds(session, filters, page, seen_by(call))
+    rows = hold_list.select_holds(session, filters, page, visible)
     links = query.links("maintenance", [row[0].uuid for row in rows], page.limit)
     return json_response({"maintenance": documents_of(call, session, rows), **links})
 

@@ -4,10 +4,11 @@ rules about holds."""
 from oslo_policy import policy
 
 from baremetal_sched.baremetal.api.policies.checks import BASE
+from baremetal_sched.baremetal.api.policies.domains import DOMAIN_RULES
+from baremetal_sched.baremetal.api.policies.domains import DOMAINS as DOMAINS
 from baremetal_sched.baremetal.api.policies.holds import GET_NODE, HOLDS
 from baremetal_sched.baremetal.api.policies.nodes import NODES
 
-DOMAINS = "scheduling:domains:get"
 MANAGE_DOMAINS = "scheduling:domains:manage"
 DRY_RUN = "scheduling:requests:create"
 SHOW_NODES = "scheduling:requests:show_nodes"
@@ -67,12 +68,7 @@ RULES = (
         description="Have all machines counted; for others only machines count that their project owns or leases",
         scope_types=_SCOPES,
     ),
-    policy.RuleDefault(
-        DOMAINS,
-        f"{_EVERYTHING} or (role:reader and project_id:%(project_id)s)",
-        description="See the domains of the machines that the caller has counted (scheduling:capacity:get_all)",
-        scope_types=_SCOPES,
-    ),
+    *DOMAIN_RULES,
     policy.RuleDefault(
         MANAGE_DOMAINS,
         _FOR_ALL,

@@ -155,6 +155,16 @@ TRAIT_KEY = f"^{TRAIT}[A-Z0-9_]+$"
 #: The pattern of keys that group machines by their domains of a level.
 DOMAIN_KEY = f"^{DOMAIN}{LEVEL.removeprefix('^')}"
 
+
+def of_domain(whose: str) -> dict[str, Any]:
+    """Return the schema of a filter by domain; ``whose``: what it selects, as the beginning of a sentence."""
+    return said(
+        f"{whose} in this domain, or in one below it: its UUID, or LEVEL:NAME, as in rack:r3. LEVEL: without a name is "
+        "for machines that are in no domain of the level.",
+        TEXT,
+    )
+
+
 #: Which holds machines have.
 HELD = array(
     fields(

@@ -29,6 +29,9 @@ LEVEL_NAME = said(
     {**TEXT, "pattern": LEVEL},
 )
 
+#: A UUID, or LEVEL:NAME.
+_DOMAIN_OR_NULL = {**TEXT_OR_NULL, "minLength": 1, "maxLength": 320}
+
 DOMAIN_MEMBERS = (
     Member("uuid", "UUID of the domain, and of the aggregate that it is.", UUID, column=(1, "UUID")),
     Member(
@@ -43,10 +46,10 @@ DOMAIN_MEMBERS = (
     Member("level", LEVEL_NAME["description"], TEXT, new=LEVEL_NAME, required=True, column=(2, "Level")),
     Member(
         "parent",
-        "UUID of the domain above it, on another level; null: none.",
+        "UUID of the domain above it, on another level; null: none. A request may name it by LEVEL:NAME.",
         UUID_OR_NULL,
-        new=UUID_OR_NULL,
-        change=UUID_OR_NULL,
+        new=_DOMAIN_OR_NULL,
+        change=_DOMAIN_OR_NULL,
         column=(4, "Parent"),
     ),
     Member(

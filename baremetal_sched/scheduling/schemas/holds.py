@@ -21,6 +21,7 @@ from baremetal_sched.scheduling.schemas.answers import (
     component,
     fields,
     new,
+    of_domain,
     said,
 )
 
@@ -129,6 +130,7 @@ _FILTER = {
             "nodes": said(
                 "UUIDs or names of nodes.", {**array(_NAME), "minItems": 1, "maxItems": MOST_NODES, "uniqueItems": True}
             ),
+            "domain": {**of_domain("Nodes"), **_NAME},
             **{name: said(f"Nodes with this {name.replace('_', ' ')}.", _NAME) for name in COLUMNS},
         }
     ),

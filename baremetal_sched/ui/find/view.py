@@ -6,7 +6,7 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.domains.domain_list import levels
+from baremetal_sched.baremetal.domains.naming import levels
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.matching.request_group_conditions import without
 from baremetal_sched.baremetal.matching.tree_request import as_tree
@@ -89,7 +89,7 @@ def show_find(call: UiCall, session: Session) -> Response:
         any_given=[value for name, value in call.query if name == "any" and value.strip()] or [""],
         flavors=flavors_seen(session, project),
         images=images_seen(session, project),
-        levels=[(each, each) for each in levels(session, context.named)] if call.allows(DOMAINS) else [],
+        levels=[(each, each) for each in levels(session, context.usable())] if call.allows(DOMAINS) else [],
         everything=context.named.everything,
         complaint=complaint,
         answer=answer,

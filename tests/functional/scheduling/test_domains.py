@@ -162,8 +162,13 @@ def test_refusals(fleet: Service) -> None:
         children = ask(fleet, "DELETE", f"/{row}", status=409)
         assert children.startswith("Domain a is not empty (1 node, 1 domain below it).")
         assert ask(fleet, "DELETE", f"/{rack}", status=409).startswith("Domain r1 is not empty (1 node).")
-        for path in (f"/{NOWHERE}", "/r1", f"/{NOWHERE}/nodes"):
-            ask(fleet, "GET", path, status=404)
+        for path in (f"/{NOWHERE}", "/r9", "/rack:r9", "/row:r1", f"/{NOWHERE}/nodes"):
+            assert ask(fleet, "GET", path, status=404).startswith("There is no domain")
+        alone = ask(fleet, "GET", "/r1", status=400)
+        assert alone == "Domains of several levels may be called r1: write rack:r1, or the UUID."
+        assert ask(fleet, "GET", "?level=rak", status=400) == "There is no level rak. Levels: rack, row."
+        nowhere = ask(fleet, "GET", "?parent=row:b", status=400)
+        assert nowhere == "There is no domain row:b. Domains of the level row: a."
         assert "n9" in ask(fleet, "PUT", f"/{rack}/nodes/n9", status=404)
         ask(fleet, "PUT", f"/{NOWHERE}/nodes/n1", status=404)
         ask(fleet, "DELETE", f"/{row}/nodes/n2", status=404)
@@ -211,7 +216,8 @@ def test_lists_in_pages(fleet: Service) -> None:
 
 
 def test_a_list_is_one_statement(fleet: Service) -> None:
-    """However many domains and nodes there are; so are capacity by domain and the nodes of a domain."""
+    """However many domains and nodes there are; the nodes of a domain take one more, and so does capacity by
+    domain, which looks at the levels first."""
     rack = make(fleet, "r1", parent=make(fleet, "a", "row"))
     put(fleet, rack, "n1", "n2")
     counts = []
@@ -219,7 +225,7 @@ def test_a_list_is_one_statement(fleet: Service) -> None:
         with fleet.statements() as statements:
             fleet.http.get(f"/scheduling/v1/{path}")
         counts.append(len(statements))
-    assert counts == [1, 2, 1]
+    assert counts == [1, 2, 2]
 
 
 def test_until_earlier_releases_have_ended_nothing_can_be_made(fleet: Service) -> None:
@@ -287,7 +293,16 @@ def test_names_of_domains_have_a_rule(database_url: str, tmp_path: Path) -> None
     rules.write_text('{"scheduling:domains:get": "role:admin"}')
     settings: Any = {"api": {"auth_strategy": "noauth2"}, "oslo_policy": {"policy_file": str(rules)}}
     with Service(database_url, **settings) as service:
-        for path in ("scheduling/v1/capacity?group_by=domain:rack", "ui/capacity?level=rack"):
+        make_rack = {"name": "r1", "level": "rack"}
+        ask(service, "POST", body=make_rack, status=201, by=ADMINISTRATOR)
+        for path in (
+            *(
+                "scheduling/v1/capacity?group_by=domain:rack",
+                "ui/capacity?level=rack",
+                "scheduling/v1/holds?domain=rack:r1",
+            ),
+            *("baremetal/v1/nodes?domain=rack:r1", "ui/nodes?domain=rack:r1"),
+        ):
             service.http.get(f"/{path}", headers=OWNER, status=403)
             service.http.get(f"/{path}", headers=ADMINISTRATOR, status=200)
 

@@ -63,8 +63,8 @@ def test_by_domain(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     ] == [*(None, "r1", "r2")]
     monkeypatch.setattr("baremetal_sched.ui.capacity.MOST_ROWS", 2)
     assert "And 1 more row." in look(service, "/capacity?level=rack").text
-    assert len(look(service, "/capacity?level=hall").rows("Machines by hall")) == 1
-    assert "Cannot group by" in look(service, "/capacity?level=%3Cb%3E", 400).text
+    assert "There is no level hall. Levels: rack." in look(service, "/capacity?level=hall", 400).text
+    assert "There is no level <b>." in look(service, "/capacity?level=%3Cb%3E", 400).text
 
 
 @pytest.mark.sqlite_only

@@ -4,13 +4,18 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, not_, or_
+from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import InstrumentedAttribute
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.policies.domains import seen_among
+from baremetal_sched.baremetal.domains import naming
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters, contains, in_shards
 from baremetal_sched.baremetal.nodes.traits import has_all, has_any
 from baremetal_sched.baremetal.schemas.traits import complaint, is_trait
+from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Node
+from baremetal_sched.db.transaction import Reader
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines import states
 from baremetal_sched.suggestions import did_you_mean
@@ -69,6 +74,8 @@ _TABLE = (
     Filter("fault", _equals(Node.fault), 42, _FAULT),
     Filter("conductor_group", _equals(Node.conductor_group), 46, _lower),
     Filter("conductor", None, 49),
+    # Ironic has no domains: see ``in_domain``.
+    Filter("domain", None, 1),
     Filter("owner", _equals(Node.owner), 50),
     Filter("lessee", _equals(Node.lessee), 65),
     Filter("project", lambda project: or_(Node.owner == project, Node.lessee == project), 1),
@@ -91,8 +98,23 @@ FILTERS = {each.name: each for each in _TABLE}
 TRAIT_FILTERS = tuple(each.name for each in _TABLE if each.read is _traits)
 
 
-def parse_filters(call: BaremetalCall, query: Query, *, detailed: bool = False) -> NodeFilters:
-    """Return the filters of the request. Raises TooNew, and InvalidValue for an invalid value.
+def in_domain(reader: Reader, query: Query, visible: Visibility) -> list[ColumnElement[bool]]:
+    """Return the condition of the filter ``domain``, if it is given: the node is in that domain, or below it. LEVEL:
+    without a name is for the nodes that are in no domain of the level.
+
+    Raises NotAllowed, WrongScope; InvalidValue for what no ``visible`` node is in, with what there is instead.
+    """
+    text = query.text("domain")
+    if text is None:
+        return []
+    return [naming.contents(reader, text, seen_among(query.call, visible))]
+
+
+def parse_filters(
+    call: BaremetalCall, session: Session, query: Query, visible: Visibility, *, detailed: bool = False
+) -> NodeFilters:
+    """Return the filters of the request for ``visible`` nodes. Raises TooNew, InvalidValue for an invalid value, and
+    like ``in_domain``.
 
     ``detailed``: for /v1/nodes/detail, where the filters about children need no microversion.
     """
@@ -100,7 +122,7 @@ def parse_filters(call: BaremetalCall, query: Query, *, detailed: bool = False) 
         if not (detailed and each.name in ("include_children", "parent_node")):
             query.require(each.since, each.name)
     return NodeFilters(
-        conditions_of(query, _TABLE),
+        [*conditions_of(query, _TABLE), *in_domain(session, query, visible)],
         chassis_uuid=query.uuid("chassis_uuid"),
         conductor=query.text("conductor"),
         parent_node=query.text("parent_node"),

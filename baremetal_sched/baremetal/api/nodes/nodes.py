@@ -60,7 +60,7 @@ def _page(call: BaremetalCall, session: Session, chassis_uuid: str | None = None
     query = list_query(call, NODES, FILTERS)
     selection = selected(call, query, NODES)
     visible = call.listed("node", "project")
-    filters = parse_filters(call, query, detailed=call.in_detail)
+    filters = parse_filters(call, session, query, visible, detailed=call.in_detail)
     if chassis_uuid is not None:
         filters.chassis_uuid = chassis_uuid
     page = parse_page(call, query, FIELDS)
