@@ -8,7 +8,7 @@ from osc_lib.command import command
 
 from baremetal_sched.osc.client import FitsOrNot, UsageError, client_of
 from baremetal_sched.osc.find import positive
-from baremetal_sched.osc.query import about_unknown, add_machine_options, split
+from baremetal_sched.osc.query import about_unknown, add_domain_option, add_machine_options, split
 from baremetal_sched.osc.tables import CountsColumn, HeldColumn, TextColumn
 
 #: Short words for what the API calls otherwise.
@@ -41,6 +41,7 @@ class ShowCapacity(FitsOrNot, command.Lister):
         )
         add_machine_options(parser)
         parser.add_argument("--group", metavar="<group>", help="The conductor group of the node.")
+        add_domain_option(parser, "machines")
         for name in _FILTERS:
             parser.add_argument(f"--{name}", metavar=f"<{name}>", help=f"The {name} of the node.")
 
@@ -72,6 +73,7 @@ def _filters(parsed_args: argparse.Namespace) -> list[tuple[str, str]]:
     values = {
         "resource_class": parsed_args.resource_class,
         "conductor_group": parsed_args.group,
+        "domain": parsed_args.domain,
         **{name: getattr(parsed_args, name) for name in _FILTERS},
         "traits": ",".join(split(parsed_args.traits)) or None,
         "not-traits-any": ",".join(split(parsed_args.without_traits)) or None,

@@ -26,7 +26,7 @@ _COUNTS = ("nodes", "added", "moved", "kept", "without")
 
 
 def find(client: Client, named: str, level: str | None = None) -> Document:
-    """Return the domain with this UUID or name. Raises CommandError unless exactly one exists."""
+    """Return the domain with this UUID, LEVEL:NAME or name. Raises CommandError unless exactly one exists."""
     found = _find(client, named, [] if level is None else [("level", level)])
     if len(found) > 1:
         raise CommandError(f"There are several domains called {named!r}: give --level ({_levels(found)}) or the UUID.")
@@ -44,11 +44,10 @@ def find_parent(client: Client, named: str, level: str | None = None) -> str:
 
 
 def _find(client: Client, named: str, conditions: Pairs) -> list[Document]:
-    """Return the domain with this UUID, or the domains with this name; at least one."""
+    """Return the domain with this UUID or LEVEL:NAME, or the domains with this name; at least one."""
     try:
-        return [client.get("scheduling", path_of("domains", str(UUID(named))))]
-    except ValueError:
-        pass
+        if _is_unique(named):
+            return [client.get("scheduling", path_of("domains", named))]
     except RequestFailed as error:
         if error.status != 404:
             raise
@@ -56,6 +55,13 @@ def _find(client: Client, named: str, conditions: Pairs) -> list[Document]:
     if not found:
         raise CommandError(f"There is no domain {named!r}. To list all domains: {commands.LIST_DOMAINS}")
     return found
+
+
+def _is_unique(named: str) -> bool:
+    try:
+        return ":" in named or bool(UUID(named))
+    except ValueError:
+        return False
 
 
 def _levels(domains: list[Document]) -> str:
@@ -69,7 +75,9 @@ class _OfDomain(WithOptions):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the options of the command."""
-        parser.add_argument("domain", metavar="<domain>", nargs=self.number, help="UUID or name of the domain.")
+        parser.add_argument(
+            "domain", metavar="<domain>", nargs=self.number, help="Name of the domain, LEVEL:NAME or UUID."
+        )
         parser.add_argument("--level", metavar="<level>", help="Level of the domain, if several levels have the name.")
 
 

@@ -10,13 +10,15 @@ from osc_lib.exceptions import CommandError
 
 from baremetal_sched import commands
 from baremetal_sched.osc.client import Client, FitsOrNot, RequestFailed, UsageError, client_of
-from baremetal_sched.osc.query import about_unknown, add_machine_options, placement_class, split
+from baremetal_sched.osc.query import about_unknown, add_domain_option, add_machine_options, placement_class, split
 from baremetal_sched.osc.tables import ListColumn, TextColumn, is_table
 
 _FIELDS = ("uuid", "name", "resource_class", "conductor_group", "provision_state", "traits")
 _TITLES = ("UUID", "Name", "Resource Class", "Conductor Group", "Provisioning State", "Traits")
 _TABLE = ("UUID", "Name", "Class", "Group", "State", "Traits")
 _PAGE = 1000
+
+_TRAITS = ("traits", "not-traits-any", "traits-any")
 
 #: What the bare metal API knows of a free node. Placement knows whether it is claimed.
 _AVAILABLE = (("provision_state", "available"), ("maintenance", "false"), ("associated", "false"))
@@ -36,6 +38,7 @@ class FindNode(FitsOrNot, command.Lister):
         parser.add_argument(
             "--group", metavar="<group>", help='The conductor group of the node; "" is for nodes in none.'
         )
+        add_domain_option(parser)
         parser.add_argument(
             "--available",
             action="store_true",
@@ -84,6 +87,8 @@ def filters(parsed_args: argparse.Namespace) -> list[tuple[str, str]]:
         pairs.append(("resource_class", parsed_args.resource_class))
     if parsed_args.group is not None:
         pairs.append(("conductor_group", parsed_args.group))
+    if parsed_args.domain is not None:
+        pairs.append(("domain", parsed_args.domain))
     return pairs + (list(_AVAILABLE) if parsed_args.available else [])
 
 
@@ -107,8 +112,9 @@ def _nodes(client: Client, pairs: list[tuple[str, str]], limit: int | None) -> I
 def _explained(error: RequestFailed, pairs: list[tuple[str, str]]) -> CommandError:
     """Return the error, with the reason if the service does not know the filters."""
     unknown = error.status == 400 and any(word in str(error).lower() for word in ("unknown argument", "unexpected"))
-    if unknown and any("traits" in name for name, _ in pairs):
-        return CommandError(f"This service does not filter nodes by traits; Ironic does not. Its answer: {error}")
+    for filters, word in ((("domain",), "domain"), (_TRAITS, "traits")):
+        if unknown and any(name in filters for name, _ in pairs):
+            return CommandError(f"This service does not filter nodes by {word}; Ironic does not. Its answer: {error}")
     return error
 
 

@@ -14,7 +14,6 @@ from baremetal_sched.osc.client import (
     Pairs,
     RequestFailed,
     UsageError,
-    WithOptions,
     client_of,
     path_of,
 )
@@ -28,9 +27,10 @@ from baremetal_sched.osc.holds import (
     new_hold,
     row_of,
 )
+from baremetal_sched.osc.query import add_domain_option
 from baremetal_sched.osc.tables import Document, ResultColumn, Table, TextColumn, add_long, chosen
 
-#: The options that select nodes, and what they select by.
+#: The options that select nodes, besides --domain, and what they select by.
 _FILTERS = {
     "--group": "conductor_group",
     "--class": "resource_class",
@@ -42,13 +42,16 @@ _FILTERS = {
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
+    add_domain_option(parser)
     for option, name in _FILTERS.items():
         about = f"Only nodes with this {name.replace('_', ' ')}."
         parser.add_argument(option, dest=name, metavar=f"<{option.removeprefix('--')}>", help=about)
 
 
 def _filters(parsed_args: argparse.Namespace) -> list[tuple[str, str]]:
-    return [(name, value) for name in _FILTERS.values() if (value := getattr(parsed_args, name)) is not None]
+    return [
+        (name, value) for name in ("domain", *_FILTERS.values()) if (value := getattr(parsed_args, name)) is not None
+    ]
 
 
 #: The values of ``--asserted-by`` that stand for the caller and for everybody.
@@ -82,7 +85,7 @@ def _of_person(person: str) -> list[tuple[str, str]]:
     return [] if person == _ALL else [("asserted_by", person)]
 
 
-class ListHolds(WithOptions, command.Lister):
+class ListHolds(FitsOrNot, command.Lister):
     """List holds: why machines must not be used, who asserted each hold, and its times"""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -131,7 +134,7 @@ class AddHolds(FitsOrNot, command.Lister):
         """Return titles and rows."""
         selected = {**dict(_filters(parsed_args)), **({"nodes": parsed_args.nodes} if parsed_args.nodes else {})}
         if not selected:
-            raise UsageError(f"Say which nodes: --node, {', '.join(_FILTERS)}.")
+            raise UsageError(f"Say which nodes: --node, --domain, {', '.join(_FILTERS)}.")
         flags = {name: True for name in ("skip_refused", "dry_run") if getattr(parsed_args, name)}
         body = {**new_hold(parsed_args), **flags, "filter": selected}
         answer = client_of(self.app).request("scheduling", "POST", "/holds", body)

@@ -161,6 +161,15 @@ def add_machine_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_domain_option(parser: argparse.ArgumentParser, things: str = "nodes") -> None:
+    """Add the filter by domain; ``things``: what the command lists."""
+    parser.add_argument(
+        "--domain",
+        metavar="<level>:<name>",
+        help=f"Only {things} in this domain or below it: rack:r3, or a UUID; rack: is for nodes in no rack.",
+    )
+
+
 def split(values: Sequence[str]) -> list[str]:
     """Return the items of comma lists, each once."""
     return list(dict.fromkeys(item.strip() for value in values for item in value.split(",") if item.strip()))

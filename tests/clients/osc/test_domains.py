@@ -54,6 +54,7 @@ def test_the_guide(python: Path, tmp_path: Path) -> None:
         with forked_openstack(tmp_path, environment, python) as openstack:
             reader = Reader(openstack)
             from_a_property(reader, client)
+            work_with_a_rack(reader)
             by_hand(reader)
             mistakes(reader)
             whats_free(reader, {name: client.baremetal("GET", f"/nodes/{name}").json()["uuid"] for name in MACHINES})
@@ -72,6 +73,17 @@ def from_a_property(reader: Reader, client: Client) -> None:
     assert reader.follow("scheduling domain create")["created"] == ["row-a"]
     again = reader.run("scheduling domain create --level rack --from-property rack")
     assert [again[name] for name in ("created", "added", "moved", "without")] == [[], 0, 0, 0]
+
+
+def work_with_a_rack(reader: Reader) -> None:
+    assert {each["Name"] for each in reader.follow("baremetal node find")} == {"rack1-07", "rack1-08"}
+    reader.follow("scheduling hold add")
+    assert {each["Node"] for each in reader.follow("scheduling hold list")} == {"rack1-07", "rack1-08"}
+    reader.follow("scheduling hold remove")
+    assert reader.run("scheduling hold list --domain rack:") == []
+    assert [each["Total"] for each in reader.follow("scheduling capacity")] == [3]
+    for command in ("baremetal node find", "scheduling hold list", "scheduling capacity"):
+        assert "There is no level rak. Levels: rack, row." in reader.run(f"{command} --domain rak:r1", status=2)
 
 
 def by_hand(reader: Reader) -> None:
@@ -95,6 +107,7 @@ def by_hand(reader: Reader) -> None:
 
 def mistakes(reader: Reader) -> None:
     assert "Domain rack-2 is not empty (1 node)." in reader.run("scheduling domain delete rack-2", status=1)
+    assert reader.run("scheduling domain show rack:rack-2")["level"] == "rack"
     assert "There is no domain 'rack-9'" in reader.run("scheduling domain show rack-9", status=1)
     reader.run("scheduling domain create rack-2 --level hall")
     assert "give --level (hall, rack)" in reader.run("scheduling domain show rack-2", status=1)
