@@ -68,12 +68,12 @@ def contents(reader: Reader, text: str, seen: Conditions = ()) -> ColumnElement[
     return ~exists().where(DomainMember.node_id == Node.id, DomainMember.level == level)
 
 
-def require_levels(reader: Reader, names: Collection[str], seen: Conditions = ()) -> None:
-    """Raise InvalidValue for the first of these names that is no level."""
+def require_levels(reader: Reader, names: Collection[str], seen: Conditions = (), *, lists_levels: bool = True) -> None:
+    """Raise InvalidValue for the first of these names that is no level; ``lists_levels``: it says which ones are."""
     known = levels(reader, seen) if names else []
     for name in sorted(names):
         if name not in known:
-            raise InvalidValue(message=_no_level(name, known))
+            raise InvalidValue(message=_no_level(name, known) if lists_levels else f"There is no level {_plain(name)}.")
 
 
 def levels(reader: Reader, seen: Conditions = ()) -> list[str]:

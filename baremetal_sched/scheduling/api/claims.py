@@ -27,7 +27,7 @@ from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.waiting_requests import CLAIMED, WAITING
 from baremetal_sched.scheduling import claims, machine_groups
 from baremetal_sched.scheduling.api.policies import ALL_CLAIMS, DELETE_CLAIM, GET_CLAIM
-from baremetal_sched.scheduling.api.request_bodies import ClaimBody, SchedulingCall, read_claim
+from baremetal_sched.scheduling.api.request_bodies import ClaimBody, SchedulingCall, read_claim, require_levels
 from baremetal_sched.scheduling.claims import ClaimStatus, NewClaim
 from baremetal_sched.scheduling.schemas.answers import COUNT, TEXT, said
 from baremetal_sched.scheduling.schemas.claims import KINDS, STATES
@@ -91,7 +91,10 @@ def _claim_now(call: SchedulingCall, session: Session, body: ClaimBody, again: b
     new = body.new_claim(session)
     if body.wait or body.several is not None or new.request.project is not None:
         new.request.machine_class()  # raises unless it is that of a node
-    return claims.claim_now(session, new, call.settings) or new
+    claimed = claims.claim_now(session, new, call.settings)
+    if claimed is None and not body.even_if_impossible:
+        require_levels(call, session, new.several, new.request.project)
+    return claimed or new
 
 
 def _enter(call: SchedulingCall, session: Session, body: ClaimBody, new: NewClaim, reason: str) -> None:

@@ -25,6 +25,7 @@ from baremetal_sched.scheduling.api.request_bodies import (
     body_of,
     query_request,
     read_request,
+    require_levels,
 )
 from baremetal_sched.scheduling.schemas.answers import said
 from baremetal_sched.scheduling.schemas.explanations import MOST_WANTED, NUMBER_WANTED
@@ -49,7 +50,7 @@ def create_explanation(call: Call, session: Session) -> Response:
     """POST /v1/explanations"""
     body = body_of(call)
     project = call.caller.project_id or call.settings.placement.incomplete_consumer_project_id
-    return json_response(document(explain_request(*request_of(context_of(call, session), body, project))))
+    return json_response(document(explain_request(*request_of(call, context_of(call, session), body, project))))
 
 
 def _number(values: list[str]) -> int:
@@ -81,7 +82,7 @@ def of_query(context: MachineContext, pairs: Pairs) -> Explanation:
 
 
 def request_of(
-    context: MachineContext, document: Mapping[str, Any], project: str = ""
+    call: Call, context: MachineContext, document: Mapping[str, Any], project: str = ""
 ) -> tuple[MachineContext, MachineRequest]:
     """Return the request of a body, and its context: for as many machines as are wanted, of a group of ``project``.
 
@@ -91,6 +92,7 @@ def request_of(
     several = Several.of(document)
     if several is not None and _WANTED in document:
         raise InvalidValue(message="Say how many machines are wanted by count or by wanted, not by both.")
+    require_levels(call, context.session, several, context.project)
     group = machine_groups.explained(context.session, project, several)
     return replace(context, needed=document.get(_WANTED, 1), group=group), resolve(context.session)
 

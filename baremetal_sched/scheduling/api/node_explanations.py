@@ -89,7 +89,7 @@ def create_node_explanation(call: Call, session: Session, node: str) -> Response
             raise InvalidValue(message=f"The explanation is about one machine: leave {name} out.")
     found, names_others = _find(call, session, node)
     context = explanations.context_of(call, session, found.uuid)
-    return _answer(call, context, found, explain_request(*explanations.request_of(context, body)), names_others)
+    return _answer(call, context, found, explain_request(*explanations.request_of(call, context, body)), names_others)
 
 
 def _find(call: Call, session: Session, ident: str) -> tuple[Node, bool]:

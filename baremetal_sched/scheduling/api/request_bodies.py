@@ -12,12 +12,14 @@ from urllib.parse import parse_qsl, urlencode
 
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.api.policies.domains import sees_domains
+from baremetal_sched.baremetal.domains import naming
 from baremetal_sched.baremetal.matching.node_request import NodeRequest, uuids_of
 from baremetal_sched.baremetal.matching.request import MachineRequest
 from baremetal_sched.baremetal.matching.spreading import MEMBERS, Several
 from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION, TreeRequest
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE, TraitEntry
-from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
+from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility, usable_by
 from baremetal_sched.compute.schemas.form import Form
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.documents.schema import canonical_uuid, load
@@ -259,6 +261,14 @@ def read_claim(call: Call) -> ClaimBody:
         resolve=resolve,
         several=Several.of(document),
     )
+
+
+def require_levels(call: Call, session: Session, several: Several | None, project: str | None) -> None:
+    """Raise InvalidValue if the request names a level in which no machine that the project may use (None: none at all)
+    has a domain. The message lists the levels for callers who may see domains."""
+    if several is not None:
+        seen = () if project is None else (usable_by(project),)
+        naming.require_levels(session, several.levels, seen, lists_levels=sees_domains(call))
 
 
 def _digest(document: Mapping[str, Any], project: str, user: str) -> str:

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.scheduling import dry_run, machine_groups
 from baremetal_sched.scheduling.api.policies import SHOW_NODES
+from baremetal_sched.scheduling.api.request_bodies import require_levels
 from baremetal_sched.scheduling.schemas.requests import MOST_CANDIDATES, REQUEST
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.responses import json_response
@@ -27,7 +28,9 @@ def create_request(call: Call, session: Session) -> Response:
         None if shows_nodes else call.caller.project_id or "",
     )
     project = call.caller.project_id or call.settings.placement.incomplete_consumer_project_id
-    group = machine_groups.explained(session, project, Several.of(body))
+    several = Several.of(body)
+    require_levels(call, session, several, request.project)
+    group = machine_groups.explained(session, project, several)
     result = dry_run.run(session, call.settings, request, group)
     document: dict[str, Any] = {"placement_query": result.query}
     if shows_nodes:

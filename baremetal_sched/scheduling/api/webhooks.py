@@ -12,7 +12,7 @@ from baremetal_sched.db import paging
 from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.models import Webhook
 from baremetal_sched.db.paging import Page
-from baremetal_sched.documents.schema import uuid_of
+from baremetal_sched.documents.schema import canonical_uuid, excerpt
 from baremetal_sched.errors import AuthenticationUnavailable, InvalidValue, SchedulerError
 from baremetal_sched.errors.webhooks import MakerGone, WebhookNotFound
 from baremetal_sched.scheduling.api.events import NOW
@@ -148,9 +148,19 @@ def visible_to(call: Call) -> Collection[ColumnElement[bool]]:
 
 
 def find(call: Call, session: Session, text: str, *, lock: bool = False) -> Webhook:
-    """Return the webhook with the UUID ``text``, if it is the caller's business. Raises WebhookNotFound."""
-    uuid = uuid_of(text, WebhookNotFound(webhook=text))
-    return webhooks.find(session, uuid, visible_to(call), lock=lock)
+    """Return the webhook with this UUID or name, if it is the caller's business. Raises WebhookNotFound, and
+    InvalidValue for a name that several have."""
+    return webhooks.find(session, canonical_uuid(text) or _called(call, session, text), visible_to(call), lock=lock)
+
+
+def _called(call: Call, session: Session, name: str) -> str:
+    is_called = is_exactly(Webhook.name.expression, literal(name))
+    uuids = session.scalars(select(Webhook.uuid).where(is_called, *visible_to(call)).limit(2)).all()
+    if len(uuids) > 1:
+        raise InvalidValue(message=f"Webhooks of several projects are called {excerpt(name)}: give the UUID.")
+    if not uuids:
+        raise WebhookNotFound(webhook=name)
+    return uuids[0]
 
 
 def _is_orphan(call: SchedulingCall, hook: Webhook) -> bool:

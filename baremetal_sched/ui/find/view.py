@@ -74,7 +74,7 @@ def show_find(call: UiCall, session: Session) -> Response:
     try:
         submitted = read(call.query)
         if submitted is not None:
-            answer = _answer(replace(context, needed=submitted.needed), submitted)
+            answer = _answer(call, replace(context, needed=submitted.needed), submitted)
     except (InvalidError, NotFoundError, BadRequest) as error:
         complaint = message_of(error)
     project = context.project
@@ -103,8 +103,8 @@ def show_find(call: UiCall, session: Session) -> Response:
     )
 
 
-def _answer(context: MachineContext, form: FindForm) -> FindAnswer:
-    context, explained = request_of(context, form.body())
+def _answer(call: UiCall, context: MachineContext, form: FindForm) -> FindAnswer:
+    context, explained = request_of(call, context, form.body())
     request = as_tree(explained)
     assert request is not None  # noqa: S101 - a form has a query or a flavor
     explanation = document(explanations.explain_request(context, request))

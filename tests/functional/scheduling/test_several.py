@@ -339,3 +339,38 @@ def test_what_others_take_meanwhile_is_left_out(served: Service, monkeypatch: py
     monkeypatch.setattr(several, "_lock", losing)
     assert racks_of(names_of(served, claim(served, 2, spread={"by": "rack", "at_most": 2}))) != []
     assert len(lost) == 2
+
+
+def test_a_level_without_a_domain(served: Service) -> None:
+    """It is refused with the levels that there are, unless the claim waits even if it is impossible."""
+    fill(served, a=2)
+    said = "There is no level rak. Levels: rack."
+    for members in ({"spread": {"by": "rak"}}, {"pack": {"by": "rak"}}):
+        assert claim(served, 2, 400, **members) == claim(served, 2, 400, wait=60, **members) == said
+        answer = served.http.post_json(EXPLANATIONS, {"query": QUERY["query"], "count": 2, **members}, status=400)
+        assert answer.json["error"]["message"] == said
+        waits = claim(served, 2, 202, wait=60, even_if_impossible=True, **members)
+        assert waits["state"] == "waiting"
+    body = {"flavor": {"extra_specs": {"resources:CUSTOM_GOLD": "1"}}, "count": 2, "spread": {"by": "rak"}}
+    assert served.http.post_json("/scheduling/v1/requests", body, status=400).json["error"]["message"] == said
+    assert said in served.http.get("/ui/find?class=gold&wanted=2&spread=rak", status=400).text
+
+
+def test_levels_for_tenants(database_url: str) -> None:
+    """They are those of the machines that the project may use: a level of others is like one that is not there."""
+    with Service(database_url, api={"auth_strategy": "noauth2"}) as service:
+        service.add_conductor("c1")
+        for name, owner, level in (("n1", None, "rack"), ("n2", "others", "cage")):
+            service.add_node(name, owner=owner)
+            ask(service, "POST", body={"name": "d", "level": level}, status=201, by=ADMINISTRATOR)
+            ask(service, "PUT", f"/{level}:d/nodes/{name}", status=204, by=ADMINISTRATOR)
+        for path, body in ((EXPLANATIONS, {**QUERY}), (CLAIMS, {**QUERY})):
+            said = {
+                level: service.http.post_json(
+                    path, {**body, "count": 2, "spread": {"by": level}}, headers=TENANT, status=400
+                ).json["error"]["message"]
+                for level in ("cage", "rak")
+            }
+            assert said == {level: f"There is no level {level}. Levels: rack." for level in said}
+        page = service.http.get("/ui/find", headers=TENANT).text
+        assert ('<option value="rack">' in page, '<option value="cage">' in page) == (True, False)

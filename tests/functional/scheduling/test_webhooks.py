@@ -249,3 +249,18 @@ def test_resumption_says_how_many_events_were_lost(service: Service) -> None:
 def test_there_are_none_without_events(database_url: str) -> None:
     with Service(database_url, events={"enabled": False}) as service:
         service.http.post_json("/scheduling/v1/webhooks", {"url": URL}, status=409)
+
+
+def test_a_webhook_is_found_by_its_name(service: Service) -> None:
+    """Within the project; of those who see all projects, the name must be unique there."""
+    made = make(service, name="chat")
+    assert ask(service, "GET", "/chat").json["uuid"] == made["uuid"]
+    assert ask(service, "PATCH", "/chat", {"types": [TYPE]}).json["types"] == [TYPE]
+    foreign, missing = (ask(service, "GET", f"/{name}", by=BERT, status=404) for name in ("chat", "chut"))
+    assert message(foreign).replace("chat", "chut") == message(missing)
+    assert ask(service, "GET", "/chat", by=ADMINISTRATOR).json["uuid"] == made["uuid"]
+    make(service, BERT, name="chat")
+    assert "give the UUID" in message(ask(service, "DELETE", "/chat", by=ADMINISTRATOR, status=400))
+    ask(service, "DELETE", "/chat", status=204)
+    ask(service, "GET", "/chat", status=404)
+    assert len(ask(service, "GET", by=BERT).json["webhooks"]) == 1
