@@ -13,12 +13,12 @@ from baremetal_sched.osc.claiming import ClaimChoice, Consumers, NothingFits, cl
 from baremetal_sched.osc.client import Client, FitsOrNot, RequestFailed, UsageError, client_of
 from baremetal_sched.osc.find import positive
 from baremetal_sched.osc.query import about_class, add_machine_options, add_query_options, only_query
-from baremetal_sched.osc.tables import CountsColumn, TextColumn, is_table
+from baremetal_sched.osc.tables import CountsColumn, DomainsColumn, TextColumn, is_table
 from baremetal_sched.osc.waiting import ProgressLine, duration, make_claim
 
 #: What placement itself notes where it does not know the project and the user of a consumer.
 _UNKNOWN = "00000000-0000-0000-0000-000000000000"
-_TITLES = ("Consumer", "Node", "Name", "Resources")
+_TITLES = ("Consumer", "Node", "Name", "Domains", "Resources")
 _TABLE = ("Consumer", "Node", "Resources")
 #: How many machines the scheduling API claims at once, and the placement API for this command.
 _AT_ONCE, _MOST = 100, 1000
@@ -99,7 +99,10 @@ class Claim(FitsOrNot, command.Lister):
         rows = [_row(client, *each) for each in claimed]
         if not is_table(parsed_args):
             return _TITLES, rows
-        return _TABLE, [(consumer, name if name._value else node, amounts) for consumer, node, name, amounts in rows]
+        shown = [(consumer, name if name._value else node, at, amounts) for consumer, node, name, at, amounts in rows]
+        if any(choice.domains for _, choice in claimed):
+            return ("Consumer", "Node", "Domains", "Resources"), shown
+        return _TABLE, [(consumer, node, amounts) for consumer, node, _, amounts in shown]
 
     def _claimed(self, client: Client, query: str, parsed_args: argparse.Namespace) -> Claimed:
         """Claim the machines by one request to the scheduling API, or to the placement API if that does not take it."""
@@ -130,8 +133,11 @@ class Claim(FitsOrNot, command.Lister):
         if len(machines) == 1:
             # All that it has, also of providers that share.
             (only,) = machines
-            return [(only["consumer"], ClaimChoice(only["node"] or next(iter(held)), held))]
-        return [(each["consumer"], ClaimChoice(each["node"], {each["node"]: held[each["node"]]})) for each in machines]
+            return [(only["consumer"], ClaimChoice(only["node"] or next(iter(held)), held, only.get("domains", {})))]
+        return [
+            (each["consumer"], ClaimChoice(each["node"], {each["node"]: held[each["node"]]}, each.get("domains", {})))
+            for each in machines
+        ]
 
 
 def _body(query: str, uuids: Sequence[str], rules: dict[str, Any], parsed_args: argparse.Namespace) -> dict[str, Any]:
@@ -203,7 +209,8 @@ def _row(client: Client, consumer: str, choice: ClaimChoice) -> tuple[Any, ...]:
     for each in choice.allocations.values():
         for resource_class, amount in each["resources"].items():
             amounts[resource_class] = amounts.get(resource_class, 0) + amount
-    return consumer, choice.node, TextColumn(_name_of(client, choice.node)), CountsColumn(amounts)
+    name, domains = TextColumn(_name_of(client, choice.node)), DomainsColumn(choice.domains)
+    return consumer, choice.node, name, domains, CountsColumn(amounts)
 
 
 def _name_of(client: Client, node: str) -> str | None:

@@ -4,7 +4,7 @@ was faster."""
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -33,10 +33,11 @@ class NothingFits(CommandError):
 
 @dataclass(frozen=True)
 class ClaimChoice:
-    """A candidate: its allocations, and the root of its tree, which is the node."""
+    """A candidate: its allocations, the root of its tree, which is the node, and the names of its domains by level."""
 
     node: str
     allocations: Allocations
+    domains: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

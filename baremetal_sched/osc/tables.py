@@ -87,6 +87,16 @@ class CountsColumn(FormattableColumn[Mapping[str, int]]):
         return lines(f"{count} {plain(name)}" for name, count in ordered)
 
 
+class DomainsColumn(FormattableColumn[Mapping[str, str]]):
+    """The domains of a machine: a line for each level."""
+
+    def human_readable(self) -> str:
+        return lines(f"{plain(level)} {plain(name)}" for level, name in self._value.items())
+
+    def machine_readable(self) -> dict[str, str]:
+        return dict(self._value)
+
+
 class HeldColumn(FormattableColumn[list[dict[str, Any]]]):
     """How many machines have a hold of each type, and when the last of these ends: a line for each type."""
 

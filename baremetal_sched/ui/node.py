@@ -14,7 +14,9 @@ from baremetal_sched import commands
 from baremetal_sched.baremetal.api.authorization import access
 from baremetal_sched.baremetal.api.hold_readers import reader
 from baremetal_sched.baremetal.api.nodes.nodes import whole_text
+from baremetal_sched.baremetal.api.policies.domains import sees_domains
 from baremetal_sched.baremetal.api.resources.hold_actors import actor_of
+from baremetal_sched.baremetal.domains import domain_list
 from baremetal_sched.baremetal.holds import guards, rules
 from baremetal_sched.baremetal.matching.node_explanation import NodeExplanation
 from baremetal_sched.baremetal.nodes import nodes
@@ -108,6 +110,7 @@ def show_node(call: UiCall, session: Session, ident: str) -> Response:
         node=seen.document,
         facts=list(_facts(seen.document)),
         linked=_LINKED,
+        domains=domain_list.of_nodes(session, [entity.uuid]).get(entity.uuid, {}) if sees_domains(call) else {},
         conductor=seen.document["conductor"] if names_conductors else None,
         names_conductors=names_conductors,
         times=[

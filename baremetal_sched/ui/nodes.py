@@ -1,12 +1,16 @@
 """/nodes: a list of nodes, with the filters of the bare metal API's, and those of the pages."""
 
+from collections.abc import Mapping
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any
 
 from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.nodes.node_filters import FILTERS, TRAIT_FILTERS, parse_filters
+from baremetal_sched.baremetal.api.policies.domains import sees_domains
+from baremetal_sched.baremetal.domains import domain_list
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.clock import utcnow
@@ -29,7 +33,8 @@ _FILTERS = (*(name for name in FILTERS if name != "conductor"), *PAGE_FILTERS)
 #: What the form has controls for; the other filters come by links, and are kept.
 CONTROLS = (
     *TRAIT_FILTERS,
-    *("resource_class", "conductor_group", "provision_state", "maintenance", "associated", "owner", "failed_since"),
+    *("resource_class", "conductor_group", "provision_state", "maintenance", "associated"),
+    *("domain", "owner", "failed_since"),
 )
 
 _DAYS = [("", "any time, or not at all"), *((word, f"since {word.replace('-', ' ')}") for word in node_rows.DAYS)]
@@ -39,6 +44,9 @@ EXPORTED = (
     *("uuid", "name", "resource_class", "provision_state", "target_provision_state", "power_state", "maintenance"),
     *("maintenance_reason", "fault", "conductor_group", "owner", "instance_uuid", "instance_name"),
 )
+
+#: The domains of nodes that are in none.
+_NOWHERE: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
 _STATES = [("", "any"), *((state, state) for state in sorted(states.PROVISION_STATES))]
 
@@ -55,11 +63,12 @@ def show_nodes(call: UiCall, session: Session) -> Response:
         listing = _find(session, query, _filters(call, session, query, visible), visible)
     except InvalidValue as error:
         return _page(call, ListPage(()), known, 400, visible=visible, complaint=message_of(error))
+    domains = domain_list.of_nodes(session, [row.uuid for row in listing.rows]) if sees_domains(call) else {}
     meant = ""
     if not listing.total:
         traits = [trait for name in TRAIT_FILTERS for trait in query.items(name) or [] if not name.startswith("not")]
         meant = known.meant(query.text("resource_class"), dict(call.query).get("conductor_group"), traits)
-    return _page(call, listing, known, 200, visible=visible, complaint=None, meant=meant)
+    return _page(call, listing, known, 200, visible=visible, complaint=None, meant=meant, domains=domains)
 
 
 def _filters(call: UiCall, session: Session, query: FormQuery, visible: Visibility) -> NodeFilters:
@@ -107,6 +116,7 @@ def _page(
     *,
     visible: Visibility,
     meant: str = "",
+    domains: Mapping[str, Mapping[str, str]] = _NOWHERE,
     **values: Any,
 ) -> Response:
     given = dict(call.query)
@@ -129,6 +139,7 @@ def _page(
         shows_reason=given.get("maintenance", "").lower() == "true" and _shows_reasons(call),
         shows_reasons=_shows_reasons(call),
         meant=meant,
+        domains=domains,
         offers=offers(call, *OF_NODES) if listing.rows else [],
         now=utcnow(),
         **values,

@@ -1,5 +1,6 @@
 """Lists of domains and of their nodes, and how many nodes are in no domain of a level. Plain columns, no locks."""
 
+from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import ColumnElement, exists, func, select
@@ -14,6 +15,9 @@ from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.errors.domains import DomainNotFound
 
 _PARENT = aliased(Domain)
+
+#: The number of nodes that one statement names.
+_CHUNK = 500
 
 
 def select_domains(session: Session, conditions: dict[str, str], page: Page, visible: Visibility) -> Rows:
@@ -62,6 +66,22 @@ def count_inside(reader: Reader, visible: Visibility) -> dict[str, int]:
     inside = select(func.count()).select_from(DomainMember).where(*members).correlate(Domain).scalar_subquery()
     found = reader.execute(select(Domain.level, inside).group_by(Domain.level).order_by(Domain.level))
     return {level: count for level, count in found if count or visible.everything}
+
+
+def of_nodes(reader: Reader, nodes: Collection[str]) -> dict[str, dict[str, str]]:
+    """Return the names of the domains of these nodes (UUIDs), by level, in the order of the levels. Nodes in no domain
+    are left out.
+
+    SELECT n.uuid, d.level, d.name FROM domain_members m JOIN nodes n … JOIN domains d … WHERE n.uuid IN (…)
+    """
+    uuids = list(nodes)
+    found: dict[str, dict[str, str]] = {}
+    query = select(Node.uuid, Domain.level, Domain.name).join(DomainMember, DomainMember.node_id == Node.id)
+    query = query.join(Domain, Domain.id == DomainMember.domain_id).order_by(Domain.level)
+    for start in range(0, len(uuids), _CHUNK):
+        for uuid, level, name in reader.execute(query.where(Node.uuid.in_(uuids[start : start + _CHUNK]))):
+            found.setdefault(uuid, {})[level] = name
+    return found
 
 
 def domain_at(level: str) -> ColumnElement[Any]:

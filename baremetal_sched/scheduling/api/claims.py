@@ -1,15 +1,17 @@
 """/v1/claims: a machine is claimed now or when one is free."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from flask import Response
 from sqlalchemy import ColumnElement, false, literal, select
 from sqlalchemy.orm import Session, defer
 
+from baremetal_sched.baremetal.api.policies.domains import sees_domains
+from baremetal_sched.baremetal.domains import domain_list
 from baremetal_sched.baremetal.matching.explanation import Explanation
 from baremetal_sched.baremetal.matching.masks import HOPELESS, Verdict
 from baremetal_sched.baremetal.matching.request import MachineContext
@@ -18,6 +20,7 @@ from baremetal_sched.baremetal.visibility import is_exactly
 from baremetal_sched.db import paging, requester
 from baremetal_sched.db.models import WaitingRequest
 from baremetal_sched.db.paging import Page
+from baremetal_sched.db.transaction import Reader
 from baremetal_sched.documents.schema import uuid_of
 from baremetal_sched.errors import CommitUnknown, InvalidValue, SchedulerError
 from baremetal_sched.errors.compute import ExplanationTookTooLong, TooManyExplanations
@@ -54,7 +57,9 @@ def create_claim(call: SchedulingCall, session: None) -> Response:
     body = read_claim(call)
     status = _claimed(call, body)
     headers = {"Location": f"{call.base_url}/v1/claims/{status.claim.uuid}"}
-    return json_response(claims.document_of(status), {CLAIMED: 201, WAITING: 202}.get(status.state, 200), headers)
+    # A claim of one machine stays as cheap as it can be.
+    document = claims.document_of(status) if body.several is None else _document(call, status)
+    return json_response(document, {CLAIMED: 201, WAITING: 202}.get(status.state, 200), headers)
 
 
 def _claimed(call: SchedulingCall, body: ClaimBody) -> ClaimStatus:
@@ -154,7 +159,25 @@ def show_claim(call: SchedulingCall, session: None, claim: str) -> Response:
             status = _visible(call, uuid)
         else:
             headers = _LATER
-    return json_response(claims.document_of(status), headers=headers)
+    return json_response(_document(call, status), headers=headers)
+
+
+def _document(call: SchedulingCall, status: ClaimStatus) -> dict[str, Any]:
+    """Return the claim as JSON, with the domains of its machines."""
+    if not status.machines:
+        return claims.document_of(status)
+    return call.database.select(lambda connection: _documents(call, connection, [status])[0], deadline=call.deadline)
+
+
+def _documents(call: Call, reader: Reader, statuses: Iterable[ClaimStatus]) -> list[dict[str, Any]]:
+    """Return claims as JSON, with the domains of their machines if the caller may see domains."""
+    documents = [claims.document_of(each) for each in statuses]
+    machines = [machine for each in documents for machine in each["machines"]]
+    if sees_domains(call):
+        found = domain_list.of_nodes(reader, {each["node"] for each in machines if each["node"] is not None})
+        for each in machines:
+            each["domains"] = found.get(each["node"], {})
+    return documents
 
 
 def _visible(call: SchedulingCall, uuid: str) -> ClaimStatus:
@@ -201,7 +224,7 @@ def list_claims(call: Call, session: Session) -> Response:
         statement = statement.where(visible)
     rows = paging.select_page(session, statement, WaitingRequest, page, _no_marker)
     selected = [claim for (claim,) in rows]
-    documents = [claims.document_of(each) for each in claims.statuses_of(session, selected)]
+    documents = _documents(call, session, claims.statuses_of(session, selected))
     return json_response({"claims": documents, **query.links("claims", [each.uuid for each in selected], page.limit)})
 
 

@@ -82,6 +82,11 @@ _MACHINE = {
     "number": said("Its number within the claim, from 1.", COUNT),
     "consumer": said("UUID of its consumer.", UUID),
     "node": said("UUID of the node; null if its provider is no node.", UUID_OR_NULL),
+    "domains": said(
+        "The names of its domains by level, such as its rack. Only for callers who may see domains, and not in the "
+        "answer that claims one machine.",
+        {"type": "object", "additionalProperties": TEXT},
+    ),
 }
 _CONSUMER_SHOWN = {
     "uuid": said("UUID of the consumer.", UUID),
@@ -136,7 +141,7 @@ CLAIM_MEMBERS = (
     Member(
         "machines",
         "The machines that the claim has now, in order. Machines that were released one by one are missing.",
-        array(fields(_MACHINE)),
+        array(fields(_MACHINE, {"domains"})),
     ),
     Member(
         "reason",

@@ -1,11 +1,14 @@
 """/find: machines for a request, and why there are none or too few."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from flask import Response
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.api.policies.domains import sees_domains
+from baremetal_sched.baremetal.domains import domain_list
 from baremetal_sched.baremetal.domains.naming import levels
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.matching.request_group_conditions import without
@@ -55,8 +58,9 @@ class FindChange:
 class FindAnswer:
     """The explanation of a request by the scheduling API, and links to changed requests.
 
-    ``meant``: for each unknown name, similar names, with how many machines have each and the parameters of a form that
-    asks for it. ``loses_flavor``: the changed forms use a query, without the flavor's other conditions.
+    ``domains``: those of the machines, by level. ``meant``: for each unknown name, similar names, with how many
+    machines have each and the parameters of a form that asks for it. ``loses_flavor``: the changed forms use a query,
+    without the flavor's other conditions.
     """
 
     explanation: dict[str, Any]
@@ -64,6 +68,7 @@ class FindAnswer:
     changes: list[FindChange] = field(default_factory=list)
     meant: dict[str, list[tuple[str, int, dict[str, Any]]]] = field(default_factory=dict)
     loses_flavor: bool = False
+    domains: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def show_find(call: UiCall, session: Session) -> Response:
@@ -111,7 +116,9 @@ def _answer(call: UiCall, context: MachineContext, form: FindForm) -> FindAnswer
     machines = explanations.fitting_machines(context, request, MOST_MACHINES) if explanation["fitting"] else []
     parsed = request.parsed()
     changes = [_change(form, parsed, explanation, each) for each in explanation["relaxations"][:MOST_CHANGES]]
-    return FindAnswer(explanation, machines, changes, _meant(form, parsed, explanation), loses_flavor=bool(form.flavor))
+    meant, names_domains = _meant(form, parsed, explanation), bool(machines) and sees_domains(call)
+    domains = domain_list.of_nodes(context.session, [each.uuid for each in machines]) if names_domains else {}
+    return FindAnswer(explanation, machines, changes, meant, loses_flavor=bool(form.flavor), domains=domains)
 
 
 def _change(

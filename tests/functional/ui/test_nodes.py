@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.holds import holds
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node
+from tests.functional.scheduling.test_domains import make, put
 from tests.functional.ui.pages import Document, look
 from tests.functional.ui.test_fleet import ADMIN, HOSTILE
 from tests.service import Service
@@ -182,21 +183,40 @@ def test_a_page_behind_the_last_node(service: Service) -> None:
     assert "There are no more nodes." in look(service, f"/nodes?before={uuid}").text
 
 
+def test_machines_are_shown_with_their_domains(service: Service) -> None:
+    """In the list, and on the page of one: each domain leads to the machines that are in it."""
+    for name in ("n1", "n2"):
+        service.add_node(name)
+    assert all(len(row) == 8 for row in look(service, "/nodes").rows("Nodes"))
+    put(service, make(service, "r <1>", parent=make(service, "a", "row")), "n1")
+    document = look(service, "/nodes?sort_key=name")
+    assert [row[-1] for row in document.rows("Nodes")] == ["r <1> , a", "none"]
+    link = "/ui/nodes?domain=rack%3Ar+%3C1%3E"
+    assert link in document.links()
+    page = look(service, "/nodes/n1")
+    assert (page.terms["Rack"], page.terms["Row"]) == ("r <1>", "a")
+    assert link in page.links()
+    assert names(look(service, link.removeprefix("/ui"))) == ["n1"]
+    assert "domain: rack:r <1> Remove" in look(service, link.removeprefix("/ui")).text
+    found = look(service, "/find?class=gold")
+    assert {row[0]: row[-1] for row in found.rows("Machines that fit")} == {"n1": "r <1> , a", "n2": "none"}
+
+
 def test_the_number_of_statements_does_not_depend_on_the_fleet(service: Service) -> None:
     for place in range(6):
         service.add_node(f"n{place}", traits=("CUSTOM_A",), power=False)
         if place in (0, 5):
             with service.statements() as statements:
                 document = look(service, "/nodes?limit=4&traits=CUSTOM_A")
-            assert len(statements) == 6
+            assert len(statements) == 7
             assert len(names(document)) == min(place + 1, 4)
     marker = service.node("n0")["uuid"]
     with service.statements() as statements:
         look(service, f"/nodes?limit=4&marker={marker}")
-    assert len(statements) == 7
+    assert len(statements) == 8
     with service.statements() as statements:
         look(service, f"/nodes?limit=4&marker={marker}&served=true&offer=power+unknown&sort_key=owner")
-    assert len(statements) == 8
+    assert len(statements) == 9
 
 
 #: Queries, with the status and what the page says.
