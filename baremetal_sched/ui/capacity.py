@@ -1,5 +1,7 @@
 """/capacity: how many machines are free, by resource class and conductor group, and by the domains of a level."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from flask import Response
@@ -26,8 +28,17 @@ MOST_ROWS = 300
 
 NO_CLASS = "(none)"
 
-_KEYS = ("resource_class", "conductor_group")
+_KEYS = ["resource_class", "conductor_group"]
 PARAMETERS = ("level", *_KEYS, "driver", "owner", "domain", *TRAIT_FILTERS)
+
+
+@dataclass(frozen=True)
+class CapacityMap:
+    """A picture of figures by class and something else: its title, its cells, and where these lead."""
+
+    title: str
+    grid: Grid
+    address: Addresses
 
 
 def show_capacity(call: UiCall, connection: Connection) -> Response:
@@ -38,32 +49,49 @@ def show_capacity(call: UiCall, connection: Connection) -> Response:
     try:
         filters, level = filters_of(connection, query, visible), query.text("level")
         require_levels(call, connection, [] if level is None else [DOMAIN + level], visible)
+        keys = _KEYS if level is None else [DOMAIN + level]
+        if wanted:
+            found = capacity.measure(connection, keys, filters, visible)
+            capacity.name_holds(connection, found, filters, visible, reader(call).conditions)
+            columns = exports.members(wanted, CAPACITY_ROW, [*keys, *CAPACITY_ROW["required"]])
+            return exports.export(call, wanted, "capacity", columns, map(row_of, found))
         found = capacity.measure(connection, _KEYS, filters, visible)
         capacity.name_holds(connection, found, filters, visible, reader(call).conditions)
-        by_domain = [] if level is None else capacity.measure(connection, [DOMAIN + level], filters, visible)
-        if wanted:
-            capacity.name_holds(connection, by_domain, filters, visible, reader(call).conditions)
+        by_level = [] if level is None else capacity.measure(connection, [_KEYS[0], *keys], filters, visible)
     except InvalidValue as error:
         return _page(call, [], 400, everything=visible.everything, complaint=message_of(error))
-    if wanted:
-        keys = _KEYS if level is None else [DOMAIN + level]
-        columns = exports.members(wanted, CAPACITY_ROW, [*keys, *CAPACITY_ROW["required"]])
-        rows = map(row_of, found if level is None else by_domain)
-        return exports.export(call, wanted, "capacity", columns, rows)
     domains: dict[str, Any] = {
         "levels_of_domains": list(count_inside(connection, visible)) if call.allows(DOMAINS) else [],
-        "level": level,
-        # That of machines in no domain comes first.
-        "by_domain": [(each.keys[f"{DOMAIN}{level}"], each) for each in by_domain[:MOST_ROWS]],
-        "more_domains": max(0, len(by_domain) - MOST_ROWS),
     }
+    if level is not None:
+        by_domain = _by_domain(DOMAIN + level, by_level)
+        domains |= {
+            "level": level,
+            # That of machines in no domain comes first.
+            "by_domain": by_domain[:MOST_ROWS],
+            "more_domains": max(0, len(by_domain) - MOST_ROWS),
+            "map_of": _map_by_level(call, level, by_level),
+        }
     return _page(call, found, everything=visible.everything, **domains)
 
 
-def _page(call: UiCall, figures: list[Figures], status: int = 200, **values: Any) -> Response:
-    table = _grid(figures)
+def _by_domain(key: str, figures: list[Figures]) -> list[tuple[str | None, Figures]]:
+    """Return the names of domains with the figures of all classes."""
+    found: dict[str | None, Figures] = {}
+    for each in figures:
+        sums = found.setdefault(each.keys[key], Figures({}))
+        sums.free += each.free
+        sums.allocated += each.allocated
+        for why, count in each.unavailable.items():
+            sums.add(why, count)
+    return sorted(found.items(), key=lambda pair: pair[0] or "")
+
+
+def _page(
+    call: UiCall, figures: list[Figures], status: int = 200, *, map_of: CapacityMap | None = None, **values: Any
+) -> Response:
     rows = sorted(figures, key=lambda each: -each.total)
-    title = "Free machines of all, by resource class (rows) and conductor group (columns)"
+    shown = map_of or _map_by_group(call, figures)
     return page(
         call,
         "capacity.html",
@@ -74,33 +102,52 @@ def _page(call: UiCall, figures: list[Figures], status: int = 200, **values: Any
         more=max(0, len(rows) - MOST_ROWS),
         free=sum(each.free for each in figures),
         total=sum(each.total for each in figures),
-        picture=heat_map("capacity", title, table, _addresses(call)) if figures else None,
-        left_out=table.left_out,
+        picture=heat_map("capacity", shown.title, shown.grid, shown.address) if figures else None,
+        left_out=shown.grid.left_out,
         levels=LEVELS,
         default_group=DEFAULT_GROUP,
         no_class=NO_CLASS,
-        **{"complaint": None, "level": None, **values},
+        **{"complaint": None, "level": None, "levels_of_domains": [], **values},
     )
 
 
-def _addresses(call: UiCall) -> Addresses:
-    """Return links of the picture's cells: to the nodes of the class and conductor group, with the page's filters."""
+def _map_by_group(call: UiCall, figures: list[Figures]) -> CapacityMap:
+    cells = {(_class_of(each), each.keys["conductor_group"] or DEFAULT_GROUP): _cell(each) for each in figures}
+    title = "Free machines of all, by resource class (rows) and conductor group (columns)"
+    return CapacityMap(title, grid(cells), _addresses(call, lambda group: {"conductor_group": group}))
+
+
+def _map_by_level(call: UiCall, level: str, figures: list[Figures]) -> CapacityMap:
+    """The picture by class and domain. Its last link has the domains of the page's filter, too."""
+    key, others = DOMAIN + level, [value for name, value in call.query if name == "domain"]
+    named = {each.keys[key] for each in figures}
+    none = f"in no {level}"
+    while none in named:
+        none = f"({none})"
+    cells = {(_class_of(each), none if each.keys[key] is None else each.keys[key]): _cell(each) for each in figures}
+    title = f"Free machines of all, by resource class (rows) and {level} (columns)"
+
+    def parameters(column: str) -> dict[str, Any]:
+        return {"domain": [*others, f"{level}:{'' if column == none else column}"]}
+
+    return CapacityMap(title, grid(cells), _addresses(call, parameters))
+
+
+def _class_of(figures: Figures) -> str:
+    return figures.keys["resource_class"] or NO_CLASS
+
+
+def _cell(figures: Figures) -> Cell:
+    return Cell(figures.free, figures.total)
+
+
+def _addresses(call: UiCall, parameters: Callable[[str], dict[str, Any]]) -> Addresses:
+    """Return links of the picture's cells: to the nodes of the class and the column, with the page's filters."""
     url, filters = url_of(call.mount), without(call.query, "level")
 
-    def address(resource_class: str, group: str) -> str | None:
+    def address(resource_class: str, column: str) -> str | None:
         if resource_class == NO_CLASS:
             return None
-        return url("nodes", query={**filters, "resource_class": resource_class, "conductor_group": group})
+        return url("nodes", query={**filters, "resource_class": resource_class, **parameters(column)})
 
     return address
-
-
-def _grid(figures: list[Figures]) -> Grid:
-    return grid(
-        {
-            (each.keys["resource_class"] or NO_CLASS, each.keys["conductor_group"] or DEFAULT_GROUP): Cell(
-                each.free, each.total
-            )
-            for each in figures
-        }
-    )

@@ -130,7 +130,12 @@ def _page(
         given=given,
         kept=without(call.query, *MARKERS),
         columns=columns_of(call, "nodes", SORT_KEYS, {"provision_state": ["On offer"] if shows_offer else []}),
-        hidden=[(name, value) for name, value in call.query if name not in (*CONTROLS, *MARKERS)],
+        # Of several domains, the control has the last one.
+        hidden=[
+            (name, value)
+            for name, value in call.query
+            if name not in (*CONTROLS, *MARKERS) or (name == "domain" and value != given[name])
+        ],
         active=active_filters(call),
         states=_STATES,
         days=_DAYS,

@@ -126,5 +126,5 @@ def columns_of(
 
 def active_filters(call: Call) -> Sequence[tuple[str, str, dict[str, Any]]]:
     """Return the filters of the request: name, value, and the parameters of the list without it."""
-    given = [(name, value) for name, value in dict.fromkeys(call.query) if name not in PAGING]
-    return [(name, value, without(call.query, name, *MARKERS)) for name, value in given]
+    given = [pair for pair in dict.fromkeys(call.query) if pair[0] not in PAGING]
+    return [(*pair, without([each for each in call.query if each != pair], *MARKERS)) for pair in given]

@@ -160,7 +160,7 @@ def of_domain(whose: str) -> dict[str, Any]:
     """Return the schema of a filter by domain; ``whose``: what it selects, as the beginning of a sentence."""
     return said(
         f"{whose} in this domain, or in one below it: its UUID, or LEVEL:NAME, as in rack:r3. LEVEL: without a name is "
-        "for machines that are in no domain of the level.",
+        "for machines that are in no domain of the level. A query may have it up to four times: all must hold.",
         TEXT,
     )
 

@@ -45,6 +45,8 @@ def test_a_list_has_the_machines_of_a_domain_and_below_it(fleet: Service, subtes
         (uuid, ["n1", "n2"]),
         (uuid.upper().replace("-", ""), ["n1", "n2"]),
         ("rack:", ["n2", "n4"]),
+        ("row:a&domain=rack:", ["n2"]),
+        ("row:a&domain=rack:r2", []),
         ("row:a&resource_class=other", []),
     ]:
         with subtests.test(domain=domain):
@@ -73,7 +75,7 @@ def test_what_there_is_not_is_refused_with_what_there_is(fleet: Service, subtest
         ("r1", "Domains of several levels may be called r1: write rack:r1, or the UUID."),
         ("r9", "There is no domain r9. Write its UUID, or LEVEL:NAME. Levels: rack, row."),
         (NOWHERE, f"There is no domain {NOWHERE}. Write its UUID, or LEVEL:NAME. Levels: rack, row."),
-        ("rack:r1&domain=rack:r2", "Expected one value for domain"),
+        ("&domain=".join("abcde"), "Expected at most 4 values for domain: there are 5."),
     ]:
         for path in LISTS:
             with subtests.test(domain=domain, path=path):

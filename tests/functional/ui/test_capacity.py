@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.functional.scheduling.test_domains import make, put
 from tests.functional.ui.pages import look
 from tests.functional.ui.test_fleet import ADMIN, HOSTILE, figures
 from tests.service import Service
@@ -53,7 +54,7 @@ def test_by_domain(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     assert look(service).terms["In no rack"] == "1"
     assert "/ui/capacity?level=rack#domains" in look(service, "/capacity").links()
     table = look(service, "/capacity?level=rack&traits=CUSTOM_A").rows("Machines by rack")
-    assert table == [["in no rack", "1", "0", "0", "maintenance: 1"], ["r1", "2", "2", "0", ""]]
+    assert table == [["in no rack", "1", "0", "0", "1", "maintenance: 1"], ["r1", "2", "2", "0", "0", ""]]
     assert "/ui/capacity?level=rack&format=csv" in look(service, "/capacity?level=rack").links()
     sheet = service.http.get("/ui/capacity?level=rack&format=csv").text.splitlines()
     names = ("domain:rack", "total", "free", "allocated", "unavailable", "held.type", "held.nodes", "held.until")
@@ -65,6 +66,32 @@ def test_by_domain(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "And 1 more row." in look(service, "/capacity?level=rack").text
     assert "There is no level hall. Levels: rack." in look(service, "/capacity?level=hall", 400).text
     assert "There is no level <b>." in look(service, "/capacity?level=%3Cb%3E", 400).text
+
+
+def test_numbers_by_domain_lead_to_their_machines(service: Service) -> None:
+    """Those of the table, and those of the map by class and level; also of machines in no domain, and with a filter."""
+    for name, rack in (("n1", "r1"), ("n2", "r1"), ("n3", "in no rack"), ("n4", None), ("n5", None)):
+        service.add_node(name, properties={} if rack is None else {"rack": rack})
+    service.set_columns(service.node("n2")["uuid"], resource_class="silver")
+    service.http.post_json("/scheduling/v1/domains/from_property", {"level": "rack", "property": "rack"})
+    row = make(service, "a", "row")
+    put(service, row, "n1", "n4")
+    for query, machines in (("", 5), ("&domain=row:a", 2), ("&domain=rack:", 2)):
+        document = look(service, f"/capacity?level=rack{query}")
+        links = [each for each in document.links() if each.startswith("/ui/nodes?") and "domain=rack" in each]
+        counted = 0
+        for link in dict.fromkeys(links):
+            page = look(service, link.removeprefix("/ui"))
+            # The page's own filter is that of the sum above.
+            if "offer" not in link and "resource_class" not in link and link != "/ui/nodes?domain=rack%3A":
+                counted += len(page.rows("Nodes"))
+        assert counted == machines
+    document = look(service, "/capacity?level=rack")
+    assert ("h2", "By class and rack") in document.texts
+    cells = [text for where, text in document.texts if where == "text"]
+    assert {"(in no rack)", "in no rack", "r1"} < set(cells)
+    assert "/ui/nodes?resource_class=silver&domain=rack%3Ar1" in document.links()
+    assert ("h2", "By class and conductor group") in look(service, "/capacity").texts
 
 
 @pytest.mark.sqlite_only

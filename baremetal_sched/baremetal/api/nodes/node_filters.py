@@ -22,6 +22,9 @@ from baremetal_sched.suggestions import did_you_mean
 from baremetal_sched.web.listing import Filter, conditions_of
 from baremetal_sched.web.query import Query
 
+#: The most domains of one request; each takes a statement.
+_MOST_DOMAINS = 4
+
 Condition = Callable[[Any], ColumnElement[bool]]
 
 
@@ -75,7 +78,7 @@ _TABLE = (
     Filter("conductor_group", _equals(Node.conductor_group), 46, _lower),
     Filter("conductor", None, 49),
     # Ironic has no domains: see ``in_domain``.
-    Filter("domain", None, 1),
+    Filter("domain", None, 1, Query.texts),
     Filter("owner", _equals(Node.owner), 50),
     Filter("lessee", _equals(Node.lessee), 65),
     Filter("project", lambda project: or_(Node.owner == project, Node.lessee == project), 1),
@@ -99,15 +102,16 @@ TRAIT_FILTERS = tuple(each.name for each in _TABLE if each.read is _traits)
 
 
 def in_domain(reader: Reader, query: Query, visible: Visibility) -> list[ColumnElement[bool]]:
-    """Return the condition of the filter ``domain``, if it is given: the node is in that domain, or below it. LEVEL:
-    without a name is for the nodes that are in no domain of the level.
+    """Return the conditions of the filter ``domain``: the node is in that domain, or below it; in all of several.
+    LEVEL: without a name is for the nodes that are in no domain of the level.
 
     Raises NotAllowed, WrongScope; InvalidValue for what no ``visible`` node is in, with what there is instead.
     """
-    text = query.text("domain")
-    if text is None:
-        return []
-    return [naming.contents(reader, text, seen_among(query.call, visible))]
+    given = list(dict.fromkeys(query.texts("domain")))
+    if len(given) > _MOST_DOMAINS:
+        raise InvalidValue(message=f"Expected at most {_MOST_DOMAINS} values for domain: there are {len(given)}.")
+    seen = seen_among(query.call, visible) if given else ()
+    return [naming.contents(reader, text, seen) for text in given]
 
 
 def parse_filters(
