@@ -32,6 +32,7 @@ def called(name: str | None, uuid: str) -> str:
 ADD_HOLD = Command("openstack baremetal node hold add --type operator_hold --reason REASON {node}")
 RELEASE_HOLD = Command("openstack baremetal node hold remove {node} {hold}")
 LIST_HOLDS = Command("openstack scheduling hold list")
+MAKE_DOMAINS = Command("openstack scheduling domain create --level rack --from-property rack")
 LIST_DOMAINS = Command("openstack scheduling domain list")
 SET_MAINTENANCE = Command("openstack baremetal node maintenance set --reason REASON {node}")
 UNSET_MAINTENANCE = Command("openstack baremetal node maintenance unset {node}")

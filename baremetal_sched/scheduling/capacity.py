@@ -29,7 +29,7 @@ from baremetal_sched.baremetal.provider.availability import (
 )
 from baremetal_sched.baremetal.schemas.traits import is_trait
 from baremetal_sched.baremetal.visibility import EVERYTHING, Conditions, Visibility
-from baremetal_sched.db.models import Hold, Node, table_of
+from baremetal_sched.db.models import DomainMember, Hold, Node, table_of
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.options.kinds import LEVEL
 from baremetal_sched.suggestions import did_you_mean
@@ -108,6 +108,23 @@ def measure(
             message=f"There are more than {MOST_ROWS} rows: group by fewer keys, or narrow the request by filters."
         )
     return _collected(keys, rows)
+
+
+def measure_domains(connection: Connection, domains: Sequence[int], visible: Visibility) -> dict[int, Figures]:
+    """Return figures of the visible machines in these domains (ids), or below them. A machine counts in each domain.
+
+    As ``measure`` does by node, FROM domain_members m JOIN nodes n ON n.id = m.node_id … WHERE m.domain_id IN (…)
+    """
+    members = table_of(DomainMember)
+    source = members.join(table_of(Node), table_of(Node).c.id == members.c.node_id)
+    where = (members.c.domain_id.in_(domains), *visible.conditions())
+    column = [members.c.domain_id.label("key_0")]
+    statements = (
+        _counted(column, literal(ALLOCATED), source, (~HAS_NO_INSTANCE, *where)),
+        _counted(column, reason(), with_provider(source), (HAS_NO_INSTANCE, *where)),
+    )
+    rows = connection.execute(union_all(*statements)).all()
+    return {each.keys["domain"]: each for each in _collected(["domain"], rows)}
 
 
 def name_holds(

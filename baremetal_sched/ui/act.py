@@ -7,13 +7,16 @@ from typing import Any
 from urllib.parse import quote
 
 from flask import Response
-from sqlalchemy import select
+from sqlalchemy import false, select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.api.policies.domains import sees_domains
 from baremetal_sched.baremetal.api.resources.hold_actors import view_of
+from baremetal_sched.baremetal.domains import naming
 from baremetal_sched.baremetal.holds import rules
 from baremetal_sched.db.models import Hold, Node
 from baremetal_sched.errors import InvalidError, InvalidValue, NotFoundError
+from baremetal_sched.scheduling.api.capacity import visible_to
 from baremetal_sched.ui import hold_owners, inner_requests
 from baremetal_sched.ui.actions import ACTIONS, PageAction, Values
 from baremetal_sched.ui.call import UiCall
@@ -56,7 +59,7 @@ def show_confirmation(call: UiCall, session: Session) -> Response:
     """GET and POST /confirm: changes nothing. Raises InvalidValue."""
     order = _order(call)
     others = hold_owners.of_others(call, session, order.name, order.items)
-    return _confirmation(call, order, _names(call, session, order.items), others)
+    return _confirmation(call, order, _names(call, session, order), others)
 
 
 def act(call: UiCall, session: None) -> Response:
@@ -65,7 +68,7 @@ def act(call: UiCall, session: None) -> Response:
     order = _order(call)
     names, others = call.database.read(
         lambda reader: (
-            _names(call, reader, order.items),
+            _names(call, reader, order),
             hold_owners.of_others(call, reader, order.name, order.items),
         ),
         deadline=call.deadline,
@@ -166,9 +169,13 @@ def _confirmation(
     )
 
 
-def _names(call: UiCall, session: Session, items: Sequence[str]) -> dict[str, str]:
+def _names(call: UiCall, session: Session, order: ActionOrder) -> dict[str, str]:
     """Return what people call the items: the names of nodes that the caller sees, and the types of their holds that it
-    sees; two statements at most."""
+    sees; domains as LEVEL:NAME. Two statements at most."""
+    items = order.items
+    if order.name == "hold domain":
+        seen_domains = visible_to(call).conditions() if sees_domains(call) else (false(),)
+        return {item: item for item in items} | naming.called(session, items, seen_domains)
     wanted = [part for item in items for part in item.split("/", 1)]
     query = select(Node.uuid, Node.name).where(Node.uuid.in_(wanted), *call.visible.conditions())
     nodes: dict[str, str] = {uuid: name or uuid for uuid, name in session.execute(query)}

@@ -49,8 +49,8 @@ class FormField:
 
 @dataclass(frozen=True)
 class PageAction:
-    """An action on items: nodes (their UUIDs), holds (node/hold), waiting requests (kind/UUID), a request of the form
-    that finds machines (its parameters).
+    """An action on items: nodes and domains (their UUIDs), holds (node/hold), waiting requests (kind/UUID), a request
+    of the form that finds machines (its parameters).
 
     ``sentence`` says what will happen, ``done`` what has happened. ``paths``: that of the API's request, by the kind of
     the item; ``""`` for all others. ``rule``: the policy rule of this request. ``body`` makes its body of the item and
@@ -94,6 +94,10 @@ def _hold(item: str, values: Values) -> Body:
 
 #: The members of a hold by the fields of its form.
 _TIMES = {"start": "starts_at", "until": "ends_at", "deadline": "drain_deadline"}
+
+
+def _hold_domain(item: str, values: Values) -> Body:
+    return {**_hold(item, values), "filter": {"domain": item}, "skip_refused": "skip_refused" in values}
 
 
 def _in_utc(text: str) -> str:
@@ -261,6 +265,22 @@ ACTIONS: dict[str, PageAction] = {
         _claim,
     ),
 }
+
+ACTIONS["hold domain"] = PageAction(
+    "Hold the machines",
+    "All machines of the domain, and of those below it, are held alike, up to 1,000. From now on they are not given "
+    "out, and they are in maintenance until the hold ends or is released. With drain, that begins when a machine has "
+    "no consumer.",
+    "Its machines are held.",
+    "POST",
+    {"": "/scheduling/v1/holds"},
+    hold_policies.ADD,
+    (
+        *ACTIONS["hold"].fields,
+        FormField("skip_refused", "Hold the others if some are refused", "checkbox"),
+    ),
+    _hold_domain,
+)
 
 #: The actions on nodes, in the order in which a list offers them.
 OF_NODES = ("hold", "maintenance on", "maintenance off", *_VERBS, "power on", "power off")

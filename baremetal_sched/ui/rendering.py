@@ -30,6 +30,7 @@ NAVIGATION = (
     ("/", "Fleet"),
     ("/nodes", "Nodes"),
     ("/capacity", "Capacity"),
+    ("/domains", "Domains"),
     ("/find", "Find"),
     ("/waiting", "Waiting"),
     ("/holds", "Holds"),

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from baremetal_sched.ui.pictures.drawing import compact, shortened
 from baremetal_sched.ui.pictures.heat_map import LEVELS, MOST_COLUMNS, MOST_ROWS, Cell, bar, grid, heat_map
+from baremetal_sched.ui.pictures.marks import KINDS, MOST_MARKS, MarkGroup, marks
 from baremetal_sched.ui.pictures.ring import COLOURS, MOST_ARCS, RingMember, ring
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -206,3 +207,40 @@ def test_texts_on_colours_can_be_read(subtests: pytest.Subtests) -> None:
             assert contrast(named["dead-line"], named["on-dead"]) >= 4.5
             assert contrast(named["bar"], named["bar-alone"]) >= 3
             assert {*colours()[0]} == {*colours()[1]}
+
+
+def dashes(path: ElementTree.Element) -> int:
+    """How many marks the dashed lines of a path have."""
+    lengths = re.findall(r"h(\d+)", path.get("d", ""))
+    assert all((int(each) + 2) % 12 == 0 for each in lengths)
+    return sum((int(each) + 2) // 12 for each in lengths)
+
+
+def test_a_mark_for_each_machine(subtests: pytest.Subtests) -> None:
+    for numbers in [(1, 0, 0), (24, 3, 23), (0, 0, 50), (700, 700, 600), (MOST_MARKS, 0, 0), (0, 0, 0)]:
+        with subtests.test(numbers=numbers):
+            groups = [
+                MarkGroup(kind, f"{kind} {HOSTILE}", number) for kind, number in zip(KINDS, numbers, strict=False)
+            ]
+            root = parsed(marks("m", "Machines of rack r1", groups))
+            found = {kind: sum(map(dashes, of_class(root, f"mark-{kind}"))) for kind in KINDS[:3]}
+            assert found == dict(zip(KINDS, numbers, strict=False))
+            title, description = named(root)
+            assert title == "Machines of rack r1"
+            assert all(str(number) in description for number in numbers if number)
+            width, height = (float(root.get(side, "")) for side in ("width", "height"))
+            for path in of_class(root, "mark-line"):
+                for x, y, length in re.findall(r"M(\d+) (\d+)h(\d+)", path.get("d", "")):
+                    assert int(x) + int(length) < width
+                    assert int(y) < height
+
+
+def test_many_machines_are_a_bar() -> None:
+    picture = marks("m", "r1", [MarkGroup("free", "free", 100_000), MarkGroup("held", "maintenance", 1)])
+    root = parsed(picture)
+    assert not of_class(root, "mark-line")
+    free, held = (of_class(root, f"mark-{kind}")[0] for kind in ("free", "held"))
+    assert float(held.get("width", "")) >= 2
+    assert float(held.get("x", "")) + float(held.get("width", "")) <= float(root.get("width", ""))
+    assert float(free.get("width", "")) > 200
+    assert named(root)[1] == "free: 100000, maintenance: 1."

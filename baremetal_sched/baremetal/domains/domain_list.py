@@ -1,16 +1,16 @@
 """Lists of domains and of their nodes, and how many nodes are in no domain of a level. Plain columns, no locks."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import Session, aliased
 
-from baremetal_sched.baremetal.visibility import Visibility
+from baremetal_sched.baremetal.visibility import Conditions, Visibility
 from baremetal_sched.db import paging
 from baremetal_sched.db.models import Domain, DomainMember, Node
 from baremetal_sched.db.paging import Page
-from baremetal_sched.db.types import Reader, Rows
+from baremetal_sched.db.types import Query, Reader, Rows
 from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.errors.domains import DomainNotFound
 
@@ -20,23 +20,48 @@ _PARENT = aliased(Domain)
 _CHUNK = 500
 
 
-def select_domains(session: Session, conditions: dict[str, str], page: Page, visible: Visibility) -> Rows:
+def select_domains(session: Session, conditions: Mapping[str, str], page: Page, visible: Visibility) -> Rows:
     """Return the domains on the page: ``Domain``, the UUID of its ``parent``, and the number of its visible ``nodes``.
     ``conditions``: name, level, parent (a UUID). Callers who do not see everything get only domains with such nodes.
 
     SELECT d.*, p.uuid AS parent, (SELECT count(*) FROM domain_members m WHERE m.domain_id = d.id AND …) AS nodes
     FROM domains d LEFT JOIN domains p ON p.id = d.parent_id WHERE … ORDER BY d.id
     """
-    columns = {"name": Domain.name, "level": Domain.level, "parent": _PARENT.uuid, "uuid": Domain.uuid}
-    members = (DomainMember.domain_id == Domain.id, *visible.conditions_behind(DomainMember.node_id))
+    members = _members(visible)
     nodes = select(func.count()).select_from(DomainMember).where(*members).correlate(Domain).scalar_subquery()
-    query = select(Domain, _PARENT.uuid.label("parent"), nodes.label("nodes"))
-    query = query.outerjoin(_PARENT, _PARENT.id == Domain.parent_id)
-    query = query.where(*(columns[name] == value for name, value in conditions.items()))
+    query = _filtered(select(Domain, _PARENT.uuid.label("parent"), nodes.label("nodes")), conditions, visible)
     if not visible.everything:
         page.within = exists().where(*members)
-        query = query.where(page.within)
     return paging.select_page(session, query, Domain, page, _missing)
+
+
+def count(session: Session, conditions: Mapping[str, str], visible: Visibility) -> int:
+    """Return how many domains ``select_domains`` finds, on all pages."""
+    return session.scalar(_filtered(select(func.count(Domain.id)), conditions, visible)) or 0
+
+
+def _filtered(query: Query, conditions: Mapping[str, str], visible: Visibility) -> Query:
+    columns = {"name": Domain.name, "level": Domain.level, "parent": _PARENT.uuid, "uuid": Domain.uuid}
+    query = query.outerjoin(_PARENT, _PARENT.id == Domain.parent_id)
+    query = query.where(*(columns[name] == value for name, value in conditions.items()))
+    return query if visible.everything else query.where(exists().where(*_members(visible)))
+
+
+def _members(visible: Visibility) -> Conditions:
+    return (DomainMember.domain_id == Domain.id, *visible.conditions_behind(DomainMember.node_id))
+
+
+def names_of(reader: Reader, ids: Collection[int]) -> dict[int, str]:
+    """Return the domains with these ids as LEVEL:NAME."""
+    query = select(Domain.id, Domain.level, Domain.name).where(Domain.id.in_(ids))
+    return {row_id: f"{level}:{name}" for row_id, level, name in reader.execute(query)} if ids else {}
+
+
+def with_domains_below(reader: Reader, ids: Collection[int], visible: Visibility) -> set[int]:
+    """Return those of the domains (ids) that have domains right below them, as far as the caller sees these."""
+    query = select(Domain.parent_id).where(Domain.parent_id.in_(ids)).distinct()
+    query = query if visible.everything else query.where(exists().where(*_members(visible)))
+    return {parent for (parent,) in reader.execute(query) if parent is not None}
 
 
 def find(session: Session, uuid: str, visible: Visibility) -> Any:

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, exists, literal, select
 
 from baremetal_sched.baremetal.visibility import Conditions, is_exactly
 from baremetal_sched.db.models import Domain, DomainMember, Node
-from baremetal_sched.db.transaction import Reader
+from baremetal_sched.db.types import Reader
 from baremetal_sched.documents.schema import canonical_uuid, excerpt
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.domains import DomainNotFound
@@ -80,6 +80,12 @@ def levels(reader: Reader, seen: Conditions = ()) -> list[str]:
     """Return the levels that have domains, sorted."""
     query = select(Domain.level).where(*_are_seen(seen)).distinct().order_by(Domain.level)
     return [level for (level,) in reader.execute(query)]
+
+
+def called(reader: Reader, uuids: Collection[str], seen: Conditions = ()) -> dict[str, str]:
+    """Return the domains with these UUIDs as LEVEL:NAME."""
+    query = select(Domain.uuid, Domain.level, Domain.name).where(Domain.uuid.in_(uuids), *_are_seen(seen))
+    return {uuid: f"{level}:{name}" for uuid, level, name in reader.execute(query)}
 
 
 def _row(reader: Reader, text: str, seen: Conditions) -> NamedDomain | None:

@@ -12,7 +12,7 @@ from baremetal_sched.baremetal.api.policies.domains import seen_among
 from baremetal_sched.baremetal.domains import naming
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
-from baremetal_sched.db.transaction import Reader
+from baremetal_sched.db.types import Reader
 from baremetal_sched.scheduling import capacity
 from baremetal_sched.scheduling.api.policies import ALL_CAPACITY
 from baremetal_sched.scheduling.capacity import Figures

@@ -20,7 +20,7 @@ from baremetal_sched.baremetal.visibility import is_exactly
 from baremetal_sched.db import paging, requester
 from baremetal_sched.db.models import WaitingRequest
 from baremetal_sched.db.paging import Page
-from baremetal_sched.db.transaction import Reader
+from baremetal_sched.db.types import Reader
 from baremetal_sched.documents.schema import uuid_of
 from baremetal_sched.errors import CommitUnknown, InvalidValue, SchedulerError
 from baremetal_sched.errors.compute import ExplanationTookTooLong, TooManyExplanations

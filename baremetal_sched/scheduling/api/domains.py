@@ -45,12 +45,12 @@ def list_domains(call: Call, session: Session) -> Response:
     page = Page(query.limit(), query.text("marker"), _ORDER)
     rows = domain_list.select_domains(session, given, page, visible_to(call))
     links = query.links("domains", [row[0].uuid for row in rows], page.limit)
-    return json_response({"domains": [_document(call, *row) for row in rows], **links})
+    return json_response({"domains": [document_of(call, *row) for row in rows], **links})
 
 
 def show_domain(call: Call, session: Session, domain: str) -> Response:
     """GET /v1/domains/{domain}"""
-    return json_response(_document(call, *domain_list.find(session, _uuid(call, session, domain), visible_to(call))))
+    return json_response(document_of(call, *domain_list.find(session, _uuid(call, session, domain), visible_to(call))))
 
 
 def list_domain_nodes(call: Call, session: Session, domain: str) -> Response:
@@ -67,7 +67,7 @@ def create_domain(call: Call, session: Session) -> Response:
     """POST /v1/domains"""
     body = NEW_DOMAIN.read(call.json)
     made = domains.create(session, **{**body, "parent": _parent(call, session, body.get("parent"))})
-    answer = _document(call, *domain_list.find(session, made.uuid, EVERYTHING))
+    answer = document_of(call, *domain_list.find(session, made.uuid, EVERYTHING))
     return json_response(answer, 201, {"Location": answer["links"][0]["href"]})
 
 
@@ -88,7 +88,7 @@ def update_domain(call: Call, session: Session, domain: str) -> Response:
         domains.hang(session, found, _parent(call, session, body["parent"]))
         members.follow_parents(session, found)
     session.flush()
-    return json_response(_document(call, *domain_list.find(session, found.uuid, EVERYTHING)))
+    return json_response(document_of(call, *domain_list.find(session, found.uuid, EVERYTHING)))
 
 
 def delete_domain(call: Call, session: Session, domain: str) -> Response:
@@ -132,6 +132,7 @@ def _parent(call: Call, session: Session, text: str | None) -> str | None:
     return naming.find(session, text, visible_to(call).conditions()).uuid
 
 
-def _document(call: Call, domain: Domain, parent: str | None, count: int) -> dict[str, Any]:
+def document_of(call: Call, domain: Domain, parent: str | None, count: int) -> dict[str, Any]:
+    """Return a domain as JSON: a row of ``select_domains``."""
     links = [{"rel": "self", "href": f"{call.base_url}/v1/domains/{domain.uuid}"}]
     return document(DOMAIN_MEMBERS, domain, parent=parent, nodes=count, links=links)

@@ -25,7 +25,7 @@ QUERIES: dict[str, list[str]] = {
     "/search": ["q=o", "q=nothing"],
 }
 #: No page needs more statements, whatever the size of the fleet.
-_STATEMENTS = 12
+_STATEMENTS = 14
 #: So many pages of single things are looked at.
 _FOLLOWED = 5
 

@@ -8,6 +8,7 @@ import pytest
 from baremetal_sched.ui import exports
 from tests.functional.compute.test_servers import add_flavor, add_image
 from tests.functional.scheduling.test_claims import UUID
+from tests.functional.scheduling.test_domains import make
 from tests.functional.ui.pages import look
 from tests.functional.ui.test_catalog import allocate
 from tests.functional.ui.test_fleet import ADMIN
@@ -15,7 +16,19 @@ from tests.functional.ui.test_holds import hold
 from tests.functional.ui.test_waiting import wait
 from tests.service import ADMINISTRATOR, Service
 
-LISTS = ("nodes", "search", "waiting", "holds", "groups", "servers", "allocations", "flavors", "images", "capacity")
+LISTS = (
+    "nodes",
+    "search",
+    "waiting",
+    "holds",
+    "groups",
+    "servers",
+    "allocations",
+    "flavors",
+    "images",
+    "capacity",
+    "domains",
+)
 ANNA = {"X-Auth-Token": "anna:a", "X-Roles": "reader"}
 
 
@@ -34,6 +47,7 @@ def full(service: Service) -> Service:
         service.add_node(name)
     allocate(service, "one", candidate_nodes=["n1"])
     hold(service, "n2", type="operator_hold", reason="=cmd()")
+    make(service, "r1")
     wait(service, UUID, query="resources=CUSTOM_SILVER:1")
     add_flavor(service, "bm.gold")
     add_image(service, "debian")

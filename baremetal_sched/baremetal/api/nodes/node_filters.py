@@ -15,7 +15,7 @@ from baremetal_sched.baremetal.nodes.traits import has_all, has_any
 from baremetal_sched.baremetal.schemas.traits import complaint, is_trait
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Node
-from baremetal_sched.db.transaction import Reader
+from baremetal_sched.db.types import Reader
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines import states
 from baremetal_sched.suggestions import did_you_mean
