@@ -1,5 +1,6 @@
 """Errors of webhooks."""
 
+from baremetal_sched import commands
 from baremetal_sched.errors import ConflictError, InvalidError, NotFoundError, UnavailableError
 
 
@@ -24,6 +25,18 @@ class MakerGone(ConflictError):
     """``reason``: a sentence that says why the maker of a webhook has lost its rights."""
 
     template = "{reason} A user of its project can resume it, and becomes its maker."
+
+
+class DomainOfWebhookGone(ConflictError):
+    template = "There is no domain {domain} any more. Give the webhook another domain, or none, and resume it."
+
+
+class DomainsOfWebhooksNotServed(UnavailableError):
+    template = (
+        "A webhook cannot have a domain during an upgrade, because the release before this one would send all events. "
+        "When all processes of that release have ended, run: "
+        f"{commands.FINISH_UPGRADE}"
+    )
 
 
 class InvalidWebhookUrl(InvalidError):

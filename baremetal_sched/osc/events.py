@@ -8,6 +8,7 @@ from typing import Any
 from osc_lib.command import command
 
 from baremetal_sched.osc.client import Client, FitsOrNot, client_of
+from baremetal_sched.osc.query import add_domain_option
 from baremetal_sched.osc.tables import TextColumn, plain
 
 _TITLES = ("Time", "Type", "Subject", "Name", "Changed", "Cursor")
@@ -49,11 +50,17 @@ class _ReadsEvents(FitsOrNot):
             metavar="<type>",
             help="Only events of this type, or of those that prefix.* selects (repeatable).",
         )
+        add_domain_option(parser, "events of nodes")
         parser.add_argument("--node", metavar="<uuid>", help="Only events of the node with this UUID.")
 
     def read(self, client: Client, parsed_args: argparse.Namespace, after: str | None, *more: tuple[str, str]) -> Any:
         """Return the events after the cursor, and the next cursor."""
-        filters = [("type", ",".join(parsed_args.type)), ("node", parsed_args.node), ("after", after)]
+        filters = [
+            ("type", ",".join(parsed_args.type)),
+            ("node", parsed_args.node),
+            ("domain", parsed_args.domain),
+            ("after", after),
+        ]
         return client.get("scheduling", "/events", [*((name, value) for name, value in filters if value), *more])
 
 

@@ -43,7 +43,7 @@ def _cell(name: str, value: Any) -> Any:
 
 def _filter_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", metavar="<name>", help="Name of the webhook, unique within the project.")
-    types, nodes = parser.add_mutually_exclusive_group(), parser.add_mutually_exclusive_group()
+    types, nodes, domains = (parser.add_mutually_exclusive_group() for _ in range(3))
     types.add_argument(
         "--type", action="append", metavar="<type>", help="Only events of this type (repeat for several)."
     )
@@ -52,6 +52,12 @@ def _filter_options(parser: argparse.ArgumentParser) -> None:
         "--node", action="append", metavar="<node>", help="Only events of this node: UUID or name (repeat)."
     )
     nodes.add_argument("--all-nodes", action="store_true", help="Events of all nodes (the default of a new one).")
+    domains.add_argument(
+        "--domain",
+        metavar="<level>:<name>",
+        help="Only events of nodes in this domain or below it: rack:r3, or a UUID.",
+    )
+    domains.add_argument("--no-domain", action="store_true", help="Events of all domains (the default of a new one).")
 
 
 def _filter_of(client: Client, arguments: argparse.Namespace) -> Document:
@@ -62,6 +68,8 @@ def _filter_of(client: Client, arguments: argparse.Namespace) -> Document:
     if arguments.node or arguments.all_nodes:
         found = (client.get("baremetal", path_of("nodes", each)) for each in arguments.node or ())
         body["nodes"] = [each["uuid"] for each in found]
+    if arguments.domain or arguments.no_domain:
+        body["domain"] = arguments.domain
     return body
 
 
@@ -136,7 +144,7 @@ class SetWebhook(_OfWebhook, command.ShowOne):
         body |= {} if parsed_args.url is None else {"url": parsed_args.url}
         body |= {"new_secret": True} if parsed_args.new_secret else {}
         if not body:
-            raise UsageError("Say what to change: --url, --name, --type, --node or --new-secret.")
+            raise UsageError("Say what to change: --url, --name, --type, --node, --domain or --new-secret.")
         return _shown(
             client.request("scheduling", "PATCH", path_of("webhooks", _find(client, parsed_args.webhook)), body)
         )

@@ -40,7 +40,7 @@ class NamedDomain:
 
 def find(reader: Reader, text: str, seen: Conditions = ()) -> NamedDomain:
     """Return the domain that ``text`` names, in one statement. Raises InvalidValue, with what there is instead."""
-    found = _row(reader, text, seen)
+    found = lookup(reader, text, seen)
     if found is None:
         raise InvalidValue(message=_refusal(reader, text, seen))
     return found
@@ -48,7 +48,7 @@ def find(reader: Reader, text: str, seen: Conditions = ()) -> NamedDomain:
 
 def find_one(reader: Reader, text: str, seen: Conditions = ()) -> NamedDomain:
     """Return the same for a path. Raises DomainNotFound, and InvalidValue for a name without its level."""
-    found = _row(reader, text, seen)
+    found = lookup(reader, text, seen)
     if found is None:
         same_name = _called(reader, text, seen)
         raise InvalidValue(message=_ambiguous(text, same_name)) if same_name else DomainNotFound(domain=text)
@@ -88,7 +88,8 @@ def called(reader: Reader, uuids: Collection[str], seen: Conditions = ()) -> dic
     return {uuid: f"{level}:{name}" for uuid, level, name in reader.execute(query)}
 
 
-def _row(reader: Reader, text: str, seen: Conditions) -> NamedDomain | None:
+def lookup(reader: Reader, text: str, seen: Conditions = ()) -> NamedDomain | None:
+    """Return the domain that ``text`` names; None if there is none."""
     uuid = canonical_uuid(text)
     level, _, name = text.partition(":")
     own: Conditions = (

@@ -32,6 +32,7 @@ class WebhookTest(HasId, Base):
 
 class Webhook(HasUuid, Created, Base):
     """A receiver of events: the events of ``types`` about ``nodes`` (UUIDs) that its maker may read; empty: all.
+    ``domain`` (a UUID): only of nodes that are in it when they are read.
 
     ``project`` is that of the maker, empty for one without a project; ``place`` numbers the webhooks of a project, so
     that there cannot be too many. ``maker``: the maker's credentials, without secrets. ``previous_secret`` signs, too,
@@ -58,6 +59,7 @@ class Webhook(HasUuid, Created, Base):
     url: Mapped[str] = mapped_column(SealedText(whole=True))
     types: Mapped[list[str]] = mapped_column(Json)
     nodes: Mapped[list[str]] = mapped_column(Json)
+    domain: Mapped[str | None] = mapped_column(String(36))
     secret: Mapped[str] = mapped_column(SealedText(whole=True))
     previous_secret: Mapped[str | None] = mapped_column(SealedText(whole=True))
     previous_until: Mapped[float | None] = mapped_column(Double)

@@ -2,6 +2,8 @@
 
 from baremetal_sched.errors.events import EventsDisabled, EventsGone, EventsNotServed, PrefixesNotServed
 from baremetal_sched.errors.webhooks import (
+    DomainOfWebhookGone,
+    DomainsOfWebhooksNotServed,
     InvalidWebhookUrl,
     MakerGone,
     TooManyWebhooks,
@@ -19,6 +21,7 @@ from baremetal_sched.web.responses import JSON
 from baremetal_sched.web.route import Route
 
 _OFF = (EventsDisabled, EventsNotServed)
+_FILTERS = (PrefixesNotServed, DomainsOfWebhooksNotServed)
 
 EVENT_ROUTES: tuple[Route, ...] = (
     Route(
@@ -51,7 +54,7 @@ EVENT_ROUTES: tuple[Route, ...] = (
             body=NEW_WEBHOOK.schema,
             done={201: "Created."},
         ),
-        errors=(WebhookExists, TooManyWebhooks, InvalidWebhookUrl, *_OFF, PrefixesNotServed),
+        errors=(WebhookExists, TooManyWebhooks, InvalidWebhookUrl, *_OFF, *_FILTERS),
     ),
     Route(
         "GET",
@@ -74,7 +77,7 @@ EVENT_ROUTES: tuple[Route, ...] = (
             "WebhookWithSecret",
             body=CHANGED_WEBHOOK.schema,
         ),
-        errors=(WebhookNotFound, WebhookExists, InvalidWebhookUrl, PrefixesNotServed),
+        errors=(WebhookNotFound, WebhookExists, InvalidWebhookUrl, *_FILTERS),
     ),
     Route(
         "DELETE",
@@ -99,7 +102,7 @@ EVENT_ROUTES: tuple[Route, ...] = (
             "ResumedWebhook",
             body=RESUMPTION.schema,
         ),
-        errors=(WebhookNotFound, MakerGone, EventsGone),
+        errors=(WebhookNotFound, MakerGone, EventsGone, DomainOfWebhookGone),
     ),
     Route(
         "POST",

@@ -7,6 +7,7 @@ from flask import Response
 from sqlalchemy import ColumnElement, false, literal, select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.domains import naming
 from baremetal_sched.baremetal.visibility import is_exactly
 from baremetal_sched.db import paging
 from baremetal_sched.db.clock import in_words
@@ -14,8 +15,8 @@ from baremetal_sched.db.models import Webhook
 from baremetal_sched.db.paging import Page
 from baremetal_sched.documents.schema import canonical_uuid, excerpt
 from baremetal_sched.errors import AuthenticationUnavailable, InvalidValue, SchedulerError
-from baremetal_sched.errors.webhooks import MakerGone, WebhookNotFound
-from baremetal_sched.scheduling.api.events import NOW
+from baremetal_sched.errors.webhooks import DomainOfWebhookGone, MakerGone, WebhookNotFound
+from baremetal_sched.scheduling.api.events import NOW, seen_domains
 from baremetal_sched.scheduling.api.policies import MANAGE_ALL_WEBHOOKS
 from baremetal_sched.scheduling.api.request_bodies import SchedulingCall
 from baremetal_sched.scheduling.api.webhook_makers import document_of
@@ -69,7 +70,7 @@ def show_webhook(call: SchedulingCall, session: Session, webhook: str) -> Respon
 
 def create_webhook(call: SchedulingCall, session: Session) -> Response:
     """POST /v1/webhooks. Raises InvalidWebhookUrl."""
-    values = _read(call, NEW_WEBHOOK)
+    values = _read(call, session, NEW_WEBHOOK)
     reading.stream(session).require_served(call.settings)
     project = call.caller.project_id or ""
     if not project:
@@ -89,7 +90,7 @@ def update_webhook(call: SchedulingCall, session: Session, webhook: str) -> Resp
     A caller who may change only the webhooks of its project becomes the maker: it gets what it may read itself.
     Raises InvalidWebhookUrl.
     """
-    values = _read(call, CHANGED_WEBHOOK)
+    values = _read(call, session, CHANGED_WEBHOOK)
     hook = find(call, session, webhook, lock=True)
     if "url" in values:
         webhooks.check_url(values["url"], call.settings)
@@ -132,11 +133,15 @@ def resume_webhook(call: SchedulingCall, session: Session, webhook: str) -> Resp
     return _shown(call, session, hook, **more)
 
 
-def _read(call: Call, body: Body) -> dict[str, Any]:
-    """Return the members of the body. Raises InvalidValue: of an unknown type it says more than a schema can."""
+def _read(call: Call, session: Session, body: Body) -> dict[str, Any]:
+    """Return the members of the body, a domain as its UUID. Raises InvalidValue: of an unknown type and domain it says
+    more than a schema can."""
     named = call.json.get("types") if isinstance(call.json, dict) else None
     types.require_known(named if isinstance(named, list) else ())
-    return body.read(call.json)
+    values = body.read(call.json)
+    if values.get("domain") is not None:
+        values["domain"] = naming.find(session, values["domain"], seen_domains(call)).uuid
+    return values
 
 
 def visible_to(call: Call) -> Collection[ColumnElement[bool]]:
@@ -213,7 +218,9 @@ def _behind(call: SchedulingCall, session: Session, stream: reading.Stream, hook
         return None
     if hook.number == stream.last:
         return 0
-    return reading.count_after(
-        session, hook.number, MOST_BEHIND, project=mask.project, types=types.selected(hook.types),
-        nodes=hook.nodes or None, until=hook.number + reading.WINDOW,
-    )  # fmt: skip
+    try:
+        filters = webhooks.filter_of(session, hook)
+    except DomainOfWebhookGone:
+        return None
+    until = hook.number + reading.WINDOW
+    return reading.count_after(session, hook.number, MOST_BEHIND, project=mask.project, **filters, until=until)

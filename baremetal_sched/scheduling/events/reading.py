@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, bindparam, func, l
 from baremetal_sched.baremetal.visibility import is_exactly
 from baremetal_sched.db import compiled, schema_state
 from baremetal_sched.db.event_types import NODE_COLUMNS
-from baremetal_sched.db.models import EventProject, EventStream, NumberedEvent
+from baremetal_sched.db.models import EventProject, EventStream, Node, NumberedEvent
 from baremetal_sched.db.models.base import SchemaState, table_of
 from baremetal_sched.db.types import Query, Reader, connection_of
 from baremetal_sched.errors.events import EventsDisabled, EventsGone, EventsNotServed
@@ -159,18 +159,19 @@ def read_after(
     project: str | None = None,
     types: Collection[str] | None = None,
     nodes: Collection[str] | None = None,
+    on_nodes: ColumnElement[bool] | None = None,
     until: int | None = None,
 ) -> list[Event]:
     """Return the events with higher numbers, at most ``limit``, in order: each exactly once if asked again from the
     last number. ``until``: with no higher number than this.
 
     ``project``: only those that were this project's when they happened; None: all. ``types``: only of these types;
-    ``nodes``: only of the nodes with these UUIDs.
+    ``nodes``: only of the nodes with these UUIDs; ``on_nodes``: only of nodes that meet this condition today.
 
     SELECT e.… FROM event_projects p JOIN events e ON e.number = p.number
     WHERE p.project_id = :project AND p.number > :number … ORDER BY p.number LIMIT :limit
     """
-    rows = reader.execute(_after(number, limit, [EVENTS], project, types, nodes, until))
+    rows = reader.execute(_after(number, limit, [EVENTS], project, types, nodes, on_nodes, until))
     return [_event(row) for row in rows]
 
 
@@ -182,13 +183,14 @@ def count_after(
     project: str | None = None,
     types: Collection[str] | None = None,
     nodes: Collection[str] | None = None,
+    on_nodes: ColumnElement[bool] | None = None,
     until: int | None = None,
 ) -> int:
     """Return how many events ``read_after`` would return.
 
     SELECT count(*) FROM (SELECT e.number FROM … LIMIT :limit)
     """
-    found = _after(number, limit, [EVENTS.c.number], project, types, nodes, until).subquery()
+    found = _after(number, limit, [EVENTS.c.number], project, types, nodes, on_nodes, until).subquery()
     return reader.scalar(select(func.count()).select_from(found)) or 0
 
 
@@ -199,6 +201,7 @@ def _after(
     project: str | None,
     types: Collection[str] | None,
     nodes: Collection[str] | None,
+    on_nodes: ColumnElement[bool] | None,
     until: int | None,
 ) -> Query:
     column: ColumnElement[Any] = EVENTS.c.number if project is None else PROJECTS.c.number
@@ -210,6 +213,7 @@ def _after(
     conditions += [] if until is None else [column <= until]
     conditions += [] if types is None else [EVENTS.c.type.in_(types)]
     conditions += [] if nodes is None else [EVENTS.c.node.in_(nodes)]
+    conditions += [] if on_nodes is None else [EVENTS.c.node.in_(select(Node.uuid).where(on_nodes))]
     return query.where(*conditions).order_by(column).limit(limit)
 
 

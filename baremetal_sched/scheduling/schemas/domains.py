@@ -30,7 +30,7 @@ LEVEL_NAME = said(
 )
 
 #: A UUID, or LEVEL:NAME.
-_DOMAIN_OR_NULL = {**TEXT_OR_NULL, "minLength": 1, "maxLength": 320}
+DOMAIN_OR_NULL = {**TEXT_OR_NULL, "minLength": 1, "maxLength": 320}
 
 DOMAIN_MEMBERS = (
     Member("uuid", "UUID of the domain, and of the aggregate that it is.", UUID, column=(1, "UUID")),
@@ -48,8 +48,8 @@ DOMAIN_MEMBERS = (
         "parent",
         "UUID of the domain above it, on another level; null: none. A request may name it by LEVEL:NAME.",
         UUID_OR_NULL,
-        new=_DOMAIN_OR_NULL,
-        change=_DOMAIN_OR_NULL,
+        new=DOMAIN_OR_NULL,
+        change=DOMAIN_OR_NULL,
         column=(4, "Parent"),
     ),
     Member(

@@ -10,6 +10,7 @@ from baremetal_sched.scheduling.schemas.answers import (
     TIME,
     TIME_OR_NULL,
     UUID,
+    UUID_OR_NULL,
     Member,
     answer,
     array,
@@ -19,6 +20,7 @@ from baremetal_sched.scheduling.schemas.answers import (
     new,
     said,
 )
+from baremetal_sched.scheduling.schemas.domains import DOMAIN_OR_NULL
 from baremetal_sched.scheduling.schemas.events import SELECTOR
 
 #: The states of a webhook.
@@ -73,6 +75,14 @@ WEBHOOK_MEMBERS = (
         _NODES,
         new=_NODES,
         change=_NODES,
+    ),
+    Member(
+        "domain",
+        "Only events of the nodes that are in this domain, or in one below it, when they are sent: its UUID. A request "
+        "may name it by LEVEL:NAME. Null (the default): all events. If the domain is deleted, the webhook is parked.",
+        UUID_OR_NULL,
+        new=DOMAIN_OR_NULL,
+        change=DOMAIN_OR_NULL,
     ),
     Member(
         "new_secret",

@@ -29,15 +29,15 @@ from baremetal_sched.db.transaction import Database
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors import AuthenticationUnavailable
 from baremetal_sched.errors.events import EventsGone
-from baremetal_sched.errors.webhooks import MakerGone
-from baremetal_sched.scheduling.events import reading, types
+from baremetal_sched.errors.webhooks import DomainOfWebhookGone, MakerGone
+from baremetal_sched.scheduling.events import reading
 from baremetal_sched.scheduling.events.cloud_events import cloud_event
 from baremetal_sched.scheduling.events.cursors import Cursor, mark_of
 from baremetal_sched.scheduling.events.masks import Mask
 from baremetal_sched.scheduling.events.reading import Event
 from baremetal_sched.scheduling.webhooks import testing
 from baremetal_sched.scheduling.webhooks.sending import DeliveryResult, Envelope, Sender
-from baremetal_sched.scheduling.webhooks.webhooks import SECONDS, Document, cursor_of, keys_of
+from baremetal_sched.scheduling.webhooks.webhooks import SECONDS, Document, cursor_of, filter_of, keys_of
 
 log = structlog.get_logger(__name__)
 
@@ -167,7 +167,7 @@ class Delivery:
             if mask is not None:
                 return self._next(session, hook, cursor, mask)
             refusal = DeliveryResult("Its maker may no longer read events.")
-        except MakerGone as error:
+        except (MakerGone, DomainOfWebhookGone) as error:
             refusal = DeliveryResult(str(error), parks=True)
         except AuthenticationUnavailable as error:
             refusal = DeliveryResult(f"The rights of its maker are unknown: {error.details['reason']}.", parks=None)
@@ -177,14 +177,13 @@ class Delivery:
         return _Batch(cursor, refusal=refusal)
 
     def _next(self, session: Session, hook: Webhook, cursor: Cursor, mask: Mask) -> _Batch:
-        """Return the next events that the filter and the rights of the maker let through. Raises EventsGone."""
+        """Return the next events that the filter and the rights of the maker let through. Raises EventsGone,
+        DomainOfWebhookGone."""
         stream = reading.stream(session, hook.number)
         stream.require(cursor)
-        until = min(stream.last, hook.number + reading.WINDOW) if hook.types else stream.last
-        events = reading.read_after(
-            session, hook.number, _BATCH, project=mask.project, types=types.selected(hook.types),
-            nodes=hook.nodes or None, until=until,
-        )  # fmt: skip
+        until = min(stream.last, hook.number + reading.WINDOW) if hook.types or hook.domain else stream.last
+        filters = filter_of(session, hook)
+        events = reading.read_after(session, hook.number, _BATCH, project=mask.project, **filters, until=until)
         end = until if len(events) < _BATCH else events[-1].number
         # If the oldest event was deleted in between, some of these may have been, too.
         now = reading.stream(session, end)

@@ -9,11 +9,19 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.allowed_hosts import AddressRefused, AllowedHosts
+from baremetal_sched.baremetal.domains import naming
 from baremetal_sched.db import schema_state
 from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.models import Webhook
 from baremetal_sched.errors.events import PrefixesNotServed
-from baremetal_sched.errors.webhooks import InvalidWebhookUrl, TooManyWebhooks, WebhookExists, WebhookNotFound
+from baremetal_sched.errors.webhooks import (
+    DomainOfWebhookGone,
+    DomainsOfWebhooksNotServed,
+    InvalidWebhookUrl,
+    TooManyWebhooks,
+    WebhookExists,
+    WebhookNotFound,
+)
 from baremetal_sched.scheduling.events import reading, types
 from baremetal_sched.scheduling.events.cursors import Cursor, mark_of
 from baremetal_sched.scheduling.events.masks import Mask
@@ -25,6 +33,8 @@ Document = Mapping[str, Any]
 
 #: The first schema whose releases all know prefixes of types. Earlier conductors take ``prefix.*`` literally.
 PREFIXES_REVISION = "0034"
+#: The first schema whose releases all know domains of webhooks. Earlier conductors would send everything.
+DOMAINS_REVISION = "0035"
 #: Seconds that a delivery may take, in all.
 SECONDS = 10.0
 #: Seconds for which the secret before the newest one signs, too.
@@ -72,9 +82,9 @@ def check_url(url: str, settings: Settings) -> None:
 def create(session: Session, project: str, maker: Document, values: Document, most: int) -> Webhook:
     """Return a new webhook of a project (empty: of none), to which later events are sent.
 
-    ``values``: its ``url``, and ``name``, ``types`` and ``nodes`` if there are any. Raises WebhookExists,
-    TooManyWebhooks, PrefixesNotServed. If two take the same place at the same moment, one of the transactions is run
-    again.
+    ``values``: its ``url``, and ``name``, ``types``, ``nodes`` and ``domain`` if there are any. Raises WebhookExists,
+    TooManyWebhooks, PrefixesNotServed, DomainsOfWebhooksNotServed. If two take the same place at the same moment, one
+    of the transactions is run again.
     """
     taken = set(session.scalars(select(Webhook.place).where(Webhook.project == project)))
     place = next((each for each in range(most) if each not in taken), None)
@@ -102,15 +112,17 @@ def find(session: Session, webhook: str, visible: Collection[ColumnElement[bool]
 
 
 def change(session: Session, hook: Webhook, values: Document) -> None:
-    """Set ``url``, ``name``, ``types``, ``nodes`` and ``maker`` if they are among the values (the row is locked).
-    What is held back by a refusal is tried at once; another URL has its own failures. Raises WebhookExists,
-    PrefixesNotServed.
+    """Set ``url``, ``name``, ``types``, ``nodes``, ``domain`` (a UUID) and ``maker`` if they are among the values (the
+    row is locked). What is held back by a refusal is tried at once; another URL has its own failures. Raises
+    WebhookExists, PrefixesNotServed, DomainsOfWebhooksNotServed.
 
     A conductor that sends by the values before neither moves the cursor nor notes a failure.
     """
     has_prefix = not types.READERS.keys().isdisjoint(values.get("types", ()))
     if has_prefix and not schema_state.has_finished(session.connection(), PREFIXES_REVISION):
         raise PrefixesNotServed
+    if values.get("domain") and not schema_state.has_finished(session.connection(), DOMAINS_REVISION):
+        raise DomainsOfWebhooksNotServed
     name = values.get("name")
     if name is not None and name != hook.name:
         twin = select(Webhook.id).where(Webhook.project == hook.project, Webhook.name == name)
@@ -123,6 +135,15 @@ def change(session: Session, hook: Webhook, values: Document) -> None:
     hook.fence += bool(changed - {"name"})
     if "url" in changed:
         hook.failures, hook.failing_since, hook.attempts = 0, None, None
+
+
+def filter_of(session: Session, hook: Webhook) -> dict[str, Any]:
+    """Return which events are for the webhook, as ``read_after`` takes it. Raises DomainOfWebhookGone."""
+    domain = None if hook.domain is None else naming.lookup(session, hook.domain)
+    if hook.domain is not None and domain is None:
+        raise DomainOfWebhookGone(domain=hook.domain)
+    inside = None if domain is None else domain.condition()
+    return {"types": types.selected(hook.types), "nodes": hook.nodes or None, "on_nodes": inside}
 
 
 def keys_of(hook: Webhook, now: float) -> list[str]:
@@ -160,7 +181,9 @@ def resume(session: Session, hook: Webhook, after: Cursor | None = None) -> int 
 
 def skip(session: Session, hook: Webhook, mask: Mask) -> Event | None:
     """Move the cursor of a webhook, which this transaction has resumed, past the next event that would be sent by the
-    rights of its maker. Return this event as the maker may see it; None if there is none."""
+    rights of its maker. Return this event as the maker may see it; None if there is none. Raises
+    DomainOfWebhookGone."""
+    filters = filter_of(session, hook)
     number, stream = hook.number, reading.stream(session)
     while number < stream.last:
         until = min(stream.last, number + reading.WINDOW)
@@ -169,8 +192,7 @@ def skip(session: Session, hook: Webhook, mask: Mask) -> Event | None:
             number,
             1,
             project=mask.project,
-            types=types.selected(hook.types),
-            nodes=hook.nodes or None,
+            **filters,
             until=until,
         )
         if found:

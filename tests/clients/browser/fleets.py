@@ -72,6 +72,7 @@ def twenty(url: str) -> None:
         service.baremetal("PUT", f"/nodes/{uuid}/maintenance", {"reason": f"{SCRIPT} {LONG * 5}"})
         for word in (SCRIPT, REVERSED):
             service.set_columns(service.add_node(resource_class=None), conductor_group=word)
+        _put_into_racks(service)
         service.database.write(_let_live)
         # This one has died.
         service.database.write(
@@ -93,6 +94,18 @@ def _ordinary(service: Service) -> None:
     service.set_columns(service.add_node("locked"), reservation="c1")
     service.add_node("waiting", conductor_group="rack1", resource_class="silver", traits=("CUSTOM_NVME",))
     service.database.write(_add_servers)
+
+
+def _put_into_racks(service: Service) -> None:
+    """Most machines in two racks of a row: one has markup for its name, the other a very long word."""
+    post = service.http.post_json
+    row = post("/scheduling/v1/domains", {"name": TEMPLATE, "level": "row"}).json["uuid"]
+    racks = [
+        post("/scheduling/v1/domains", {"name": words, "level": "rack", "parent": row}).json["uuid"]
+        for words in (SCRIPT, LONG)
+    ]
+    for number, name in enumerate(("gold-1", "gold-2", "claimed", "failed", "no-power", "cleaning", "locked")):
+        service.http.put(f"/scheduling/v1/domains/{racks[number % 2]}/nodes/{name}")
 
 
 def _add_servers(session: Session) -> None:
@@ -174,6 +187,14 @@ _VARIETY = (
     " SELECT instance_uuid, 1, 'allocation-' || id, id, 'active', resource_class,"
     "        datetime(1700000000 + id, 'unixepoch')"
     "   FROM nodes WHERE instance_uuid IS NOT NULL",
+    "INSERT INTO domains (id, uuid, revision, created_at, name, level)"
+    " VALUES (1, 'a0000000-0000-4000-8000-000000000001', 1, '2026-01-01', 'a', 'row')",
+    "INSERT INTO domains (id, uuid, revision, created_at, name, level, parent_id)"
+    " SELECT DISTINCT id / 50 + 2, printf('b%07d-0000-4000-8000-000000000001', id / 50), 1, '2026-01-01',"
+    "        'r' || (id / 50), 'rack', 1 FROM nodes",
+    "INSERT INTO domain_members (node_id, level, domain_id, set_by)"
+    " SELECT id, 'rack', id / 50 + 2, 'property' FROM nodes",
+    "INSERT INTO domain_members (node_id, level, domain_id, set_by) SELECT id, 'row', 1, 'property' FROM nodes",
 )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.functional.scheduling.test_domains import NOWHERE, OWNER, ask, make, put
+from tests.numbered import number_all
 from tests.service import ADMINISTRATOR, Service
 from tests.unchanged import unchanged
 
@@ -82,6 +83,22 @@ def test_what_there_is_not_is_refused_with_what_there_is(fleet: Service, subtest
                 assert said in message(fleet, f"{path}?domain={domain}")
 
 
+def test_events_of_a_domain(fleet: Service) -> None:
+    """Of the nodes that are in it today: the answer looks at a window of events, and says with its cursor how far."""
+    number_all(fleet)
+    path = "/scheduling/v1/events?limit=1000&domain="
+
+    def names_in(domain: str) -> set[str]:
+        return {each["data"]["name"] for each in fleet.http.get(path + domain).json["events"]}
+
+    assert (names_in("row:a"), names_in("rack:r1"), names_in("rack:")) == ({"n1", "n2"}, {"n1"}, {"n2", "n4"})
+    put(fleet, "rack:r1", "n4")
+    assert names_in("row:a") == {"n1", "n2", "n4"}
+    for query in ("", "&after=now", "&wait=5&after=now"):
+        refused = fleet.http.get(f"{path}rak:r1{query}", status=400).json["error"]["message"]
+        assert refused == "There is no level rak. Levels: rack, row."
+
+
 @pytest.fixture
 def tenants(database_url: str) -> Iterator[Service]:
     with Service(database_url, api={"auth_strategy": "noauth2"}) as service:
@@ -96,7 +113,7 @@ def tenants(database_url: str) -> Iterator[Service]:
 
 def test_what_a_tenant_does_not_see_is_like_what_is_not_there(tenants: Service, subtests: pytest.Subtests) -> None:
     foreign = ask(tenants, "GET", "/rack:r2", by=ADMINISTRATOR)["uuid"]
-    for path in LISTS[:-1]:
+    for path in (*LISTS[:-1], "scheduling/v1/events"):
         for hidden, missing in [("rack:r2", "rack:r3"), (foreign, NOWHERE), ("cage:c1", "coge:c1"), ("cage:", "coge:")]:
             with subtests.test(path=path, hidden=hidden):
                 answer = message(tenants, f"{path}?domain={hidden}", by=OWNER)

@@ -27,6 +27,7 @@ from tests import passing_time
 from tests.certificates import make_certificate
 from tests.clocks import StoppedClock
 from tests.functional.scheduling.happening import CLAIMED, RELEASED, begin_anew, forget, happen, last
+from tests.numbered import number_all
 from tests.receiver import Receiver, answering
 from tests.service import Service
 from tests.waiting import PATIENCE, wait_until
@@ -83,6 +84,43 @@ def deliver(service: Service, rights: Rights | None = None) -> int:
     for webhook in due:
         Delivery(service.database, sender, rights, webhook.id).run()
     return len(due)
+
+
+def test_a_webhook_of_a_rack(service: Service, receiver: Receiver) -> None:
+    """It sends the events of nodes that are in the rack when they are sent; without the rack it is parked."""
+    service.add_conductor("c1")
+    nodes = {name: service.add_node(name) for name in ("n1", "n2", "n3")}
+    number_all(service)
+    for level, name, parent in (("row", "a", None), ("rack", "r1", "row:a"), ("rack", "r2", "row:a")):
+        body = {"name": name, "level": level, "parent": parent}
+        service.http.post_json("/scheduling/v1/domains", body, headers=OPERATOR, status=201)
+    domains = "/scheduling/v1/domains"
+    for rack, node in (("r1", "n1"), ("r2", "n2")):
+        service.http.put(f"{domains}/rack:{rack}/nodes/{node}", headers=OPERATOR)
+    number_all(service)
+    of_rack, of_row = make(service, receiver.url, domain="rack:r1"), make(service, receiver.url, domain="row:a")
+    assert show(service, of_rack)["domain"] == service.http.get(f"{domains}/rack:r1", headers=OPERATOR).json["uuid"]
+    happen(service, *nodes.values())
+    assert [show(service, each)["behind"] for each in (of_rack, of_row)] == [1, 2]
+    assert deliver(service) == 2
+    assert sorted(receiver.subjects) == sorted([nodes["n1"], nodes["n1"], nodes["n2"]])
+    assert [show(service, each)["behind"] for each in (of_rack, of_row)] == [0, 0]
+    # Of today, not of when it happened.
+    happen(service, nodes["n2"])
+    service.http.put(f"{domains}/rack:r1/nodes/n2", headers=OPERATOR)
+    assert show(service, of_rack)["behind"] == 1
+    for node in ("n1", "n2"):
+        service.http.delete(f"{domains}/rack:r1/nodes/{node}", headers=OPERATOR)
+    service.http.delete(f"{domains}/rack:r1", headers=OPERATOR, status=204)
+    happen(service, nodes["n1"])
+    deliver(service)
+    shown = show(service, of_rack)
+    assert (shown["state"], shown["behind"]) == ("parked", None)
+    assert "There is no domain" in shown["last_error"]
+    path = f"/scheduling/v1/webhooks/{of_rack['uuid']}"
+    service.http.post_json(f"{path}/resume", {"skip": 1}, headers=OPERATOR, status=409)
+    assert change(service, of_rack, domain=None)["domain"] is None
+    assert resume(service, of_rack)["state"] == "active"
 
 
 def test_each_event_once_in_order_and_signed(service: Service, receiver: Receiver) -> None:

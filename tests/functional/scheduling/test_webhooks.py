@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 from webtest import TestResponse
 
-from baremetal_sched.db import resealing
+from baremetal_sched.db import resealing, schema_state
 from baremetal_sched.db.keyring import generate_key
 from baremetal_sched.db.models import Webhook
 from tests.functional.scheduling.happening import begin_anew, forget, happen, last
@@ -264,3 +264,26 @@ def test_a_webhook_is_found_by_its_name(service: Service) -> None:
     ask(service, "DELETE", "/chat", status=204)
     ask(service, "GET", "/chat", status=404)
     assert len(ask(service, "GET", by=BERT).json["webhooks"]) == 1
+
+
+def test_a_domain_of_a_webhook_needs_the_end_of_the_upgrade(service: Service) -> None:
+    """An older conductor would send everything. What the maker does not see is like what is not there."""
+    service.add_conductor("c1")
+    for name, owner in (("n1", "a"), ("n2", "b")):
+        service.add_node(name, owner=owner)
+        body = {"name": f"r-{name}", "level": "rack"}
+        service.http.post_json("/scheduling/v1/domains", body, headers=ADMINISTRATOR, status=201)
+        service.http.put(f"/scheduling/v1/domains/rack:r-{name}/nodes/{name}", headers=ADMINISTRATOR)
+    made = make(service, domain="rack:r-n1")
+    service.database.write(lambda session: schema_state.finish(session.connection(), "0034"))
+    with unchanged(service):
+        for method, path in (("POST", ""), ("PATCH", f"/{made['uuid']}")):
+            body = {"url": URL, "domain": "rack:r-n1"}
+            assert "db upgrade --finish" in message(ask(service, method, path, body, status=503))
+            foreign, missing = (
+                message(ask(service, method, path, {"url": URL, "domain": f"rack:{name}"}, status=400))
+                for name in ("r-n2", "r-n3")
+            )
+            assert foreign.replace("r-n2", "r-n3") == missing
+            assert missing.endswith("Domains of the level rack: r-n1.")
+    assert ask(service, "PATCH", f"/{made['uuid']}", {"domain": None}).json["domain"] is None
