@@ -1,7 +1,7 @@
 """/capacity: how many machines are free, by resource class and conductor group, and by the domains of a level."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from flask import Response
@@ -9,7 +9,9 @@ from sqlalchemy import Connection
 
 from baremetal_sched.baremetal.api.hold_readers import reader
 from baremetal_sched.baremetal.api.nodes.node_filters import TRAIT_FILTERS
-from baremetal_sched.baremetal.domains.domain_list import count_inside
+from baremetal_sched.baremetal.domains import domain_list
+from baremetal_sched.baremetal.nodes.node_list import NodeFilters
+from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.scheduling import capacity
 from baremetal_sched.scheduling.api.capacity import filters_of, require_levels, row_of, visible_to
@@ -19,7 +21,7 @@ from baremetal_sched.scheduling.schemas.answers import CAPACITY_ROW
 from baremetal_sched.ui import exports
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.forms import DEFAULT_GROUP, submitted, without
-from baremetal_sched.ui.pictures.heat_map import LEVELS, Addresses, Cell, Grid, grid, heat_map
+from baremetal_sched.ui.pictures.heat_map import LEVELS, MOST_COLUMNS, Addresses, Cell, Grid, grid, heat_map
 from baremetal_sched.ui.rendering import page, url_of
 from baremetal_sched.web.http_errors import message_of
 
@@ -57,34 +59,33 @@ def show_capacity(call: UiCall, connection: Connection) -> Response:
             return exports.export(call, wanted, "capacity", columns, map(row_of, found))
         found = capacity.measure(connection, _KEYS, filters, visible)
         capacity.name_holds(connection, found, filters, visible, reader(call).conditions)
-        by_level = [] if level is None else capacity.measure(connection, [_KEYS[0], *keys], filters, visible)
+        by_domain = [] if level is None else capacity.measure(connection, keys, filters, visible)
+        mapped = [] if level is None else _mapped(connection, level, by_domain, filters, visible)
     except InvalidValue as error:
         return _page(call, [], 400, everything=visible.everything, complaint=message_of(error))
     domains: dict[str, Any] = {
-        "levels_of_domains": list(count_inside(connection, visible)) if call.allows(DOMAINS) else [],
+        "levels_of_domains": list(domain_list.count_inside(connection, visible)) if call.allows(DOMAINS) else [],
     }
     if level is not None:
-        by_domain = _by_domain(DOMAIN + level, by_level)
         domains |= {
             "level": level,
             # That of machines in no domain comes first.
-            "by_domain": by_domain[:MOST_ROWS],
+            "by_domain": [(each.keys[DOMAIN + level], each) for each in by_domain[:MOST_ROWS]],
             "more_domains": max(0, len(by_domain) - MOST_ROWS),
-            "map_of": _map_by_level(call, level, by_level),
+            "map_of": _map_by_level(call, level, mapped, max(0, len(by_domain) - MOST_COLUMNS)),
         }
     return _page(call, found, everything=visible.everything, **domains)
 
 
-def _by_domain(key: str, figures: list[Figures]) -> list[tuple[str | None, Figures]]:
-    """Return the names of domains with the figures of all classes."""
-    found: dict[str | None, Figures] = {}
-    for each in figures:
-        sums = found.setdefault(each.keys[key], Figures({}))
-        sums.free += each.free
-        sums.allocated += each.allocated
-        for why, count in each.unavailable.items():
-            sums.add(why, count)
-    return sorted(found.items(), key=lambda pair: pair[0] or "")
+def _mapped(
+    connection: Connection, level: str, by_domain: list[Figures], filters: NodeFilters, visible: Visibility
+) -> list[Figures]:
+    """Return the figures by class of the domains that have room in the picture, those with the most machines."""
+    key = DOMAIN + level
+    largest = sorted(by_domain, key=lambda each: (-each.total, each.keys[key] or ""))[:MOST_COLUMNS]
+    names = [each.keys[key] for each in largest]
+    narrowed = NodeFilters([*filters.conditions, domain_list.is_in_one(level, names)])
+    return capacity.measure(connection, [_KEYS[0], key], narrowed, visible)
 
 
 def _page(
@@ -117,8 +118,8 @@ def _map_by_group(call: UiCall, figures: list[Figures]) -> CapacityMap:
     return CapacityMap(title, grid(cells), _addresses(call, lambda group: {"conductor_group": group}))
 
 
-def _map_by_level(call: UiCall, level: str, figures: list[Figures]) -> CapacityMap:
-    """The picture by class and domain. Its last link has the domains of the page's filter, too."""
+def _map_by_level(call: UiCall, level: str, figures: list[Figures], more: int) -> CapacityMap:
+    """The picture by class and domain, of which there are ``more``. Links keep the domains of the page's filter."""
     key, others = DOMAIN + level, [value for name, value in call.query if name == "domain"]
     named = {each.keys[key] for each in figures}
     none = f"in no {level}"
@@ -130,7 +131,7 @@ def _map_by_level(call: UiCall, level: str, figures: list[Figures]) -> CapacityM
     def parameters(column: str) -> dict[str, Any]:
         return {"domain": [*others, f"{level}:{'' if column == none else column}"]}
 
-    return CapacityMap(title, grid(cells), _addresses(call, parameters))
+    return CapacityMap(title, replace(grid(cells), more_columns=more), _addresses(call, parameters))
 
 
 def _class_of(figures: Figures) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy import ColumnElement, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from baremetal_sched.baremetal.visibility import Conditions, Visibility
@@ -107,6 +107,19 @@ def of_nodes(reader: Reader, nodes: Collection[str]) -> dict[str, dict[str, str]
         for uuid, level, name in reader.execute(query.where(Node.uuid.in_(uuids[start : start + _CHUNK]))):
             found.setdefault(uuid, {})[level] = name
     return found
+
+
+def is_in_one(level: str, names: Collection[str | None]) -> ColumnElement[bool]:
+    """Return the condition that a node is in one of these domains of the level; None among the names: or in none.
+
+    n.id IN (SELECT m.node_id FROM domain_members m JOIN domains d … WHERE d.level = … AND d.name IN (…))
+    OR NOT EXISTS (…)
+    """
+    own = select(DomainMember.node_id).join(Domain, Domain.id == DomainMember.domain_id)
+    found = Node.id.in_(own.where(Domain.level == level, Domain.name.in_([each for each in names if each is not None])))
+    if None not in names:
+        return found
+    return or_(found, ~exists().where(DomainMember.node_id == Node.id, DomainMember.level == level))
 
 
 def domain_at(level: str) -> ColumnElement[Any]:
