@@ -130,6 +130,7 @@ WEBHOOK = Members(
         "url": "string",
         "types": "array",
         "nodes": "array",
+        "domain": "string",
         "project_id": "string",
         "user_id": "string",
         "state": "string",

@@ -11,12 +11,13 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Engine, event, inspect, text
+from sqlalchemy import Engine, event, insert, inspect, text
 
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db import revisions, schema, schema_state
+from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.engine import make_engine
-from baremetal_sched.db.models import Base
+from baremetal_sched.db.models import Base, Webhook, table_of
 from baremetal_sched.db.schema_state import SchemaStatus
 from baremetal_sched.errors import InvalidValue, SchemaBusy, SchemaChanging, SchemaTooNew, SchemaTooOld
 from baremetal_sched.settings import load
@@ -105,6 +106,22 @@ def take_trait_ids(engine: Engine) -> dict[str, str]:
 
 
 @pytest.mark.ci
+def test_a_webhook_of_a_domain_is_parked_before_a_release_would_send_everything(engine: Engine) -> None:
+    own = {"types": [], "nodes": [], "maker": {}, "created_at": utcnow(), "parked": False, "url": "u", "secret": "s"}
+    zero = dict.fromkeys(("number", "fence", "leased_until", "retry_at", "failures"), 0)
+    with engine.begin() as connection:
+        for place, domain in enumerate((None, "d" * 36)):
+            row = {**own, **zero, "uuid": f"u{place}", "project": "", "place": place, "stream": "s", "domain": domain}
+            connection.execute(insert(table_of(Webhook)).values(row))
+    schema.downgrade(engine, "0034")
+    with engine.begin() as connection:
+        found = connection.execute(text("SELECT parked, last_error FROM webhooks ORDER BY place")).all()
+        connection.execute(text("DELETE FROM webhooks"))
+    assert [bool(parked) for parked, _ in found] == [False, True]
+    assert "filter by domain" in found[1].last_error
+    schema.upgrade(engine)
+
+
 def test_a_migrator_that_is_killed_can_be_run_again(engine: Engine, database_url: str) -> None:
     """It is killed after each statement that changes something, in turn; up and down."""
     # With transactions all is undone each time, so it takes longer to get where the next one is killed.

@@ -32,6 +32,9 @@ def test_the_guide(python: Path, tmp_path: Path) -> None:
 def follow(reader: Reader) -> None:
     apart = reader.follow("scheduling claim --class gold --count 3 --spread")
     assert {each["Name"][0] for each in apart} == {"a", "b", "c"}
+    assert {(each["Name"][0], each["Domains"]["rack"], each["Domains"]["row"]) for each in apart} == {
+        *(("a", "rack-1", "row-a"), ("b", "rack-2", "row-a"), ("c", "rack-3", "row-a")),
+    }
     together = reader.follow("scheduling claim --class gold --count 4 --pack row", CLAIM=CLAIM)
     assert len({each["Node"] for each in (*apart, *together)}) == 7
     shown = reader.follow("scheduling claim show", CLAIM=CLAIM)
