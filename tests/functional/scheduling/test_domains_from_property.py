@@ -97,6 +97,7 @@ def test_capacity_by_domain(fleet: Service) -> None:
         row(1, **{key: "7"}),
         row(1, 1, **{key: "r1"}),
     ]
-    assert capacity(fleet, "group_by=domain:hall,resource_class")[0]["domain:hall"] is None
+    message = capacity(fleet, "group_by=domain:hall,resource_class", status=400)
+    assert message == "There is no level hall. Levels: rack."
     message = capacity(fleet, "group_by=domain:Rack", status=400)
     assert message.startswith("Cannot group by 'domain:Rack', only by resource_class")

@@ -373,7 +373,7 @@ def test_policy_refuses_each_action(database_url: str, tmp_path: Path, subtests:
             form = form_of(get(service, f"/confirm?{urlencode({'action': name, 'item': items.get(name, uuid)})}"))
             if "steps" in form.fields:
                 form["steps"] = "[]"
-            if name == "hold":
+            if name in ("hold", "hold domain"):
                 form["reason"] = "move"
             with subtests.test(name), unchanged(service):
                 refused = form.submit(headers=BROWSER, status=403)
