@@ -100,4 +100,4 @@ def test_capacity_by_domain(fleet: Service) -> None:
     message = capacity(fleet, "group_by=domain:hall,resource_class", status=400)
     assert message == "There is no level hall. Levels: rack."
     message = capacity(fleet, "group_by=domain:Rack", status=400)
-    assert message.startswith("Cannot group by 'domain:Rack', only by resource_class")
+    assert message == "There is no level Rack. Levels: rack."
