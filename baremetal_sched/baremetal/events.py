@@ -34,6 +34,8 @@ _DELETED = EventType(
     OF_NODE,
 )
 _MAINTENANCE_SET = _of_node("baremetal.node.maintenance_set.end", "Maintenance, its reason or the fault has changed.")
+#: The type of changes of the domains that a node is in.
+_MOVED = _of_node("baremetal.node.domain_set.end", "The node was put into domains, or taken out of some.")
 #: The types of changes of the provision state and of the power state, by Ironic's words.
 _PROVISION_SET = {
     level: _of_node(f"baremetal.node.provision_set.{level}", sentence)
@@ -74,7 +76,7 @@ _HELD = {
     }.items()
 }
 EVENT_TYPES = (
-    *(_CREATED, NODE_UPDATED, _DELETED, *_PROVISION_SET.values(), *_POWER_SET.values(), _MAINTENANCE_SET),
+    *(_CREATED, NODE_UPDATED, _DELETED, *_PROVISION_SET.values(), *_POWER_SET.values(), _MAINTENANCE_SET, _MOVED),
     *_OF_ALLOCATION.values(),
     *_HELD.values(),
 )
@@ -146,6 +148,12 @@ def view_of(node: Node, **instead: object) -> dict[str, Any]:
     known = {name: getattr(node, name) for name in NODE_COLUMNS} | instead
     known |= {"maintenance": bool(known["maintenance"]), "conductor_group": known["conductor_group"] or ""}
     return {"uuid": node.uuid, **known}
+
+
+def note_move(session: Session, node: str, changed: Changes) -> None:
+    """Note that a node (a UUID; its row locked) has changed its domains: ``{"domain:LEVEL": {"before", "after"}}``, by
+    names."""
+    notes_of(session).add_of_machine(_MOVED, node, {"changed": changed}, is_locked=True)
 
 
 def _note_node(session: Session, node: Node) -> None:

@@ -15,6 +15,9 @@ NODE_COLUMNS = (
 #: The members that say which node it is, and in which state.
 OF_NODE = ("uuid", *NODE_COLUMNS)
 
+#: The member that says who made the change: of events of all types.
+USER = "user_id"
+
 _TEXT_OR_NULL = {"type": ["string", "null"]}
 
 #: The schemas of all members.
@@ -32,6 +35,11 @@ MEMBERS: Mapping[str, Mapping[str, Any]] = {
         "additionalProperties": {"type": "object", "properties": {"before": {}, "after": {}}},
         "description": "The fields of the node that the change has changed. Of properties and the like there are no "
         "values: read the node.",
+    },
+    USER: {
+        **_TEXT_OR_NULL,
+        "description": "The user of the request that made the change; null if the service made it. Left out if that is "
+        "unknown, as of events from before this was written, or if it is hidden.",
     },
     "consumer": {
         "type": ["object", "null"],

@@ -11,20 +11,23 @@
 These notes go with their savepoint. The others belong to the attempt.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import Connection, Engine, Integer, String, bindparam, case, event, insert, select
+from sqlalchemy import Connection, Engine, Integer, String, bindparam, case, event, insert, null, select
+from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.db import compiled
+from baremetal_sched.db import compiled, requester
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.event_types import NODE_COLUMNS, EventType
 from baremetal_sched.db.models import EventNote, Node, ResourceProvider
 from baremetal_sched.db.models.base import SchemaState, table_of
+from baremetal_sched.db.requester import Requester
 from baremetal_sched.db.types import Writer, dump_json
 
 #: The option of an engine whose transactions write events.
@@ -48,9 +51,31 @@ UNLOCKED_COLUMNS = ("name", "owner", "lessee")
 #: The revision whose release reads events without the state of their node. Earlier ones take it for empty.
 _STATELESS_REVISION = "0032"
 
+#: The revision whose release has the columns of who made a change. Until no earlier one serves, they stay empty.
+WHO_REVISION = "0037"
+_WHO = ("user_id", "user_project_id")
+
 _GIVEN = ("uuid", "type", "subject", "node", *NODE_COLUMNS, "project_id", "data")
-#: INSERT INTO event_notes (…) VALUES (…, <now>)
-_INSERT = insert(_ROWS).values({**{name: bindparam(name) for name in _GIVEN}, "at": epoch()}).inline()
+
+
+def _who(served_since: Any, prefix: str = "") -> dict[str, Any]:
+    """CASE WHEN served_since < '0037' THEN NULL ELSE :user_id END, …"""
+    is_expected = served_since < WHO_REVISION
+    return {name: case((is_expected, null()), else_=bindparam(f"{prefix}{name}", type_=String())) for name in _WHO}
+
+
+#: INSERT INTO event_notes (…) VALUES (…, CASE WHEN (SELECT served_since …) < '0037' … END, <now>)
+_INSERT = (
+    insert(_ROWS)
+    .values(
+        {
+            **{name: bindparam(name) for name in _GIVEN},
+            **_who(select(_SCHEMA.c.served_since).where(_SCHEMA.c.id == 1).scalar_subquery()),
+            "at": epoch(),
+        }
+    )
+    .inline()
+)
 
 
 def _of_node(*conditions: Any, prefix: str = "", is_locked: bool = False) -> Any:
@@ -66,7 +91,8 @@ def _of_node(*conditions: Any, prefix: str = "", is_locked: bool = False) -> Any
     kept = NODE_COLUMNS if is_locked else UNLOCKED_COLUMNS
     is_expected = _SCHEMA.c.served_since < _STATELESS_REVISION
     own = {name: _NODES.c[name] if name in kept else case((is_expected, _NODES.c[name])) for name in NODE_COLUMNS}
-    columns = {**given, "subject": _NODES.c.uuid, "node": _NODES.c.uuid, **own, "at": epoch()}
+    who = _who(_SCHEMA.c.served_since, prefix)
+    columns = {**given, "subject": _NODES.c.uuid, "node": _NODES.c.uuid, **own, **who, "at": epoch()}
     source = _NODES.outerjoin(_SCHEMA, _SCHEMA.c.id == 1)
     return insert(_ROWS).from_select([*columns], select(*columns.values()).select_from(source).where(*conditions))
 
@@ -108,8 +134,9 @@ class WaitedFor(Exception):
 
 @dataclass
 class Notes:
-    """The notes of a transaction."""
+    """The notes of a transaction. ``by`` returns who makes the changes at this moment."""
 
+    by: Callable[[], Requester] = lambda: requester.UNKNOWN
     #: Rows to write, in order: pairs of a statement and its values.
     rows: list[tuple[Any, dict[str, Any]]] = field(default_factory=list)
     #: Providers (ids) and nodes (UUIDs) whose machines may have been freed.
@@ -171,7 +198,7 @@ class Notes:
         self, statement: Any, kind: EventType, data: Mapping[str, Any], project: str | None, **values: Any
     ) -> None:
         if self.writes_events:
-            self.rows.append((statement, {**values_of(kind, data, project), **values}))
+            self.rows.append((statement, {**values_of(self.by(), kind, data, project), **values}))
 
     def add_row(self, statement: Any, values: dict[str, Any]) -> None:
         """Note a row of another table: an INSERT, which is the same object each time, and its values."""
@@ -188,14 +215,23 @@ class Notes:
         self.rows.clear()
 
 
-def values_of(kind: EventType, data: Mapping[str, Any], project: str | None) -> dict[str, Any]:
-    """Return the values of an event of this type."""
-    return {"uuid": str(uuid4()), "type": kind.name, "data": dump_json(data), "project_id": project}
+def values_of(by: Requester, kind: EventType, data: Mapping[str, Any], project: str | None) -> dict[str, Any]:
+    """Return the values of an event of this type, of a change that ``by`` makes. Without a request that is the service
+    itself, whose name is empty."""
+    user = "" if by == requester.UNKNOWN else by.user_id and by.user_id[: requester.LONGEST]
+    return {
+        "uuid": str(uuid4()), "type": kind.name, "data": dump_json(data), "project_id": project,
+        "user_id": user, "user_project_id": by.project_id and by.project_id[: requester.LONGEST],
+    }  # fmt: skip
 
 
-def values_within(kind: EventType, data: Mapping[str, Any], project: str | None) -> dict[str, Any]:
+def values_within(
+    connection: Connection, kind: EventType, data: Mapping[str, Any], project: str | None
+) -> dict[str, Any]:
     """Return the parameters of ``insert_within``."""
-    return {f"{_PREFIX}{name}": value for name, value in values_of(kind, data, project).items()}
+    return {
+        f"{_PREFIX}{name}": value for name, value in values_of(requester.of(connection), kind, data, project).items()
+    }
 
 
 def notes_of(writer: Writer) -> Notes:
@@ -204,13 +240,15 @@ def notes_of(writer: Writer) -> Notes:
     options = connection.get_execution_options()
     notes: Notes | None = options.get(_NOTES)
     if notes is None:
-        notes = Notes(writes_events=options.get(WRITES_EVENTS, False))
+        notes = Notes(partial(requester.of, connection), writes_events=options.get(WRITES_EVENTS, False))
         connection.execution_options(**{_NOTES: notes})
     return notes
 
 
-def listen(engine: Engine) -> None:
-    """Have notes that are made within a savepoint go with it, and UPDATEs carry notes."""
+def listen(engine: Engine, sessions: sessionmaker[Session]) -> None:
+    """Have notes that are made within a savepoint go with it, and UPDATEs carry notes. Notes in a session are of its
+    requester."""
+    event.listen(sessions, "after_begin", requester.follow)
     if engine.dialect.name == "postgresql":
         event.listen(engine, "before_cursor_execute", _carry, retval=True)
     event.listen(engine, "savepoint", _begin_savepoint)

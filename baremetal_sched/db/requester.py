@@ -1,13 +1,18 @@
-"""The requester of a transaction's changes, kept with the session, for the history of nodes and for work on them."""
+"""The requester of a transaction's changes, kept with the session or the connection, for the history of nodes, for work
+on them, and for events."""
 
 from dataclasses import dataclass
+from typing import Any
 
+from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 _KEY = "requester"
+#: The option of a connection: the notes of its session, or notes of its own.
+_NOTES = "requester_notes"
 
 #: Maximum length of an id in the tables.
-_LONGEST = 255
+LONGEST = 255
 
 
 @dataclass(frozen=True)
@@ -21,18 +26,27 @@ class Requester:
     def known(self) -> dict[str, str]:
         """Return the known values, by the names of columns and log fields."""
         found = {"request_id": self.request_id, "user_id": self.user_id, "project_id": self.project_id}
-        return {name: value[:_LONGEST] for name, value in found.items() if value is not None}
+        return {name: value[:LONGEST] for name, value in found.items() if value is not None}
 
 
 UNKNOWN = Requester()
 
 
-def attach(session: Session, requester: Requester) -> None:
-    """Set the requester of the session's transaction."""
-    session.info[_KEY] = requester
+def attach(writer: Session | Connection, requester: Requester) -> None:
+    """Set the requester of the transaction."""
+    if isinstance(writer, Session):
+        writer.info[_KEY] = requester
+    else:
+        writer.execution_options(**{_NOTES: {_KEY: requester}})
 
 
-def of(session: Session) -> Requester:
-    """Return the requester of the session's transaction."""
-    found: Requester = session.info.get(_KEY, UNKNOWN)
+def of(writer: Session | Connection) -> Requester:
+    """Return the requester of the transaction; UNKNOWN if there is none."""
+    notes = writer.info if isinstance(writer, Session) else writer.get_execution_options().get(_NOTES, {})
+    found: Requester = notes.get(_KEY, UNKNOWN)
     return found
+
+
+def follow(session: Session, transaction: Any, connection: Connection) -> None:
+    """Have the connection know the requester of its session, also one that is set later: a listener of sessions."""
+    connection.execution_options(**{_NOTES: session.info})

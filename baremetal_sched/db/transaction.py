@@ -85,7 +85,7 @@ class Database:
             self.engine.execution_options(**writes), autoflush=False, expire_on_commit=False, info=info
         )
         event.listen(self._writers, "before_flush", check_flush)
-        listen(self.engine)
+        listen(self.engine, self._writers)
         self._selecting = self.reading_engine.execution_options(**{SINGLE: not in_process}, **info)
         self._changing = self.engine.execution_options(**writes, **info)
 

@@ -126,7 +126,9 @@ def _is_at_once(connection: Connection) -> bool:
 
 def _within(connection: Connection, kind: EventType, consumer: str, project: str, user: str) -> dict[str, Any]:
     """Return the parameters of a statement that writes the event itself; none if no events are written."""
-    return values_within(kind, _data(consumer, project, user), project) if notes_of(connection).writes_events else {}
+    if not notes_of(connection).writes_events:
+        return {}
+    return values_within(connection, kind, _data(consumer, project, user), project)
 
 
 # -- changes -----------------------------------------------------------------------------------------------------------

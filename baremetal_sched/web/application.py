@@ -17,6 +17,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import structlog
 from flask import Request, Response
+from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 from werkzeug.exceptions import NotFound
 from werkzeug.routing import Map, Rule
@@ -111,7 +112,7 @@ class _Application:
             case "write":
                 return api.run(call, lambda: _write(route, call, self._database, parameters, deadline))
             case "change":
-                return api.run(call, lambda: self._database.change(work, deadline=deadline))
+                return api.run(call, lambda: _change(call, self._database, work, deadline))
             case "read":
                 return api.run(call, lambda: self._database.read(work, deadline=deadline))
             case "select":
@@ -147,6 +148,16 @@ def _url_map(paths: tuple[str, ...]) -> Map:
     Cached, because creating it takes longer than the rest of an application.
     """
     return Map([_Rule(path, endpoint=path, strict_slashes=True) for path in paths], merge_slashes=False)
+
+
+def _change(call: Call, database: Database, work: Callable[[Connection], Response], deadline: float | None) -> Response:
+    asked = audit.requester_of(call)
+
+    def change(connection: Connection) -> Response:
+        requester.attach(connection, asked)
+        return work(connection)
+
+    return database.change(change, deadline=deadline)
 
 
 def _write(

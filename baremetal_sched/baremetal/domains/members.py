@@ -8,12 +8,17 @@ from sqlalchemy import bindparam, delete, insert, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.domains import domains
+from baremetal_sched.baremetal.events import Changes, note_move
 from baremetal_sched.baremetal.provider import projection
+from baremetal_sched.db import schema_state
 from baremetal_sched.db.models import Domain, DomainMember, Node, table_of
 from baremetal_sched.errors.domains import NodeNotInDomain
 
 #: The words of ``DomainMember.set_by``.
 PERSON, PROPERTY = "person", "property"
+
+#: The first schema whose releases all know the event of a move.
+_EVENTS_REVISION = "0037"
 
 #: The most nodes of one statement.
 _PORTION = 500
@@ -106,8 +111,34 @@ def leave(session: Session, pairs: Collection[Pair]) -> None:
 
 def _write(session: Session, left: Collection[Pair], entered: Collection[Mapping[str, Any]]) -> None:
     connection = session.connection()
+    _note_moves(session, left, [(row["node_id"], row["domain_id"]) for row in entered])
     if left:
         connection.execute(_LEAVE, [{"node": node, "domain": domain} for node, domain in left])
     if entered:
         connection.execute(insert(_ROWS), list(entered))
     projection.project_domains(session, {node for node, _ in left} | {row["node_id"] for row in entered})
+
+
+def _note_moves(session: Session, left: Collection[Pair], entered: Collection[Pair]) -> None:
+    """Note the events of nodes (their rows locked) that change their domains; not while a release may serve whose
+    webhooks do not know the type.
+
+    SELECT id, uuid FROM nodes WHERE id IN (…); SELECT id, level, name FROM domains WHERE id IN (…)
+    """
+    moved = {*left} ^ {*entered}  # who confirms what a property says moves nothing
+    if not moved or not schema_state.has_finished(session.connection(), _EVENTS_REVISION):
+        return
+    nodes, places = ({pair[place] for pair in moved} for place in (0, 1))
+    found = session.execute(select(Node.id, Node.uuid).where(Node.id.in_(nodes)))
+    uuids = {row.id: row.uuid for row in found}
+    of_domains = select(Domain.id, Domain.level, Domain.name).where(Domain.id.in_(places))
+    named = {domain: (f"domain:{level}", name) for domain, level, name in session.execute(of_domains)}
+    changes: dict[int, Changes] = {}
+    for pairs, word in ((left, "before"), (entered, "after")):
+        for node, domain in pairs:
+            if (node, domain) in moved:
+                key, name = named[domain]
+                change = changes.setdefault(node, {}).setdefault(key, {"before": None, "after": None})
+                change[word] = name
+    for node in sorted(changes):
+        note_move(session, uuids[node], changes[node])

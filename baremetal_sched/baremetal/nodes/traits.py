@@ -102,7 +102,8 @@ def change_traits(
     at_once = connection.dialect.name == "postgresql" and notes_of(connection).writes_events and before != after
     if at_once:
         changed = {"removed": ",".join(before - after), "added": ",".join(after - before)}
-        given |= {"node_uuid": node.uuid, **changed, **values_within(NODE_UPDATED, _told(before, after), None)}
+        noted = values_within(connection, NODE_UPDATED, _told(before, after), None)
+        given |= {"node_uuid": node.uuid, **changed, **noted}
     touched = compiled.change(connection, _TOUCH_AND_NOTE if at_once else _TOUCH, given)
     require_changed(touched, "the node was changed")
     if at_once:

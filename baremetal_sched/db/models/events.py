@@ -13,7 +13,8 @@ _BigId = BigInteger().with_variant(Integer, "sqlite")
 class HappenedEvent:
     """What an event says. ``node`` is the UUID of its node, if it has one. ``name`` … ``conductor_group`` are the
     node's after the change, ``project_id`` is the consumer's or the requester's. ``at``: seconds since 1970 by the
-    clock of the database. ``data`` is JSON: the rest."""
+    clock of the database. ``user_id`` and ``user_project_id``: who made the change, empty for the service itself, NULL
+    if that is unknown. ``data`` is JSON: the rest."""
 
     uuid: Mapped[str] = mapped_column(String(36))
     type: Mapped[str] = mapped_column(String(64))
@@ -30,6 +31,8 @@ class HappenedEvent:
     conductor_group: Mapped[str | None] = mapped_column(String(255))
     project_id: Mapped[str | None] = mapped_column(String(255))
     data: Mapped[str] = mapped_column(LongText)
+    user_id: Mapped[str | None] = mapped_column(String(255))
+    user_project_id: Mapped[str | None] = mapped_column(String(255))
 
 
 class EventNote(HappenedEvent, Base):
@@ -49,7 +52,9 @@ class NumberedEvent(HappenedEvent, Base):
     """An event with its number: there are no gaps, and a row appears after all with lower numbers."""
 
     __tablename__ = "events"
-    __table_args__ = table_args(Index("ix_events_node_number", "node", "number"))
+    __table_args__ = table_args(
+        Index("ix_events_node_number", "node", "number"), Index("ix_events_at_number", "at", "number")
+    )
 
     number: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False, sort_order=-1)
 
@@ -79,3 +84,16 @@ class EventStream(HasId, Base):
     last: Mapped[int] = mapped_column(BigInteger, server_default="0")
     holder: Mapped[str | None] = mapped_column(String(36))
     held_until: Mapped[float] = mapped_column(Double, server_default="0")
+
+
+class CapacitySample(Base):
+    """How many machines of a class (its name in placement) were free and in use, and how many requests waited for one,
+    at a multiple of ten minutes: seconds since 1970 by the clock of the database."""
+
+    __tablename__ = "capacity_samples"
+
+    resource_class: Mapped[str] = mapped_column(String(255), primary_key=True)
+    at: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False, index=True)
+    free: Mapped[int] = mapped_column()
+    in_use: Mapped[int] = mapped_column()
+    waiting: Mapped[int] = mapped_column()

@@ -1,9 +1,8 @@
 """/v1/events: what has happened, in order."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from flask import Response
 from sqlalchemy import ColumnElement, Connection
@@ -11,28 +10,28 @@ from sqlalchemy import ColumnElement, Connection
 from baremetal_sched.baremetal.api.policies.domains import seen_among
 from baremetal_sched.baremetal.domains import naming
 from baremetal_sched.baremetal.visibility import EVERYTHING, Conditions, Visibility
-from baremetal_sched.errors import NotAllowed
+from baremetal_sched.db.clock import seconds_of
+from baremetal_sched.errors import InvalidValue, NotAllowed
 from baremetal_sched.scheduling.api.event_masks import mask_of
 from baremetal_sched.scheduling.api.policies import ALL_EVENTS
 from baremetal_sched.scheduling.api.request_bodies import SchedulingCall
-from baremetal_sched.scheduling.events import reading, types
+from baremetal_sched.scheduling.events import types
 from baremetal_sched.scheduling.events.cloud_events import cloud_event, source_of
 from baremetal_sched.scheduling.events.cursors import Cursor
-from baremetal_sched.scheduling.events.reading import Event
+from baremetal_sched.scheduling.events.event_pages import NOW, EventPage, EventRequest
 from baremetal_sched.scheduling.schemas.answers import COUNT, TEXT, array, said
 from baremetal_sched.scheduling.schemas.events import SELECTOR
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.query import Query, page_of
 from baremetal_sched.web.responses import json_response
 
-#: The value of ``after`` for those who want only what happens from now on.
-NOW = "now"
-
 PARAMETERS = {
     "after": said(
         "The cursor of an answer: only events after it. now: only those from now on. Without it: all that are left.",
         TEXT,
     ),
+    "before": said("A cursor: only events up to it, the newest first. now: from the newest on.", TEXT),
+    "since": said("A time with its zone: only events from the first that is not older.", TEXT),
     "limit": page_of("Events")["limit"],
     "wait": said("Seconds to wait for an event if there is none.", COUNT),
     "type": said(
@@ -44,7 +43,12 @@ PARAMETERS = {
         TEXT,
     ),
     "node": said("Only events of the node with this UUID.", TEXT),
+    "subject": said("Only events about the node, the claim or the allocation with this UUID.", TEXT),
+    "user_id": said("Only changes that this user has made, as far as the caller may see who made them.", TEXT),
 }
+
+#: Parameters that exclude each other.
+_EITHER = (("after", "before"), ("before", "wait"), ("after", "since"))
 
 #: Seconds before the deadline of a request at which it ends waiting.
 _RESERVE = 5.0
@@ -56,29 +60,42 @@ _LATER = {"Retry-After": "1"}
 def list_events(call: SchedulingCall, session: None) -> Response:
     """GET /v1/events"""
     query = Query(call, PARAMETERS)
+    wanted, after, before = _request(call, query), query.text("after"), query.text("before")
+    until = time.monotonic() + (query.integer("wait") or 0)
+    if call.deadline is not None:
+        until = min(until, call.deadline - _RESERVE)
+
+    def read(after: str | Cursor | None) -> EventPage:
+        def find(connection: Connection) -> EventPage:
+            if before is not None:
+                return wanted.before(connection, call.settings, before)
+            return wanted.after(connection, call.settings, after)
+
+        return call.database.select(find, deadline=call.deadline)
+
+    headers: dict[str, str] = {}
+    page = read(after)
+    while not page.events and page.is_all and page.cursor and after != NOW and time.monotonic() < until:
+        if not call.decisions.wait_for_events(page.cursor.number, until, call.caller.project_id):
+            headers = _LATER
+            break
+        page = read(page.cursor)
+    documents = [*map(partial(cloud_event, source=source_of(call.settings)), page.events)]
+    return json_response({"events": documents, "cursor": page.cursor and str(page.cursor)}, headers=headers)
+
+
+def _request(call: SchedulingCall, query: Query) -> EventRequest:
+    for one, other in _EITHER:
+        if query.has(one) and query.has(other):
+            raise InvalidValue(message=f"{one} and {other} exclude each other: give one of them.")
     mask = mask_of(call.caller, call.policy, call.settings)
     if mask is None:
         raise NotAllowed(policy=ALL_EVENTS)
-    seconds = query.integer("wait") or 0
-    begins, named, node = query.text("after"), query.items("type") or (), query.uuid("node")
+    named, node = query.items("type") or (), query.uuid("node")
     types.require_known(named)
-    filters = {"project": mask.project, "types": types.selected(named), "nodes": None if node is None else [node]}
-    domain = query.text("domain")
-    inside = None if domain is None else partial(naming.contents, text=domain, seen=seen_domains(call))
-    read = partial(_read, call, begins, query.limit(), filters, inside)
-    until = time.monotonic() + seconds
-    if call.deadline is not None:
-        until = min(until, call.deadline - _RESERVE)
-    headers: dict[str, str] = {}
-    events, cursor, is_all = read(None)
-    while not events and is_all and begins != NOW and time.monotonic() < until:
-        if not call.decisions.wait_for_events(cursor.number, until, call.caller.project_id):
-            headers = _LATER
-            break
-        events, cursor, is_all = read(cursor)
-    source = source_of(call.settings)
-    documents = [cloud_event(mask.apply(event), source) for event in events]
-    return json_response({"events": documents, "cursor": str(cursor)}, headers=headers)
+    since = seconds_of("since", query.text("since"))
+    nodes, inside = None if node is None else [node], inside_of(call, query.text("domain"))
+    return EventRequest(mask, query.limit(), since, named, nodes, inside, query.text("user_id"), query.uuid("subject"))
 
 
 def seen_domains(call: Call) -> Conditions:
@@ -87,38 +104,7 @@ def seen_domains(call: Call) -> Conditions:
     return seen_among(call, EVERYTHING if call.allows(ALL_EVENTS) else Visibility(call.caller.project_id))
 
 
-def _read(
-    call: SchedulingCall,
-    begins: str | None,
-    limit: int,
-    filters: Mapping[str, Any],
-    inside: Callable[[Connection], ColumnElement[bool]] | None,
-    after: Cursor | None,
-) -> tuple[list[Event], Cursor, bool]:
-    """Return the next events, the cursor after them, and whether they are all that there are. ``begins``: the text of
-    the request, for the first look. ``inside`` finds the condition on the nodes.
-
-    Raises InvalidValue, EventsGone, EventsNotServed, EventsDisabled.
-    """
-
-    def find(connection: Connection, after: Cursor | None) -> tuple[list[Event], Cursor, bool]:
-        if after is None and begins not in (None, NOW):
-            after = Cursor.parse(begins)
-        stream = reading.stream(connection, after.number if after is not None else 0)
-        stream.require_served(call.settings)
-        after = after or stream.beginning
-        stream.require(after)
-        on_nodes = None if inside is None else inside(connection)
-        if begins == NOW or after.number == stream.last:
-            return [], stream.now, True
-        until = stream.last
-        if (filters["types"] is not None or inside is not None) and filters["nodes"] is None:
-            until = min(until, after.number + reading.WINDOW)
-        events = reading.read_after(connection, after.number, limit, on_nodes=on_nodes, until=until, **filters)
-        if len(events) == limit:
-            until = events[-1].number
-        now = reading.stream(connection, until)
-        now.require(after)  # some of them may have been deleted since
-        return events, now.cursor(until), until >= stream.last
-
-    return call.database.select(partial(find, after=after), deadline=call.deadline)
+def inside_of(call: Call, domain: str | None) -> Callable[[Connection], ColumnElement[bool]] | None:
+    """Return what finds the condition on the nodes of a domain (a UUID, or LEVEL:NAME); None without one. Raises
+    NotAllowed."""
+    return None if domain is None else partial(naming.contents, text=domain, seen=seen_domains(call))

@@ -16,13 +16,14 @@ from baremetal_sched.db.paging import Page
 from baremetal_sched.documents.schema import canonical_uuid, excerpt
 from baremetal_sched.errors import AuthenticationUnavailable, InvalidValue, SchedulerError
 from baremetal_sched.errors.webhooks import DomainOfWebhookGone, MakerGone, WebhookNotFound
-from baremetal_sched.scheduling.api.events import NOW, seen_domains
+from baremetal_sched.scheduling.api.events import seen_domains
 from baremetal_sched.scheduling.api.policies import MANAGE_ALL_WEBHOOKS
 from baremetal_sched.scheduling.api.request_bodies import SchedulingCall
 from baremetal_sched.scheduling.api.webhook_makers import document_of
 from baremetal_sched.scheduling.events import reading, types
 from baremetal_sched.scheduling.events.cloud_events import cloud_event, source_of
 from baremetal_sched.scheduling.events.cursors import Cursor
+from baremetal_sched.scheduling.events.event_pages import NOW
 from baremetal_sched.scheduling.schemas.answers import TEXT, Body, document, said
 from baremetal_sched.scheduling.schemas.webhooks import (
     ACTIVE,

@@ -6,7 +6,7 @@ from typing import Any
 
 from baremetal_sched.baremetal.holds import rules
 from baremetal_sched.baremetal.nodes.redaction import REPLACEMENTS, Restriction
-from baremetal_sched.db.event_types import NODE_COLUMNS
+from baremetal_sched.db.event_types import NODE_COLUMNS, USER
 from baremetal_sched.scheduling.events.reading import Event
 
 _ERROR, _REASON = "last_error", "maintenance_reason"
@@ -49,7 +49,19 @@ class Mask:
         if "hold" in data:
             unseen = self._unseen(event, data["hold"])
             data["hold"] = {name: None if name in unseen else value for name, value in data["hold"].items()}
+        if event.user is not None and self._sees_user(event):
+            data[USER] = event.user or None
         return replace(event, data=data)
+
+    def _sees_user(self, event: Event) -> bool:
+        """Whether the reader sees who made the change: like who asserted a hold, from the same project or from a lower
+        scope. A project is that of the system only to readers who are the system."""
+        if self.is_system or event.user == "":
+            return True
+        is_below = event.user_project == event.lessee and self.project == event.owner
+        if self.project is None or event.user_project is None or not (event.user_project == self.project or is_below):
+            return False
+        return "hold" not in event.data or not (_ACTOR & self._unseen(event, event.data["hold"]))
 
     def _unseen(self, event: Event, hold: dict[str, Any]) -> frozenset[str]:
         """The members of a hold that the reader does not get."""

@@ -125,12 +125,16 @@ class Numbering:
     def number(self, stream: AnyRow) -> int:
         """The same, after a look: ``stream`` has the columns of LOOK. At rest nothing is written."""
         self._looks += 1
-        is_held = 0 < stream.remaining <= LEASE  # further ahead, it is of a time before the clock was set back
-        if stream.first is None or (is_held and stream.holder != self._holder):
+        if stream.first is None or self.is_others(stream):
             return 0
         numbered = self._database.change(self._number)
         self._looks = 0 if numbered else self._looks
         return numbered
+
+    def is_others(self, stream: AnyRow) -> bool:
+        """Return whether another process gives numbers now, after a look."""
+        is_held: bool = 0 < stream.remaining <= LEASE  # further ahead, it is of a time before the clock was set back
+        return is_held and bool(stream.holder != self._holder)
 
     def stop(self) -> None:
         """Let another process begin at once."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import BigInteger, ColumnElement, Connection, bindparam, func, literal, select
+from sqlalchemy import BigInteger, ColumnElement, Connection, Double, bindparam, func, literal, select
 
 from baremetal_sched.baremetal.visibility import is_exactly
 from baremetal_sched.db import compiled, schema_state
@@ -49,7 +49,8 @@ class Event:
     ``node``: the UUID of its node, None if it has none. ``at``: seconds since 1970. ``data``: what it says by the API's
     names: the ``uuid`` of the node, if there is one, and NODE_COLUMNS after the change, or only the ``name`` if the
     node was not locked; ``changed`` (``{field: {"before", "after"}}``), and what its type adds. ``owner``, ``lessee``,
-    ``project``: whose it was when it happened.
+    ``project``: whose it was when it happened. ``user``: who made the change, with the project of that request; empty
+    for the service itself, None if that is unknown.
     """
 
     number: int
@@ -62,6 +63,8 @@ class Event:
     owner: str | None = None
     lessee: str | None = None
     project: str | None = None
+    user: str | None = None
+    user_project: str | None = None
 
     @property
     def projects(self) -> frozenset[str]:
@@ -104,13 +107,14 @@ class Stream:
         known = self.marks.get(cursor.number) if cursor.mark else None
         return cursor.stream == self.uuid and cursor.number <= self.last and known in (None, cursor.mark)
 
-    def require(self, cursor: Cursor) -> None:
-        """Raise EventsGone unless all events after the cursor can be read."""
+    def require(self, cursor: Cursor, *, backwards: bool = False) -> None:
+        """Raise EventsGone unless all events after the cursor can be read; ``backwards``: unless it is of the stream,
+        so that those before it which are left can be read."""
         if cursor.stream != self.uuid:
             reason = "it is of another stream"
         elif not self.has(cursor):
             reason = "the database has lost the event at the cursor, as in a failover to a server that did not have it"
-        elif cursor.number < self.oldest - 1:
+        elif cursor.number < self.oldest - 1 and not backwards:
             reason = "they have been deleted"
         else:
             return
@@ -160,19 +164,25 @@ def read_after(
     types: Collection[str] | None = None,
     nodes: Collection[str] | None = None,
     on_nodes: ColumnElement[bool] | None = None,
+    user: str | None = None,
+    subject: str | None = None,
     until: int | None = None,
+    newest_first: bool = False,
 ) -> list[Event]:
     """Return the events with higher numbers, at most ``limit``, in order: each exactly once if asked again from the
-    last number. ``until``: with no higher number than this.
+    last number. ``until``: with no higher number than this. ``newest_first``: the last of them, the last one first.
 
     ``project``: only those that were this project's when they happened; None: all. ``types``: only of these types;
-    ``nodes``: only of the nodes with these UUIDs; ``on_nodes``: only of nodes that meet this condition today.
+    ``nodes``: only of the nodes with these UUIDs; ``on_nodes``: only of nodes that meet this condition today;
+    ``user``: only changes that this user made; ``subject``: only about what has this UUID.
 
     SELECT e.… FROM event_projects p JOIN events e ON e.number = p.number
     WHERE p.project_id = :project AND p.number > :number … ORDER BY p.number LIMIT :limit
     """
-    rows = reader.execute(_after(number, limit, [EVENTS], project, types, nodes, on_nodes, until))
-    return [_event(row) for row in rows]
+    query = _after(number, limit, [EVENTS], project, types, nodes, on_nodes, until, newest_first=newest_first)
+    query = query if user is None else query.where(is_exactly(EVENTS.c.user_id, literal(user)))
+    query = query if subject is None else query.where(EVENTS.c.subject == subject)
+    return [_event(row) for row in reader.execute(query)]
 
 
 def count_after(
@@ -203,18 +213,38 @@ def _after(
     nodes: Collection[str] | None,
     on_nodes: ColumnElement[bool] | None,
     until: int | None,
+    *,
+    newest_first: bool = False,
 ) -> Query:
     column: ColumnElement[Any] = EVENTS.c.number if project is None else PROJECTS.c.number
     query = select(*columns)
     if project is not None:
         query = query.join_from(PROJECTS, EVENTS, EVENTS.c.number == PROJECTS.c.number)
-        query = query.where(is_exactly(PROJECTS.c.project_id, literal(project)))
+        # SQLite uses its index for the plain comparison only: it writes the other one as (… = ?) = 1.
+        query = query.where(PROJECTS.c.project_id == project, is_exactly(PROJECTS.c.project_id, literal(project)))
     conditions = [column > number]
     conditions += [] if until is None else [column <= until]
     conditions += [] if types is None else [EVENTS.c.type.in_(types)]
     conditions += [] if nodes is None else [EVENTS.c.node.in_(nodes)]
     conditions += [] if on_nodes is None else [EVENTS.c.node.in_(select(Node.uuid).where(on_nodes))]
-    return query.where(*conditions).order_by(column).limit(limit)
+    return query.where(*conditions).order_by(column.desc() if newest_first else column).limit(limit)
+
+
+#: Events are numbered in the order of their commits. One may be earlier, by this many seconds, than one before it.
+_LONGEST_TRANSACTION = 600.0
+_SINCE: ColumnElement[float] = bindparam("since", type_=Double())
+#: SELECT min(number + 0) FROM events WHERE at >= :since AND at <= (SELECT min(at) FROM events WHERE at >= :since) + 600
+#: Of an expression, as PostgreSQL would follow the order of numbers to the first such event, from the oldest on.
+_FIRST_SINCE: Query = select(func.min(EVENTS.c.number + 0)).where(
+    EVENTS.c.at >= _SINCE,
+    EVENTS.c.at <= select(func.min(EVENTS.c.at)).where(EVENTS.c.at >= _SINCE).scalar_subquery() + _LONGEST_TRANSACTION,
+)
+
+
+def first_since(reader: Reader, at: float) -> int | None:
+    """Return the lowest number of an event that is not older than this time; None if there is none."""
+    found: int | None = reader.execute(_FIRST_SINCE, {"since": at}).scalar()
+    return found
 
 
 def latest_of(reader: Reader, node: str, types: Collection[str], limit: int) -> list[Event]:
@@ -237,4 +267,6 @@ def _event(row: Any) -> Event:
         owner=row.owner,
         lessee=row.lessee,
         project=row.project_id,
+        user=row.user_id,
+        user_project=row.user_project_id,
     )

@@ -25,7 +25,13 @@ EVENT = fields(
 
 EVENTS = fields(
     {
-        "events": said("In the order in which they were committed.", array(component("Event"))),
-        "cursor": said("The value of after for what follows: STREAM:NUMBER:MARK, or STREAM:NUMBER.", TEXT),
+        "events": said(
+            "In the order in which they were committed; with before, the newest first.", array(component("Event"))
+        ),
+        "cursor": said(
+            "The value of after for what follows: STREAM:NUMBER:MARK, or STREAM:NUMBER. With before, the value of "
+            "before for older events, and null if none are left.",
+            {"type": ["string", "null"]},
+        ),
     }
 )

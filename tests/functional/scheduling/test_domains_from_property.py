@@ -83,7 +83,7 @@ def test_a_portion_takes_few_statements(fleet: Service) -> None:
         fleet.add_node(f"m{number:02}", properties={"rack": f"r{number}"})
     with fleet.statements() as many:
         assert follow(fleet)["added"] == 30
-    assert len(many) == len(few) == 19
+    assert len(many) == len(few) == 23
 
 
 def test_capacity_by_domain(fleet: Service) -> None:

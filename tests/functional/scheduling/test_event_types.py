@@ -12,6 +12,7 @@ from baremetal_sched.placement import waiting_requests
 from baremetal_sched.scheduling.events.reading import Event
 from baremetal_sched.scheduling.events.types import READERS, TYPES
 from tests.event_members import complaints
+from tests.functional.scheduling.test_domains import make, put
 from tests.functional.scheduling.test_events import CLAIMS, CONSUMER, EVENTS, HOLDS, Reader, message
 from tests.service import Service
 from tests.unchanged import unchanged
@@ -35,6 +36,7 @@ def test_each_type_is_told(service: Service) -> None:
     _wait_for_machines(service)
     seen |= {*reader.types()}
     _hold(service, uuid)
+    put(service, make(service, "r1"), uuid)
     service.set_columns(uuid, provision_state="clean failed", last_error="The disk is full.")
     service.set_columns(uuid, provision_state="enroll")
     service.baremetal("DELETE", f"/nodes/{uuid}")
