@@ -19,7 +19,7 @@ from baremetal_sched.osc.tables import plain
 #: Where a service mounts its APIs, all beside each other.
 _MOUNTS = ("scheduling", "placement", "baremetal", "compute", "image")
 
-_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 #: The path of an endpoint may end with a version, and that of compute with a project behind it.
 _VERSION = re.compile(r"/v\d+(\.\d+)?(/[0-9a-fA-F-]+)?$")
@@ -253,7 +253,7 @@ def image_id(client: Client, named: str) -> str:
             return named
     except RequestFailed as error:
         # Some callers of the scheduling API see no images in the image API.
-        if error.status == 403 and _UUID.fullmatch(named):
+        if error.status == 403 and UUID.fullmatch(named):
             return named
         raise
     found = client.get("image", "/images", [("name", named)])["images"]

@@ -17,17 +17,25 @@ def test_listed_and_followed(site: Site) -> None:
     patch = [{"op": "add", "path": "/description", "value": "new"}]
     assert site.admin.baremetal("PATCH", "/nodes/gold-3", patch).status_code == 200
     wait_until(lambda: site.json(f"scheduling event list --node {node} --type baremetal.node.update.end"), "an event")
-    listed = site.json(f"scheduling event list --node {node}")
+    listed = site.json("scheduling event list --node gold-3 --reverse")
     assert listed[0]["Type"] == "baremetal.node.create.end"
-    assert listed[-1]["Changed"] == "description: - -> new"
+    assert (listed[-1]["Changed"], listed[-1]["User"]) == ("description: - -> new", "admin")
     assert site.json(f"scheduling event list --node {node} --after {listed[-1]['Cursor']}") == []
-    assert len(site.json("scheduling event list --limit 3")) == 3
+    assert site.json(f"scheduling event list --node {node} --last 1 --since 1h --user admin") == listed[-1:]
+    assert site.json("scheduling event list --since 2000-01-01T00:00:00Z") == site.json("scheduling event list")
+    assert site.json("scheduling event list --since 0s") == []
+    few = site.run("scheduling event list --last 3")
+    assert len(few.stdout.splitlines()) > 6
+    assert max(map(len, few.stdout.splitlines())) <= 100
+    assert "older ones: --last 30" in few.stderr
     after = listed[-2]["Cursor"]
     followed = site.run(f"scheduling event follow --node {node} --after {after} --count 1")
     assert json.loads(followed.stdout)["data"]["changed"]["description"]["after"] == "new"
     assert site.run(f"scheduling event list --node {node}", "anna").stdout.strip() == ""
+    assert "nosuch could not be found" in site.run("scheduling event list --node nosuch").stderr
     for wrong, words in (
         ("--after x", "is no cursor"),
+        ("--after x:1 --since 1h", "neither for --since"),
         ("--type scheduling.holds.*", "Did you mean 'scheduling.hold.*'?"),
     ):
         refused = site.run(f"scheduling event list {wrong}")
