@@ -28,7 +28,7 @@ from baremetal_sched.errors import SchedulerError
 from baremetal_sched.errors.baremetal import NodeAllocated
 from baremetal_sched.machines import agent_info, states
 from baremetal_sched.placement.waiting_requests import UNDECIDED
-from baremetal_sched.scheduling import sweep
+from baremetal_sched.scheduling import capacity_history, sweep
 from baremetal_sched.scheduling.events import numbering
 
 log = structlog.get_logger(__name__)
@@ -219,6 +219,11 @@ def delete_events(host: ConductorHost) -> None:
             log.info("deleted old events", events=deleted)
 
 
+def forget_counts(host: ConductorHost) -> None:
+    """Delete counts of machines that are older than two days."""
+    host.database.change(capacity_history.delete_old)
+
+
 def forget_sessions(host: ConductorHost) -> None:
     """Delete sessions of the pages that are over."""
     # DELETE FROM page_sessions WHERE (it is over)
@@ -278,6 +283,7 @@ PERIODIC_TASKS = (
     PeriodicTask("claims", "sweep_interval", sweep_claims, group="scheduling", concerns=_IN_QUEUE),
     PeriodicTask("sessions", _CHECK, forget_sessions, concerns=select(PageSession.id).limit(1)),
     PeriodicTask("events", _CHECK, delete_events),
+    PeriodicTask("counts", _CHECK, forget_counts, concerns=capacity_history.OLD),
     PeriodicTask("conductors", "conductor_cleanup_interval", forget_conductors, trusts_heartbeats=True),
     PeriodicTask("history", "node_history_cleanup_interval", trim_history),
 )

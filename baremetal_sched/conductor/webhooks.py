@@ -19,6 +19,7 @@ from baremetal_sched.conductor.questions import spawn
 from baremetal_sched.db import compiled
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.db.types import AnyRow, Query
+from baremetal_sched.scheduling import capacity_history
 from baremetal_sched.scheduling.events import numbering
 from baremetal_sched.scheduling.events.numbering import Numbering
 from baremetal_sched.scheduling.webhooks.delivering import DUE, ONE_DUE, Delivery, Rights, deliver_test
@@ -46,6 +47,8 @@ class EventLooks:
         self._interval: float = settings.events.webhooks_interval
         #: When webhooks have their next turn, by the monotonic clock.
         self._turn = 0.0 if rights is not None and self._interval else math.inf
+        #: When machines are counted next. That is twice as often as rows are written, so that none is left out.
+        self._count_at = 0.0
 
     @property
     def pause(self) -> float:
@@ -60,10 +63,14 @@ class EventLooks:
         is_turn = delivers and self._turn <= time.monotonic()
         if is_turn or not delivers:
             self._turn = time.monotonic() + self._interval if delivers else math.inf
-        self.look(with_webhooks=is_turn)
+        found = self.look(with_webhooks=is_turn)
+        if self._count_at <= time.monotonic() and not self._numbering.is_others(found):
+            self._count_at = time.monotonic() + capacity_history.EVERY / 2
+            self._database.change(capacity_history.write)
 
-    def look(self, *, with_webhooks: bool) -> None:
-        """Number the events that wait, and begin what is due to webhooks, also by the numbers that were just given."""
+    def look(self, *, with_webhooks: bool) -> AnyRow:
+        """Number the events that wait, and begin what is due to webhooks, also by the numbers that were just given.
+        Return what was found."""
         deliveries = self.deliveries if with_webhooks else None
         query = numbering.LOOK if deliveries is None else _LOOK
         found = self._database.select(lambda connection: compiled.run(connection, query, {}).one())
@@ -75,6 +82,7 @@ class EventLooks:
         finally:
             if self._numbering.number(found) and deliveries is not None:
                 deliveries.begin_due()
+        return found
 
     def stop(self) -> None:
         """Let another process number events at once."""

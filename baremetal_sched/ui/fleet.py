@@ -1,5 +1,7 @@
 """/: the fleet by state and class, and whether conductors serve it."""
 
+from typing import Any
+
 from flask import Response
 from sqlalchemy import Connection, select
 
@@ -20,18 +22,22 @@ from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Hold, Node
 from baremetal_sched.errors import NotAllowed
 from baremetal_sched.placement import waiting_requests
-from baremetal_sched.scheduling import capacity
+from baremetal_sched.placement.names import resource_class_of
+from baremetal_sched.scheduling import capacity, capacity_history
 from baremetal_sched.scheduling.api.claims import visible_to as claims_visible_to
 from baremetal_sched.scheduling.api.holds import seen_by
-from baremetal_sched.scheduling.api.policies import CAPACITY, DOMAINS, GET_CLAIM, MANAGE_WEBHOOKS
+from baremetal_sched.scheduling.api.policies import ALL_CAPACITY, CAPACITY, DOMAINS, GET_CLAIM, MANAGE_WEBHOOKS
 from baremetal_sched.scheduling.api.webhooks import visible_to as webhooks_visible_to
 from baremetal_sched.scheduling.capacity import Figures
 from baremetal_sched.ui import attention
 from baremetal_sched.ui.call import UiCall
+from baremetal_sched.ui.pictures.day import DaySample, day
 from baremetal_sched.ui.rendering import page
 
 #: The number of classes and groups on the page, the ones with most nodes; the others are counted.
 MOST_ROWS = 50
+#: The number of classes whose last day is drawn.
+MOST_PICTURED = 5
 #: The number of classes that a line names.
 MOST_NAMED = 20
 
@@ -79,6 +85,7 @@ def show_fleet(call: UiCall, connection: Connection) -> Response:
         sums=None if classes is None else _sum(classes),
         classes=None if classes is None else classes[:MOST_ROWS],
         more_classes=0 if classes is None else max(0, len(classes) - MOST_ROWS),
+        day=_day(connection, classes) if classes is not None and call.allows(ALL_CAPACITY) else None,
         conductors=conductors,
         unserved=unserved[:MOST_ROWS],
         more_unserved=max(0, len(unserved) - MOST_ROWS),
@@ -113,6 +120,27 @@ def _classes(connection: Connection, visible: Visibility) -> list[Figures]:
     """The figures of each resource class, that with most nodes first."""
     found = capacity.measure(connection, ["resource_class"], NodeFilters(), visible)
     return sorted(found, key=lambda each: (-each.total, each.keys["resource_class"] or ""))
+
+
+def _day(connection: Connection, classes: list[Figures]) -> list[dict[str, Any]]:
+    """The last day of the classes with most machines, as far as something is known of it; one statement."""
+    largest = [each for each in classes if each.keys["resource_class"]][:MOST_PICTURED]
+    names = {resource_class_of(each.keys["resource_class"]): each for each in largest}
+    samples: dict[str, list[DaySample]] = {}
+    for row in capacity_history.read_day(connection, names):
+        samples.setdefault(row.resource_class, []).append(DaySample(row.at, row.free, row.in_use, row.waiting))
+    begins = max((each[-1].at for each in samples.values()), default=0) - capacity_history.DAY + capacity_history.EVERY
+    return [
+        {
+            "name": (name := figures.keys["resource_class"]),
+            "free": figures.free,
+            "least": min(each.free for each in samples[key]),
+            "waiting": max(each.waiting for each in samples[key]),
+            "picture": day(f"day-{place}", f"{name} over the last day", samples[key], begins),
+        }
+        for place, (key, figures) in enumerate(names.items())
+        if key in samples
+    ]
 
 
 def _sum(classes: list[Figures]) -> Figures:

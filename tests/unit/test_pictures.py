@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 from markupsafe import Markup
 
+from baremetal_sched.ui.pictures.day import EVERY, SAMPLES, DaySample, day
 from baremetal_sched.ui.pictures.drawing import compact, shortened
 from baremetal_sched.ui.pictures.heat_map import LEVELS, MOST_COLUMNS, MOST_ROWS, Cell, bar, grid, heat_map
 from baremetal_sched.ui.pictures.marks import KINDS, MOST_MARKS, MarkGroup, marks
@@ -244,3 +245,18 @@ def test_many_machines_are_a_bar() -> None:
     assert float(held.get("x", "")) + float(held.get("width", "")) <= float(root.get("width", ""))
     assert float(free.get("width", "")) > 200
     assert named(root)[1] == "free: 100000, maintenance: 1."
+
+
+def test_a_day_has_what_is_known_and_gaps_for_the_rest() -> None:
+    known = [DaySample(EVERY * place, 2, 3, int(place == 4)) for place in (0, 1, 2, 4)]
+    root = parsed(day("d", HOSTILE, known, 0))
+    (used,), (free,), (waits,) = (of_class(root, f"day-{name}") for name in ("used", "free", "waiting"))
+    assert used.get("d") == "M0 48V20.4H6V48ZM8 48V20.4H10V48Z"
+    assert free.get("d") == "M0 48V2.0H6V48ZM8 48V2.0H10V48Z"
+    assert waits.get("d") == "M8 38.8H10"
+    title, description = named(root)
+    assert "alert(1)" in title
+    assert description.startswith("Now 2 free, 3 in use, 1 waiting. In the last day 2 to 2 free")
+    many = [DaySample(EVERY * place, place % 7, place % 5, place % 3) for place in range(SAMPLES)]
+    assert len(day("d", "gold", many, 0)) < 20_000
+    assert "Nothing is known" in named(parsed(day("d", "gold", [], 0)))[1]

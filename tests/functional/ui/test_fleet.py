@@ -11,8 +11,9 @@ from sqlalchemy import update
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Conductor, Webhook
-from tests.functional.ui.pages import Document, look
-from tests.service import Service
+from baremetal_sched.scheduling import capacity_history
+from tests.functional.ui.pages import Document, look, read
+from tests.service import ADMINISTRATOR, Service
 
 STATES = "Nodes by provision state"
 CLASSES = "Nodes by resource class"
@@ -153,7 +154,7 @@ def test_neither_the_statements_nor_the_rows_depend_on_the_fleet(
         if nodes in (0, 1, 5):
             with service.statements() as statements:
                 document = look(service)
-            assert len(statements) == 11
+            assert len(statements) == 12
         service.add_node(f"n{nodes}", resource_class=f"class{nodes}", power=False)
     assert len(document.rows(CLASSES)) == 2
     assert "And 3 more classes." in document.text
@@ -185,3 +186,23 @@ def test_tenants_see_their_own_machines(database_url: str) -> None:
         refused = look(service, "/", 403, **{"X-Auth-Token": "u:a", "X-Roles": "other"})
         assert "baremetal:node:list" in refused.text
         look(service, "/", 401)
+
+
+def test_the_last_day_of_the_largest_classes(service: Service) -> None:
+    assert "The last day" not in look(service, "/").text
+    for number in range(7):
+        for _ in range(number + 1):
+            service.add_node(resource_class=f"class-{number}")
+    assert "The last day" not in look(service, "/").text  # nothing is made up
+    service.database.change(capacity_history.write)
+    rows = look(service, "/").rows("The classes with most machines over the last day")
+    assert [row[:4] for row in rows] == [[f"class-{number}", *[str(number + 1)] * 2, "0"] for number in (6, 5, 4, 3, 2)]
+    assert "Now 7 free, 0 in use" in rows[0][4]
+
+
+def test_the_last_day_is_for_those_who_see_all_capacity(secured: Service) -> None:
+    secured.add_node("n1", owner="a")
+    secured.database.change(capacity_history.write)
+    member = {"X-Auth-Token": "anna:a", "X-Roles": "member,reader"}
+    assert "The last day" in read(secured.http.get("/ui/", headers=ADMINISTRATOR)).text
+    assert "The last day" not in read(secured.http.get("/ui/", headers=member)).text
