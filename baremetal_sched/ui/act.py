@@ -14,15 +14,16 @@ from baremetal_sched.baremetal.api.policies.domains import sees_domains
 from baremetal_sched.baremetal.api.resources.hold_actors import view_of
 from baremetal_sched.baremetal.domains import naming
 from baremetal_sched.baremetal.holds import rules
-from baremetal_sched.db.models import Hold, Node
+from baremetal_sched.db.models import Hold, Node, Webhook
 from baremetal_sched.errors import InvalidError, InvalidValue, NotFoundError
+from baremetal_sched.scheduling.api import webhooks
 from baremetal_sched.scheduling.api.capacity import visible_to
 from baremetal_sched.ui import hold_owners, inner_requests
 from baremetal_sched.ui.actions import ACTIONS, PageAction, Values
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.guard import page_below
 from baremetal_sched.ui.inner_requests import InnerAnswer
-from baremetal_sched.ui.rendering import SAID, page, url_of
+from baremetal_sched.ui.rendering import MOST_SAID, SAID, page, url_of
 from baremetal_sched.web.http_errors import BadRequest, message_of
 
 #: The number of items of one action.
@@ -140,8 +141,11 @@ def _redirect(
         place = url("waiting") if answer.status == 202 else url("search", query={"q": answer.document["uuid"]})
     count = f"{len(results)} rows" if len(results) > 1 else names[results[0].item]
     response = Response("", 303, {"Location": place})
+    done, outcome = order.action.done, order.action.outcome
+    if outcome is not None and answer is not None and len(results) == 1:
+        done = outcome(answer.document)
     left = f" Left as they are: {hold_owners.in_words(kept)}" if kept else ""
-    said = quote(f"{count[:255]}: {order.action.done}{left[:200]}", safe="")
+    said = quote(f"{count[:255]}: {done}{left[:200]}"[:MOST_SAID], safe="")
     response.set_cookie(
         SAID, said, max_age=60, path=call.mount, secure=call.http.is_secure, httponly=True, samesite="Strict"
     )
@@ -170,8 +174,8 @@ def _confirmation(
 
 
 def _names(call: UiCall, session: Session, order: ActionOrder) -> dict[str, str]:
-    """Return what people call the items: the names of nodes that the caller sees, and the types of their holds that it
-    sees; domains as LEVEL:NAME. Two statements at most."""
+    """Return what people call the items: the names of nodes and webhooks that the caller sees, and the types of their
+    holds that it sees; domains as LEVEL:NAME. Three statements at most."""
     items = order.items
     if order.name == "hold domain":
         seen_domains = visible_to(call).conditions() if sees_domains(call) else (false(),)
@@ -185,6 +189,10 @@ def _names(call: UiCall, session: Session, order: ActionOrder) -> dict[str, str]
         rows = session.execute(chosen.where(Hold.uuid.in_(wanted), Node.uuid.in_(nodes)))
         seen = ((hold, view_of(call, owner, lessee)) for hold, owner, lessee in rows)
         holds = {hold.uuid: rules.in_words(hold, view) for hold, view in seen if view.sees(hold)}
+    if any(item.startswith("webhook/") for item in items):
+        visible = webhooks.visible_to(call)
+        hooks = session.execute(select(Webhook.uuid, Webhook.name).where(Webhook.uuid.in_(wanted), *visible))
+        nodes |= {uuid: name or uuid for uuid, name in hooks}
     return {item: ", ".join(_called(item, nodes, holds)) for item in items}
 
 

@@ -26,6 +26,7 @@ Values = Mapping[str, str]
 Body = dict[str, Any]
 
 _NODE = "/baremetal/v1/nodes/{0}"
+_WEBHOOK = "/scheduling/v1/webhooks/{1}"
 _HOLDS = "/scheduling/v1/nodes/{0}/holds"
 #: Levels of brackets in steps, as a document is written by recursion.
 _STEPS_DEPTH = 64
@@ -54,7 +55,7 @@ class PageAction:
 
     ``sentence`` says what will happen, ``done`` what has happened. ``paths``: that of the API's request, by the kind of
     the item; ``""`` for all others. ``rule``: the policy rule of this request. ``body`` makes its body of the item and
-    the form's fields.
+    the form's fields; ``outcome`` says by the answer's document what has happened, instead of ``done``.
     """
 
     label: str
@@ -65,6 +66,7 @@ class PageAction:
     rule: str
     fields: tuple[FormField, ...] = ()
     body: Callable[[str, Values], Body | None] = lambda item, values: None
+    outcome: Callable[[Any], str] | None = None
 
     @property
     def names(self) -> frozenset[str]:
@@ -138,6 +140,11 @@ def _claim(item: str, values: Values) -> Body:
     if not (minutes.isascii() and minutes.isdecimal() and len(minutes) < 10):
         raise InvalidValue(message=f"Expected a number of minutes: {minutes[:64]}")
     return {**body, "wait": 60 * int(minutes)}
+
+
+def _tried(result: Body) -> str:
+    """Return what became of the event for a test."""
+    return f"The receiver did not take it: {result['error']}" if result["error"] else "The receiver has taken it."
 
 
 # -- the table ---------------------------------------------------------------------------------------------------------
@@ -252,6 +259,23 @@ ACTIONS: dict[str, PageAction] = {
             SERVER: "/compute/v2.1/servers/{1}",
         },
         policies.DELETE_CLAIM,
+    ),
+    "test webhook": PageAction(
+        "Test the webhook",
+        "The receiver gets an event for a test, beside the queue. The page waits for its answer.",
+        "It was sent.",
+        "POST",
+        {"webhook": f"{_WEBHOOK}/test"},
+        policies.MANAGE_WEBHOOKS,
+        outcome=_tried,
+    ),
+    "resume webhook": PageAction(
+        "Resume the webhook",
+        "What comes after its cursor is sent from now on; of what has been deleted, nothing.",
+        "It is resumed.",
+        "POST",
+        {"webhook": f"{_WEBHOOK}/resume"},
+        policies.MANAGE_WEBHOOKS,
     ),
     "claim": PageAction(
         "Claim a machine",

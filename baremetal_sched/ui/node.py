@@ -21,6 +21,7 @@ from baremetal_sched.baremetal.holds import guards, rules
 from baremetal_sched.baremetal.matching.node_explanation import NodeExplanation
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.nodes.redaction import REPLACEMENTS
+from baremetal_sched.baremetal.provisioning import completion
 from baremetal_sched.compute.api.policies import name_of
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Hold, Node, NodeHistory
@@ -133,6 +134,7 @@ def show_node(call: UiCall, session: Session, ident: str) -> Response:
         explanation=explanation,
         history=_events(call, session, entity) if sees_history else None,
         most_events=MOST_EVENTS,
+        takes_time=completion.takes_time,
         holders=_holders(session, entity.uuid) if _sees_holders(call) else [],
         documents=[(label, _written(seen.document[name])) for label, name in _DOCUMENTS if seen.document[name]],
     )

@@ -23,7 +23,7 @@ _AS_OF = Markup("<!-- as of -->")
 
 #: The cookie with what an action has done, which the next page says once.
 SAID = "baremetal_sched_said"
-_LONGEST_SAID = 500
+MOST_SAID = 500
 
 #: The pages of the navigation in their order: path and label.
 NAVIGATION = (
@@ -34,6 +34,8 @@ NAVIGATION = (
     ("/find", "Find"),
     ("/waiting", "Waiting"),
     ("/holds", "Holds"),
+    ("/events", "Events"),
+    ("/webhooks", "Webhooks"),
     ("/groups", "Groups"),
     ("/servers", "Servers"),
     ("/allocations", "Allocations"),
@@ -81,7 +83,7 @@ def page(call: Call, template: str, status: int = 200, **values: Any) -> Respons
         pages=[(label, call.mount + path) for path, label in NAVIGATION],
         path=call.mount + call.http.path,
         here=call.mount + call.http.full_path.rstrip("?"),
-        said=said[:_LONGEST_SAID],
+        said=said[:MOST_SAID],
         user=own and own.known_caller,
         scope=own and own.known_scope,
         has_session=own is not None and own.row is not None,

@@ -13,6 +13,7 @@ from baremetal_sched.ui import (
     capacity,
     catalog,
     domains,
+    events,
     fleet,
     groups,
     holds,
@@ -22,6 +23,7 @@ from baremetal_sched.ui import (
     servers,
     session_pages,
     waiting,
+    webhooks,
 )
 from baremetal_sched.ui.find import view as find
 from baremetal_sched.web.route import Route, View
@@ -66,6 +68,8 @@ PAGES = (
     PageRoute("/find", find.show_find, policies.EXPLAIN),
     PageRoute("/waiting", waiting.show_waiting, policies.GET_CLAIM),
     PageRoute("/holds", holds.show_holds, GET_HOLD, checks_policy=True),
+    PageRoute("/events", events.show_events, policies.EVENTS, transaction="select"),
+    PageRoute("/webhooks", webhooks.show_webhooks, policies.MANAGE_WEBHOOKS),
     PageRoute("/groups", groups.list_groups, policies.GROUPS, transaction="select"),
     PageRoute("/groups/<path:name>", groups.show_group, policies.GROUPS, transaction="select"),
     PageRoute("/servers", servers.show_servers, "os_compute_api:servers:index", checks_policy=True),

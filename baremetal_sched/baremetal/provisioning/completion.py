@@ -79,6 +79,15 @@ def event_type_of(state: str) -> str:
     return _EVENT_TYPES.get(state, state)
 
 
+_OF_WORK = frozenset((*map(event_type_of, state_machine.TRANSIENT), *_EVENT_TYPES.values()))
+
+
+def takes_time(event_type: str) -> bool:
+    """Return whether entries of a node's history with this type are about the end of something that takes time. Others
+    have as their duration how long the node was in its state."""
+    return event_type.endswith("_end") or event_type in _OF_WORK
+
+
 def note_abort(
     session: Session,
     node: Node,

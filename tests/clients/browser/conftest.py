@@ -11,9 +11,14 @@ from threading import Thread
 
 import pytest
 from playwright.sync_api import Browser
+from sqlalchemy import update
 from werkzeug.serving import WSGIRequestHandler, make_server
 
+from baremetal_sched.db.models import Webhook
+from baremetal_sched.scheduling import capacity_history
 from tests.clients.browser import chromium, fleets
+from tests.functional.scheduling.happening import happen
+from tests.numbered import number_all
 from tests.service import Service
 
 
@@ -69,7 +74,30 @@ def _served(size: int, template: Path, folder: Path) -> Iterator[Served]:
     path.chmod(0o600)
     FLEETS[size](path)
     with Service(f"sqlite:///{path}", api={"auth_strategy": "none"}) as service, in_thread(service) as served:
+        if size:
+            _add_a_past(service)
         yield served
+
+
+def _add_a_past(service: Service) -> None:
+    """Events, counts of machines, and a webhook that does not succeed."""
+    node = service.baremetal("GET", "/nodes?limit=1").json["nodes"][0]
+    happen(service, *[node["uuid"]] * 60, name=node["name"], user_id="0123456789abcdef" * 2)
+    service.set_columns(node["uuid"], description="long words " * 30)
+    number_all(service)
+    service.database.change(capacity_history.write)
+    service.http.post_json(
+        "/scheduling/v1/webhooks", {"url": f"https://hooks.example.com/{'in' * 100}", "name": "chat"}
+    )
+    attempt = {
+        "time": "2026-11-29T10:00:00Z",
+        "status": 500,
+        "duration": 0.5,
+        "error": "It answered 500.",
+        "event": "x",
+    }
+    values = {"attempts": [attempt] * 20, "parked": True, "last_error": attempt["error"]}
+    service.database.write(lambda session: session.execute(update(Webhook).values(**values)) and None)
 
 
 @pytest.fixture(scope="package")

@@ -13,6 +13,7 @@ from tests.clients.browser.conftest import Served, in_thread
 from tests.functional.compute import world
 from tests.functional.compute.test_servers import add_flavor, add_image
 from tests.functional.ui.test_servers import change
+from tests.numbered import number_all
 from tests.service import Service
 
 MAC = "52:54:00:12:34:56"
@@ -47,6 +48,7 @@ def site(browser: Browser, sqlite_template: Path, tmp_path_factory: pytest.TempP
             "resources:CUSTOM_NONE": "1", **world.ZEROS}})["uuid"]  # fmt: skip
         change(service, uuid, user_id="ann")
         change(service, broken, fault={"code": 500, "message": "No valid host was found."})
+        number_all(service)
         yield served
 
 
@@ -138,6 +140,12 @@ def unavailable_in_class_gold_by_reason(walk: Walk) -> None:
     expect(row).to_contain_text("clean failed: 1")
 
 
+def what_happened_in_the_last_hour(walk: Walk) -> None:
+    walk.follow("Events", "nav")
+    walk.sees("node.create.end", "node-x")
+    assert walk.steps == 1
+
+
 TASKS: tuple[Callable[[Walk], None], ...] = (
     failed_today_and_why,
     which_failed_since_yesterday_and_why,
@@ -151,6 +159,7 @@ TASKS: tuple[Callable[[Walk], None], ...] = (
     longest_in_maintenance,
     servers_in_error_and_why,
     unavailable_in_class_gold_by_reason,
+    what_happened_in_the_last_hour,
 )
 
 

@@ -369,6 +369,7 @@ def test_policy_refuses_each_action(database_url: str, tmp_path: Path, subtests:
         service.http.reset()
         log_in(service, "ann")
         items = {"release": f"{uuid}/{hold}", "cancel": f"claim/{claim}", "claim": query}
+        items |= dict.fromkeys(("test webhook", "resume webhook"), f"webhook/{uuid}")
         for name in ACTIONS:
             form = form_of(get(service, f"/confirm?{urlencode({'action': name, 'item': items.get(name, uuid)})}"))
             if "steps" in form.fields:
