@@ -4,9 +4,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, and_, case, false, literal, or_, select
+from sqlalchemy import ColumnElement, and_, false, literal, or_, select
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import InstrumentedAttribute
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.visitors import InternalTraversal
 
 from baremetal_sched.db.models import Base
 from baremetal_sched.db.types import AnyRow, Json, Query, Reader, Rows
@@ -75,11 +78,34 @@ def order(model: Any, page: Page) -> Sequence[ColumnElement[Any]]:
     for name, descending in page.sort:
         column = _sort_column(model, page, name)
         if column.nullable:
-            terms.append(_directed(case((column.is_(None), 0), else_=1), descending))
-        if not _is_row_id(column):
+            terms.append(_nulls_first(column.expression, descending))
+        elif not _is_row_id(column):
             terms.append(_directed(column.expression, descending))
     terms.append(_directed(model.id.expression, _ends_descending(page)))
     return terms
+
+
+class _nulls_first(ColumnElement[Any]):  # noqa: N801 - used like a function of SQL
+    """A term of ORDER BY: a column, nulls first; last if descending.
+
+    SQLite and MariaDB have nulls first by themselves, and use an index for it, unless the statement says so.
+    """
+
+    inherit_cache = True
+    _traverse_internals = [("column", InternalTraversal.dp_clauseelement), ("descending", InternalTraversal.dp_boolean)]
+
+    def __init__(self, column: ColumnElement[Any], descending: bool) -> None:
+        self.column, self.descending = column, descending
+
+
+@compiles(_nulls_first)
+def _plain(element: _nulls_first, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"{compiler.process(element.column, **kw)} {'DESC' if element.descending else 'ASC'}"
+
+
+@compiles(_nulls_first, "postgresql")
+def _in_words(element: _nulls_first, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"{_plain(element, compiler, **kw)} NULLS {'LAST' if element.descending else 'FIRST'}"
 
 
 def after_marker(reader: Reader, query: Query, model: Any, page: Page, missing: Missing) -> Query:
