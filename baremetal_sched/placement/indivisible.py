@@ -22,12 +22,14 @@ from baremetal_sched.placement.tables import (
     ALLOCATIONS,
     CLASSES,
     CONSUMERS,
+    GROUP_MEMBERS,
     INVENTORIES,
     PROVIDERS,
     first_waiting_for,
     is_open,
     take_any,
 )
+from baremetal_sched.placement.waiting_requests import CLAIM
 
 #: Amounts by provider id and class id.
 Amounts = Mapping[tuple[int, int], int]
@@ -59,8 +61,12 @@ _CONSUMERS = (
 )
 _CONSUMERS_IN = _CONSUMERS.where(PROVIDERS.c.root_id == bindparam("root"))
 _ROOT = PROVIDERS.alias("root")
-_CONSUMERS_BESIDE = _CONSUMERS.where(
-    PROVIDERS.c.root_id == select(_ROOT.c.root_id).where(_ROOT.c.uuid == bindparam("provider")).scalar_subquery()
+_CONSUMERS_BESIDE = (
+    _CONSUMERS.add_columns(CONSUMERS.c.request_kind, GROUP_MEMBERS.c.claim)
+    .outerjoin(GROUP_MEMBERS, GROUP_MEMBERS.c.consumer_id == CONSUMERS.c.id)
+    .where(
+        PROVIDERS.c.root_id == select(_ROOT.c.root_id).where(_ROOT.c.uuid == bindparam("provider")).scalar_subquery()
+    )
 )
 
 
@@ -140,9 +146,11 @@ def consumers_in(writer: Writer, root_id: int) -> list[str]:
     return list(writer.scalars(_CONSUMERS_IN, {"root": root_id}))
 
 
-def consumers_beside(writer: Writer, provider: str) -> list[str]:
-    """Return the same for the tree of a provider (a UUID); empty if there is none."""
-    return list(writer.scalars(_CONSUMERS_BESIDE, {"provider": provider}))
+def consumers_beside(writer: Writer, provider: str) -> dict[str, str | None]:
+    """Return the same for the tree of a provider (a UUID), each with the claim of the scheduling API that it belongs
+    to, if it is of one; empty if there is none."""
+    rows = writer.execute(_CONSUMERS_BESIDE, {"provider": provider})
+    return {uuid: (claim or uuid) if kind == CLAIM else None for uuid, kind, claim in rows}
 
 
 def settle(writer: Writer, root_id: int) -> None:

@@ -1,7 +1,7 @@
 """Why a node is offered or not: in sentences for operators, and in numbers for the fleet."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import case, exists, func, select, true
@@ -23,6 +23,9 @@ from baremetal_sched.placement.names import resource_class_of
 #: way.
 _COUNTED = ("parent node", "maintenance", "power state")
 
+
+#: The label of what a consumer in placement has.
+CLAIMED = "allocation in placement"
 
 _HIDDEN = "Ask an operator: you may not see why."
 
@@ -134,14 +137,20 @@ def _claims(session: Session, node: Node, names_others: bool) -> Iterator[Findin
             f"Its allocation {node.allocation_uuid} is active, but its claim in placement was deleted there.",
             f"Delete it:\n{commands.DELETE_ALLOCATION.of(uuid=node.allocation_uuid)}",
         )
-    if consumers and consumers != [node.instance_uuid]:
+    if consumers and list(consumers) != [node.instance_uuid]:
         who = f"consumer {', '.join(consumers)}" if names_others else "a consumer in placement"
-        yield Finding(
-            "allocation in placement",
-            f"Its resource provider, or one below that, is claimed by {who}.",
-            "Wait until the consumer releases it. If the claim is unused, delete it:\n"
-            + commands.DELETE_ALLOCATIONS.of(consumer=consumers[0] if names_others else "CONSUMER"),
-        )
+        reason = f"Its resource provider, or one below that, is claimed by {who}."
+        yield Finding(CLAIMED, reason, _to_give_back(consumers, names_others))
+
+
+def _to_give_back(consumers: Mapping[str, str | None], names_others: bool) -> str:
+    """Return what ends the use by the first of the consumers, which are given with their claims."""
+    consumer, claim = next(iter(consumers.items()))
+    if claim is None:
+        command = commands.DELETE_ALLOCATIONS.of(consumer=consumer if names_others else "CONSUMER")
+        return f"Wait until the consumer releases it. If the claim is unused, delete it:\n{command}"
+    command = commands.CANCEL_CLAIM.of(uuid=claim if names_others else "CLAIM")
+    return f"Wait until the claim is given back. If it is unused, give it back:\n{command}"
 
 
 def _drift(session: Session, node: Node) -> Iterator[Finding]:
