@@ -50,12 +50,14 @@ class FormField:
 
 @dataclass(frozen=True)
 class PageAction:
-    """An action on items: nodes and domains (their UUIDs), holds (node/hold), waiting requests (kind/UUID), a request
-    of the form that finds machines (its parameters).
+    """An action on items: nodes and domains (their UUIDs), holds (node/hold), waiting requests (kind/UUID), claims
+    (UUIDs), a request of the form that finds machines (its parameters).
 
-    ``sentence`` says what will happen, ``done`` what has happened. ``paths``: that of the API's request, by the kind of
-    the item; ``""`` for all others. ``rule``: the policy rule of this request. ``body`` makes its body of the item and
-    the form's fields; ``outcome`` says by the answer's document what has happened, instead of ``done``.
+    ``sentence`` says what will happen, ``done`` what has happened. ``noun``: a word for an item, whose plural has an s.
+    ``stops_servers``: whether servers on the machines stop, so that the confirmation names them. ``paths``: that of the
+    API's request, by the kind of the item; ``""`` for all others. ``rule``: the policy rule of this request. ``body``
+    makes its body of the item and the form's fields; ``outcome`` says by the answer's document what has happened,
+    instead of ``done``.
     """
 
     label: str
@@ -67,6 +69,8 @@ class PageAction:
     fields: tuple[FormField, ...] = ()
     body: Callable[[str, Values], Body | None] = lambda item, values: None
     outcome: Callable[[Any], str] | None = None
+    noun: str = "machine"
+    stops_servers: bool = False
 
     @property
     def names(self) -> frozenset[str]:
@@ -184,13 +188,16 @@ def _of_states() -> Iterator[tuple[str, PageAction]]:
         body = partial(_target, verb)
         path = {"": f"{_NODE}/states/provision"}
         done = f"Requested: {label.lower()}."
-        yield verb, PageAction(label, sentence, done, "PUT", path, _PROVISION_RULE, fields, body)
+        stops = verb in ("deleted", "rebuild")
+        yield verb, PageAction(label, sentence, done, "PUT", path, _PROVISION_RULE, fields, body, stops_servers=stops)
     for target in ("power on", "power off"):
         sentence = f"A conductor switches the power of the machine {target.removeprefix('power ')}."
         path = {"": f"{_NODE}/states/power"}
         body = partial(_target, target)
         done = f"Requested: {target}."
-        yield target, PageAction(target.capitalize(), sentence, done, "PUT", path, _POWER_RULE, (), body)
+        stops = target == "power off"
+        label = target.capitalize()
+        yield target, PageAction(label, sentence, done, "PUT", path, _POWER_RULE, (), body, stops_servers=stops)
 
 
 ACTIONS: dict[str, PageAction] = {
@@ -226,6 +233,7 @@ ACTIONS: dict[str, PageAction] = {
         {"": _HOLDS + "/{1}"},
         hold_policies.REMOVE,
         (_WHOSE,),
+        noun="hold",
     ),
     "maintenance on": PageAction(
         "Set maintenance",
@@ -259,6 +267,17 @@ ACTIONS: dict[str, PageAction] = {
             SERVER: "/compute/v2.1/servers/{1}",
         },
         policies.DELETE_CLAIM,
+        noun="request",
+    ),
+    "give back": PageAction(
+        "Give back",
+        "The claim ends, and all its machines are given back at once. Whoever waits for them may get them immediately.",
+        "It has ended, and its machines are given back.",
+        "DELETE",
+        {"": "/scheduling/v1/claims/{0}"},
+        policies.DELETE_CLAIM,
+        noun="claim",
+        stops_servers=True,
     ),
     "test webhook": PageAction(
         "Test the webhook",
@@ -268,6 +287,7 @@ ACTIONS: dict[str, PageAction] = {
         {"webhook": f"{_WEBHOOK}/test"},
         policies.MANAGE_WEBHOOKS,
         outcome=_tried,
+        noun="webhook",
     ),
     "resume webhook": PageAction(
         "Resume the webhook",
@@ -276,17 +296,19 @@ ACTIONS: dict[str, PageAction] = {
         "POST",
         {"webhook": f"{_WEBHOOK}/resume"},
         policies.MANAGE_WEBHOOKS,
+        noun="webhook",
     ),
     "claim": PageAction(
-        "Claim a machine",
-        "A free machine that fits becomes yours, or as many as the request is for, all or none. If too few are free, "
-        "the request waits as long as you say here.",
+        "Claim",
+        "Free machines that fit become yours: all or none. If too few are free, the request waits as long as you say "
+        "here.",
         "Claimed, or waiting for a machine.",
         "POST",
         {"": "/scheduling/v1/claims"},
         policies.CLAIM,
         (FormField("minutes", "If too few are free, wait for (minutes)", hint="Empty: do not wait"),),
         _claim,
+        noun="request",
     ),
 }
 
@@ -304,6 +326,7 @@ ACTIONS["hold domain"] = PageAction(
         FormField("skip_refused", "Hold the others if some are refused", "checkbox"),
     ),
     _hold_domain,
+    noun="domain",
 )
 
 #: The actions on nodes, in the order in which a list offers them.

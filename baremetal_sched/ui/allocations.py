@@ -100,6 +100,7 @@ def show_allocations(call: UiCall, session: Session) -> Response:
         shows_error=any(row.last_error for row in rows),
         uses=uses.of_consumers(session, [row.uuid for row in rows if row.node_uuid]),
         everything=visible.everything,
+        may_create=call.allows("baremetal:allocation:create"),
         now=utcnow(),
     )
 

@@ -10,7 +10,7 @@ from flask import Request, Response
 from baremetal_sched.baremetal.api.policies import RULES as BAREMETAL_RULES
 from baremetal_sched.compute.api.edge import ComputeApi
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.errors import NotAuthenticated
+from baremetal_sched.errors import NotAllowed, NotAuthenticated, WrongScope
 from baremetal_sched.image.api.edge import ImageApi
 from baremetal_sched.scheduling.api.policies import RULES as SCHEDULING_RULES
 from baremetal_sched.settings import Settings
@@ -20,6 +20,7 @@ from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.guard import REFRESH, NoScope
 from baremetal_sched.ui.rendering import page
 from baremetal_sched.ui.routes import LOGIN, ROUTES
+from baremetal_sched.ui.tabs import can_choose, hint_of
 from baremetal_sched.web.api import Api
 from baremetal_sched.web.authentication import Strategy
 from baremetal_sched.web.call import Call
@@ -113,6 +114,8 @@ class UiApi(Api):
             code=status,
             phrase=HTTPStatus(status).phrase,
             message=message_of(error),
+            hint=hint_of(cast(UiCall, call), call.http.path) if isinstance(error, NotAllowed | WrongScope) else "",
+            can_choose=can_choose(cast(UiCall, call)),
             request_id=call.request_id,
         )
 

@@ -15,6 +15,7 @@ _SCRIPT = "text/javascript; charset=utf-8"
 #: The files, with their media types.
 _FILES = {
     "ui.css": _CSS,
+    "rows.css": _CSS,
     "pictures.css": _CSS,
     "icon.svg": "image/svg+xml",
     "live.js": _SCRIPT,

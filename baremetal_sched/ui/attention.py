@@ -35,6 +35,7 @@ _DRIFTED = (
 )
 _UNDONE = "Find out which client writes to resource providers of nodes: only the service may."
 _GONE = "Look at its log and start it again, or remove it: others serve its nodes if its conductor group has any."
+_FAILING = "Repair its receiver. It is tried again, and parked after a day without success."
 _PARKED = "Repair its receiver, or delete it. To send what it has missed, as far as that is kept:\n"
 _PINNED = "Finish the upgrade: when every process runs the new release, remove [DEFAULT] pin_release_version."
 
@@ -129,14 +130,22 @@ def of_conductors(connection: Connection, timeout: float) -> Iterator[Attention]
 
 
 def of_webhooks(connection: Connection, visible: Collection[ColumnElement[bool]]) -> Iterator[Attention]:
-    """Yield the webhooks that are parked, of those that are ``visible``.
+    """Yield the webhooks that are parked or whose attempts fail, of those that are ``visible``.
 
-    SELECT uuid, name, last_error FROM webhooks WHERE parked AND … ORDER BY id LIMIT …
+    SELECT uuid, name, last_error, parked, <seconds of failing> FROM webhooks
+    WHERE (parked OR failing_since IS NOT NULL) AND … ORDER BY parked DESC, id LIMIT …
     """
-    parked = select(Webhook.uuid, Webhook.name, Webhook.last_error).where(Webhook.parked == true(), *visible)
-    for uuid, name, why in connection.execute(parked.order_by(Webhook.id).limit(MOST_WEBHOOKS)):
-        remedy = _PARKED + commands.RESUME_WEBHOOK.of(webhook=uuid)
-        yield Attention("warn", f"Webhook {name or uuid} is parked. {why or ''}".strip(), remedy)
+    columns = (Webhook.uuid, Webhook.name, Webhook.last_error, Webhook.parked)
+    query = select(*columns, (epoch() - Webhook.failing_since).label("failing")).where(*visible)
+    query = query.where(or_(Webhook.parked == true(), Webhook.failing_since.is_not(None)))
+    found = connection.execute(query.order_by(Webhook.parked.desc(), Webhook.id).limit(MOST_WEBHOOKS))
+    for uuid, name, why, parked, seconds in found:
+        if parked:
+            remedy = _PARKED + commands.RESUME_WEBHOOK.of(webhook=uuid)
+            yield Attention("warn", f"Webhook {name or uuid} is parked. {why or ''}".strip(), remedy)
+        else:
+            what = f"Webhook {name or uuid} has failed for {_long(max(0.0, seconds))}. {why or ''}".strip()
+            yield Attention("warn", what, _FAILING)
 
 
 def _counts(

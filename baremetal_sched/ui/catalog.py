@@ -7,6 +7,7 @@ from flask import Response
 from sqlalchemy import and_, func, select, true
 from sqlalchemy.orm import Session
 
+from baremetal_sched.compute.api.policies import name_of
 from baremetal_sched.compute.flavors import flavors
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Flavor, Image, Server
@@ -68,6 +69,7 @@ def show_flavors(call: UiCall, session: Session) -> Response:
         used={flavor: count for flavor, count in session.execute(used)} if ids else {},
         kept=without(call.query, *MARKERS),
         columns=columns_of(call, "flavors", FLAVOR_KEYS, {"flavorid": _OF_FLAVORS}),
+        may_create=compute.allows(name_of("os-flavor-manage", "create")),
     )
 
 
@@ -103,6 +105,7 @@ def show_images(call: UiCall, session: Session) -> Response:
         kept=without(call.query, *MARKERS),
         columns=columns_of(call, "images", IMAGE_KEYS, {"visibility": ["Asks for"], "created_at": ["Servers"]}),
         active=active_filters(call),
+        may_create=image.allows("add_image", {**image.target, "owner": call.caller.project_id or ""}),
         now=utcnow(),
     )
 

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, select
 
 from baremetal_sched.baremetal import fleet
 from baremetal_sched.baremetal.api.hold_readers import reader
+from baremetal_sched.baremetal.api.resources.owners import creates_own_nodes
 from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.baremetal.domains.domain_list import count_inside
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
@@ -42,6 +43,7 @@ MOST_PICTURED = 5
 MOST_NAMED = 20
 
 SEE_CONDUCTORS = "baremetal:conductor:get"
+ENROL = "baremetal:node:create"
 
 
 def show_fleet(call: UiCall, connection: Connection) -> Response:
@@ -69,6 +71,7 @@ def show_fleet(call: UiCall, connection: Connection) -> Response:
         wrong=wrong,
         failures=attention.newest_failures(connection, states, visible),
         waiting=None if waiting is None else waiting[:MOST_NAMED],
+        free_unwanted=_free(classes),
         requests=sum(number for _, number in waiting or ()),
         held=_held(call, connection),
         exhausted=[
@@ -80,6 +83,7 @@ def show_fleet(call: UiCall, connection: Connection) -> Response:
         shows_reasons=call.redaction.of("maintenance_reason") is None,
         now=utcnow(),
         total=total,
+        may_enrol=call.allows(ENROL) or creates_own_nodes(call),
         outside=[(level, max(0, total - nodes)) for level, nodes in inside.items()],
         states=states,
         sums=None if classes is None else _sum(classes),
@@ -141,6 +145,12 @@ def _day(connection: Connection, classes: list[Figures]) -> list[dict[str, Any]]
         for place, (key, figures) in enumerate(names.items())
         if key in samples
     ]
+
+
+def _free(classes: list[Figures] | None) -> dict[str, int]:
+    """Return the number of free machines by class, as placement names it, of classes that have any."""
+    names = ((resource_class_of(each.keys["resource_class"] or ""), each.free) for each in classes or ())
+    return {name: free for name, free in names if free}
 
 
 def _sum(classes: list[Figures]) -> Figures:

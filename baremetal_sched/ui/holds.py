@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched import commands
 from baremetal_sched.baremetal.api.resources.hold_actors import actor_of
 from baremetal_sched.baremetal.holds import hold_list, rules
+from baremetal_sched.db.clock import utcnow
 from baremetal_sched.scheduling.api.holds import documents_of, seen_by
 from baremetal_sched.scheduling.schemas.holds import ACTIVE, HOLD, PLANNED
 from baremetal_sched.ui import exports
@@ -35,6 +36,7 @@ def show_holds(call: UiCall, session: Session) -> Response:
     return page(
         call,
         "holds.html",
+        at=utcnow(),
         now=[_with_times(each) for each in documents if each["state"] == ACTIVE],
         later=[_with_times(each) for each in documents if each["state"] != ACTIVE],
         planned=PLANNED,

@@ -1,7 +1,7 @@
 """/nodes/{node}: one machine: its facts, whether it is on offer and why not, and its history."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -18,7 +18,7 @@ from baremetal_sched.baremetal.api.policies.domains import sees_domains
 from baremetal_sched.baremetal.api.resources.hold_actors import actor_of
 from baremetal_sched.baremetal.domains import domain_list
 from baremetal_sched.baremetal.holds import guards, rules
-from baremetal_sched.baremetal.matching.node_explanation import NodeExplanation
+from baremetal_sched.baremetal.matching.node_explanation import CLAIMED, NodeExplanation
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.nodes.redaction import REPLACEMENTS
 from baremetal_sched.baremetal.provisioning import completion
@@ -29,7 +29,7 @@ from baremetal_sched.errors import NotAllowed, WrongScope
 from baremetal_sched.masking import mask
 from baremetal_sched.placement import events
 from baremetal_sched.scheduling.api.node_explanations import explain_to
-from baremetal_sched.scheduling.api.policies import ALL_EVENTS, NODE_AVAILABILITY, SHOW_WORKERS
+from baremetal_sched.scheduling.api.policies import ALL_EVENTS, DELETE_CLAIM, NODE_AVAILABILITY, SHOW_WORKERS
 from baremetal_sched.scheduling.events import reading
 from baremetal_sched.scheduling.events.reading import Event
 from baremetal_sched.ui import node_actions
@@ -48,6 +48,9 @@ MOST_HOLDERS = 10
 _HOLDING = (events.MACHINE_CLAIMED.name, events.MACHINE_RELEASED.name)
 
 SEE_HISTORY = "baremetal:node:history:get"
+_SEE_INVENTORY = "baremetal:node:inventory:get"
+#: The rule of operators, for the commands of remedies that are none of the actions of the page.
+_OPERATE = "baremetal:node:create"
 
 _FACTS = (
     ("Name", "name"),
@@ -105,6 +108,9 @@ def show_node(call: UiCall, session: Session, ident: str) -> Response:
     sees_history = call.allows(SEE_HISTORY, target)
     holds = explanation.holds if explanation is not None else _holds(call, session, entity)
     parts = node_actions.parts_of(session, entity, with_ports=_sees_ports(call, entity))
+    proposals = list(node_actions.possible(entity, holds))
+    claims = [use for use in parts.uses if use.claim]
+    given_back = {use.claim for use in claims if call.allows(DELETE_CLAIM, {"project_id": use.project})}
     return page(
         call,
         "node.html",
@@ -120,12 +126,15 @@ def show_node(call: UiCall, session: Session, ident: str) -> Response:
             ("In its state since", entity.provision_updated_at),
         ],
         parts=parts,
+        shows_inventory=parts.has_inventory and call.allows(_SEE_INVENTORY, target),
         named={use.consumer for use in parts.uses if names_conductors or use.project == call.caller.project_id},
+        given_back=given_back,
         links_allocation=call.allows("baremetal:allocation:list"),
         links_server=_sees_server(call, parts.server_project),
         controller=_controller(seen.document),
         handle=commands.called(entity.name, entity.uuid),
-        actions=[(each, _is_allowed(call, entity, each)) for each in node_actions.possible(entity, holds)],
+        actions=[each for each in proposals if _is_allowed(call, entity, each)],
+        remedies=_remedies(call, entity, explanation, proposals, gives_back=bool(given_back)) if explanation else {},
         is_reserved=entity.reservation is not None,
         pills=list(_pills(seen.document)),
         now=utcnow(),
@@ -217,6 +226,23 @@ def _is_allowed(call: UiCall, node: Node, proposal: Proposal) -> bool:
     if proposal.hold is None:
         return is_allowed(call, proposal.action, node.owner, node.lessee)
     return rules.refusal(actor_of(call, node.owner, node.lessee), proposal.hold) is None
+
+
+def _remedies(
+    call: UiCall, node: Node, explanation: NodeExplanation, proposals: Iterable[Proposal], *, gives_back: bool
+) -> dict[str, str]:
+    """Return the remedies of an explanation by its findings' reasons, without commands that policy does not allow the
+    caller. ``gives_back``: whether the page offers to give back what has the machine."""
+    may = {each.command: _is_allowed(call, node, each) for each in proposals}
+    operates, remedies = call.allows(_OPERATE), {}
+    for each in (*explanation.reasons, *explanation.remarks):
+        sentence, _, command = each.remedy.partition("\n")
+        remedies[each.reason] = each.remedy
+        if each.label == CLAIMED and gives_back:
+            remedies[each.reason] = "Give it back when it is no longer needed."
+        elif command and not may.get(command, operates):
+            remedies[each.reason] = f"{sentence} ask an operator, as policy does not let you do it."
+    return remedies
 
 
 def _events(call: UiCall, session: Session, node: Node) -> list[Row[Any]]:

@@ -24,13 +24,14 @@ _LABELS = {"active": "deploy", "deleted": "undeploy"}
 @dataclass(frozen=True)
 class Proposal:
     """An action that the service accepts now: its label, its name in the table of actions, the item that it is about,
-    and the command that does the same. ``hold``: the one that it releases."""
+    and the command that does the same. ``hold``: the one that it releases; ``about``: why that was asserted."""
 
     label: str
     action: str
     item: str
     command: str
     hold: Hold | None = None
+    about: str = ""
 
 
 def possible(node: Node, holds: Sequence[Hold]) -> Iterator[Proposal]:
@@ -48,9 +49,9 @@ def possible(node: Node, holds: Sequence[Hold]) -> Iterator[Proposal]:
     is_plain = rules.is_plain(holds)
     for hold in holds:
         if not (is_plain and rules.is_active(hold)):
-            label = f"release the hold {hold.type}{f' ({hold.reason})' if hold.reason else ''}"
             command = commands.RELEASE_HOLD.of(node=handle, hold=hold.uuid)
-            yield Proposal(label, "release", f"{node.uuid}/{hold.uuid}", command, hold)
+            item = f"{node.uuid}/{hold.uuid}"
+            yield Proposal(f"release {hold.type}", "release", item, command, hold, hold.reason or "")
     if not node.maintenance:
         yield proposal("maintenance on", commands.SET_MAINTENANCE)
     elif is_plain:

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.conductors.ownership import NO_MEMBERS, live_members
 from baremetal_sched.baremetal.holds.rules import FAULT
-from baremetal_sched.baremetal.nodes.node_list import NodeFilters, count_nodes, select_nodes
+from baremetal_sched.baremetal.nodes.node_list import NodeFilters, contains, count_nodes, select_nodes
 from baremetal_sched.baremetal.provider.availability import ALLOCATED, IS_AVAILABLE, reason, with_provider
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.clock import utcnow
@@ -63,7 +63,7 @@ UNAVAILABLE = "unavailable"
 MAINTENANCE = "maintenance"
 
 #: The filters of the pages, besides those of the API.
-PAGE_FILTERS = ("offer", "failed", "failed_since", "served", "stuck")
+PAGE_FILTERS = ("name", "offer", "failed", "failed_since", "served", "stuck")
 #: Words for days (in UTC) since whose beginning nodes may have failed, with how many days ago they began.
 DAYS = {"today": 0, "yesterday": 1, "last-week": 7}
 #: The number of nodes that are read at a time.
@@ -81,6 +81,9 @@ HAS_FAILED = or_(Node.provision_state.in_(FAILED_STATES), Node.fault.is_not(None
 def own_conditions(session: Session, query: Query, settings: Settings) -> list[ColumnElement[bool]]:
     """Return the conditions of PAGE_FILTERS. Raises InvalidValue for an invalid value."""
     conditions: list[ColumnElement[bool]] = []
+    name = query.text("name")
+    if name is not None:
+        conditions.append(contains(Node.name, name))
     offer = query.text("offer")
     if offer is not None:
         conditions += _of_offer(offer)

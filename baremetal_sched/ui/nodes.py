@@ -12,8 +12,10 @@ from baremetal_sched.baremetal.api.nodes.node_filters import FILTERS, TRAIT_FILT
 from baremetal_sched.baremetal.api.policies.domains import sees_domains
 from baremetal_sched.baremetal.domains import domain_list
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
+from baremetal_sched.baremetal.provider.availability import ALLOCATED
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.paging import SortKey
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.machines import states
@@ -33,9 +35,12 @@ _FILTERS = (*(name for name in FILTERS if name != "conductor"), *PAGE_FILTERS)
 #: What the form has controls for; the other filters come by links, and are kept.
 CONTROLS = (
     *TRAIT_FILTERS,
-    *("resource_class", "conductor_group", "provision_state", "maintenance", "associated"),
-    *("domain", "owner", "failed_since"),
+    *("name", "offer", "resource_class", "conductor_group", "provision_state", "maintenance", "associated", "driver"),
+    *("domain", "owner", "lessee", "failed_since"),
 )
+
+#: Whether machines are free, as far as the form has words for it; links have others, such as "maintenance".
+_OFFERS = [("", "any"), *((word, word) for word in (node_rows.FREE, ALLOCATED, node_rows.UNAVAILABLE))]
 
 _DAYS = [("", "any time, or not at all"), *((word, f"since {word.replace('-', ' ')}") for word in node_rows.DAYS)]
 
@@ -47,6 +52,8 @@ EXPORTED = (
 
 #: The domains of nodes that are in none.
 _NOWHERE: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+#: The order unless another one is requested.
+_BY_NAME = SortKey("name")
 
 _STATES = [("", "any"), *((state, state) for state in sorted(states.PROVISION_STATES))]
 
@@ -89,7 +96,7 @@ def _shows_reasons(call: UiCall) -> bool:
 
 
 def _export(call: UiCall, session: Session, query: FormQuery, visible: Visibility, wanted: str) -> Response:
-    place = place_of(query, SORT_KEYS, most=exports.MOST)
+    place = place_of(query, SORT_KEYS, _BY_NAME, most=exports.MOST)
     names = [name for name in EXPORTED if call.redaction.of(name) is None]
     names += ["last_error"] if _shows_errors(call, visible) else []
     columns = exports.attributes(*names) | {"in_state_since": attrgetter("since")}
@@ -101,7 +108,7 @@ def _export(call: UiCall, session: Session, query: FormQuery, visible: Visibilit
 
 
 def _find(session: Session, query: FormQuery, filters: NodeFilters, visible: Visibility) -> ListPage:
-    place = place_of(query, SORT_KEYS)
+    place = place_of(query, SORT_KEYS, _BY_NAME)
     try:
         return node_rows.read(session, filters, place, visible, by_offer=query.has("offer"))
     except NodeNotFound as error:
@@ -139,6 +146,7 @@ def _page(
         active=active_filters(call),
         states=_STATES,
         days=_DAYS,
+        words=_OFFERS,
         shows_offer=shows_offer,
         shows_error=bool({"failed", "failed_since"} & given.keys()) and _shows_errors(call, visible),
         shows_reason=given.get("maintenance", "").lower() == "true" and _shows_reasons(call),

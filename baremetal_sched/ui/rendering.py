@@ -16,6 +16,7 @@ from baremetal_sched import __version__, commands
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.pictures.drawing import make_environment, percent
+from baremetal_sched.ui.tabs import tabs_of
 from baremetal_sched.web.call import Call
 
 #: Where a page says when it was made. What others have written is escaped, and cannot have it.
@@ -24,24 +25,6 @@ _AS_OF = Markup("<!-- as of -->")
 #: The cookie with what an action has done, which the next page says once.
 SAID = "baremetal_sched_said"
 MOST_SAID = 500
-
-#: The pages of the navigation in their order: path and label.
-NAVIGATION = (
-    ("/", "Fleet"),
-    ("/nodes", "Nodes"),
-    ("/capacity", "Capacity"),
-    ("/domains", "Domains"),
-    ("/find", "Find"),
-    ("/waiting", "Waiting"),
-    ("/holds", "Holds"),
-    ("/events", "Events"),
-    ("/webhooks", "Webhooks"),
-    ("/groups", "Groups"),
-    ("/servers", "Servers"),
-    ("/allocations", "Allocations"),
-    ("/flavors", "Flavors"),
-    ("/images", "Images"),
-)
 
 
 @cache
@@ -65,11 +48,11 @@ def _environment() -> Environment:
 def page(call: Call, template: str, status: int = 200, **values: Any) -> Response:
     """Return the page that ``template`` makes of ``values``.
 
-    Templates know ``url(…)`` (see ``url_of``), ``pages``: label and address of each page of the navigation, ``path``:
-    that of this one, ``here``: the same with its query, ``user`` and ``scope``: the names of the user and of the
-    project, or None, ``has_session``, ``logs_in``: whether people log in here, ``sends``: the credentials that programs
-    send, ``can_act``: whether anything can be done from pages, ``csrf_token`` for forms, and ``said``: what an action
-    has just done. A page that has not changed since the one that the client has is answered with 304.
+    Templates know ``url(…)`` (see ``url_of``), ``tabs_of()``: the pages of the navigation, ``path``: that of this one,
+    ``here``: the same with its query, ``user`` and ``scope``: the names of the user and of the project, or None,
+    ``has_session``, ``logs_in``: whether people log in here, ``sends``: the credentials that programs send,
+    ``can_act``: whether anything can be done from pages, ``csrf_token`` for forms, and ``said``: what an action has
+    just done. A page that has not changed since the one that the client has is answered with 304.
     """
     url = url_of(call.mount)
     said = unquote(call.http.cookies.get(SAID, ""))
@@ -80,7 +63,7 @@ def page(call: Call, template: str, status: int = 200, **values: Any) -> Respons
     text: str = compiled.render(
         values,
         url=url,
-        pages=[(label, call.mount + path) for path, label in NAVIGATION],
+        tabs_of=lambda: list(tabs_of(own, call.mount)),
         path=call.mount + call.http.path,
         here=call.mount + call.http.full_path.rstrip("?"),
         said=said[:MOST_SAID],

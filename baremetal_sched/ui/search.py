@@ -19,6 +19,7 @@ from baremetal_sched.db.models import (
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import NotAllowed, WrongScope
 from baremetal_sched.ui import exports
+from baremetal_sched.ui.actions import OF_NODES, offers
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.rendering import page, url_of
 
@@ -43,7 +44,8 @@ def show_search(call: UiCall, session: Session) -> Response:
     rows = session.execute(query.where(Node.uuid.in_(uuids[:MOST])).order_by(Node.name, Node.id)).all() if uuids else ()
     if wanted:
         return exports.export(call, wanted, "nodes", exports.attributes(*_COLUMNS), rows)
-    return page(call, "search.html", asked=text, rows=rows, has_more=len(uuids) > MOST, most=MOST)
+    offered = offers(call, *OF_NODES) if rows else []
+    return page(call, "search.html", asked=text, rows=rows, has_more=len(uuids) > MOST, most=MOST, offers=offered)
 
 
 def _find(call: UiCall, session: Session, text: str, visible: Visibility) -> list[str]:

@@ -93,6 +93,7 @@ def show_servers(call: UiCall, session: Session) -> Response:
         shows_node=shows_node,
         shows_error=status is not None and status.upper() == "ERROR",
         everything=compute.is_admin,
+        may_create=compute.allows(name_of("servers", "create")),
         now=utcnow(),
     )
 

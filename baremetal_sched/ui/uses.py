@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, case, func, literal, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from baremetal_sched.db.models import Allocation, Consumer, NodeAllocation, ResourceProvider, Server
+from baremetal_sched.db.models import Allocation, Consumer, GroupMember, NodeAllocation, ResourceProvider, Server
 from baremetal_sched.db.types import AnyRow, Query
 from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIM, SERVER
 
@@ -23,12 +23,14 @@ _KIND = case(
 COLUMNS: tuple[ColumnElement[Any] | InstrumentedAttribute[Any], ...] = (
     *(Consumer.uuid, Consumer.project_id, Consumer.user_id, _KIND.label("kind"), Consumer.consumer_type),
     *(func.coalesce(Server.name, NodeAllocation.name).label("called"), Allocation.created_at),
+    GroupMember.claim.label("group_claim"),
 )
 
 
 @dataclass(frozen=True)
 class Use:
-    """A consumer that has a machine since ``since``. ``kind``: allocation, server, claim, or its type in placement."""
+    """A consumer that has a machine since ``since``. ``kind``: allocation, server, claim, or its type in placement.
+    ``claim``: the UUID of the claim that it belongs to, if it is of one."""
 
     consumer: str
     project: str
@@ -36,6 +38,7 @@ class Use:
     kind: str
     name: str | None
     since: datetime
+    claim: str | None = None
 
 
 def of_machine(uuid: str) -> Query:
@@ -53,17 +56,19 @@ def of_consumers(session: Session, uuids: Collection[str]) -> dict[str, Use]:
 def uses_of(rows: Iterable[AnyRow]) -> list[Use]:
     """Return the uses in rows of ``COLUMNS``, the oldest first: a consumer has several, of several classes."""
     found: dict[str, Use] = {}
-    for uuid, project, user, kind, consumer_type, called, since in rows:
+    for uuid, project, user, kind, consumer_type, called, since, group_claim in rows:
+        claim = (group_claim or uuid) if kind == CLAIM else None
         if kind not in (ALLOCATION, CLAIM, SERVER):
             kind = (consumer_type or "consumer").lower().replace("_", " ")
         if uuid not in found or since < found[uuid].since:
-            found[uuid] = Use(uuid, project, user, kind, called, since)
+            found[uuid] = Use(uuid, project, user, kind, called, since, claim)
     return sorted(found.values(), key=lambda use: (use.since, use.consumer))
 
 
 def _select(condition: ColumnElement[bool]) -> Query:
     """SELECT c.uuid, …, a.created_at FROM consumers c JOIN allocations a … JOIN resource_providers p …
-    LEFT JOIN servers s ON s.uuid = c.uuid LEFT JOIN node_allocations n ON n.uuid = c.uuid WHERE …"""
+    LEFT JOIN servers s ON s.uuid = c.uuid LEFT JOIN node_allocations n ON n.uuid = c.uuid
+    LEFT JOIN group_members g ON g.consumer_id = c.id WHERE …"""
     return (
         select(*COLUMNS)
         .select_from(Consumer)
@@ -71,5 +76,6 @@ def _select(condition: ColumnElement[bool]) -> Query:
         .join(ResourceProvider, ResourceProvider.id == Allocation.provider_id)
         .outerjoin(Server, Server.uuid == Consumer.uuid)
         .outerjoin(NodeAllocation, NodeAllocation.uuid == Consumer.uuid)
+        .outerjoin(GroupMember, GroupMember.consumer_id == Consumer.id)
         .where(condition)
     )

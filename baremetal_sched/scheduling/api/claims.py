@@ -166,10 +166,10 @@ def _document(call: SchedulingCall, status: ClaimStatus) -> dict[str, Any]:
     """Return the claim as JSON, with the domains of its machines."""
     if not status.machines:
         return claims.document_of(status)
-    return call.database.select(lambda connection: _documents(call, connection, [status])[0], deadline=call.deadline)
+    return call.database.select(lambda connection: documents_of(call, connection, [status])[0], deadline=call.deadline)
 
 
-def _documents(call: Call, reader: Reader, statuses: Iterable[ClaimStatus]) -> list[dict[str, Any]]:
+def documents_of(call: Call, reader: Reader, statuses: Iterable[ClaimStatus]) -> list[dict[str, Any]]:
     """Return claims as JSON, with the domains of their machines if the caller may see domains."""
     documents = [claims.document_of(each) for each in statuses]
     machines = [machine for each in documents for machine in each["machines"]]
@@ -224,7 +224,7 @@ def list_claims(call: Call, session: Session) -> Response:
         statement = statement.where(visible)
     rows = paging.select_page(session, statement, WaitingRequest, page, _no_marker)
     selected = [claim for (claim,) in rows]
-    documents = _documents(call, session, claims.statuses_of(session, selected))
+    documents = documents_of(call, session, claims.statuses_of(session, selected))
     return json_response({"claims": documents, **query.links("claims", [each.uuid for each in selected], page.limit)})
 
 

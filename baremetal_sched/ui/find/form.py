@@ -1,6 +1,6 @@
 """The request of the form, and the addresses of changed forms: pure."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -133,6 +133,24 @@ class FindForm:
         kind = " and ".join(name for name in ("spread", "pack") if name in body)
         command = commands.CLAIM_SEVERAL[kind] if "count" in body else commands.CLAIM
         return command.of(spread=f"{self.spread}:{self.at_most}", **names)
+
+    def words(self, flavors: Mapping[str, str], images: Mapping[str, str]) -> str:
+        """Return the request as people say it. ``flavors``, ``images``: names by id, as far as they are known."""
+        parts = ["1 machine" if self.needed == 1 else f"{self.needed} machines"]
+        if self.flavor:
+            parts[0] += f" for the flavor {flavors.get(self.flavor, self.flavor)}"
+            parts += [f"with the image {images.get(self.image, self.image)}"] if self.image else []
+        elif self.query:
+            parts[0] += f" for the query {self.query}"
+        else:
+            parts[0] += f" of the class {self.resource_class}"
+            parts += [f"{self.amount} units each"] if self.amount > 1 else []
+            parts += [f"with {' and '.join(self.required)}"] if self.required else []
+            parts += [f"with {' or '.join(names)}" for names in self.any_of]
+            parts += [f"without {' and '.join(self.forbidden)}"] if self.forbidden else []
+        parts += [f"at most {self.at_most} in each {self.spread}"] if self.spread else []
+        parts += [f"all in the same {self.pack}"] if self.pack else []
+        return ", ".join(parts)
 
     def _several(self) -> _Body:
         at_most = self.at_most if self.spread else None

@@ -104,7 +104,7 @@ def show_find(call: UiCall, session: Session) -> Response:
         most_conditions=MOST_CONDITIONS,
         claimable=claimable,
         may_claim=may_claim,
-        claim_command=claimable.command() if claimable else "",
+        claim_command=claimable.command() if claimable and may_claim else "",
     )
 
 

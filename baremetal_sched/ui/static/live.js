@@ -3,7 +3,7 @@
 "use strict";
 
 (() => {
-  const EVERY = 15_000, RAREST = 300_000, DEADLINE = 10_000;
+  const EVERY = 15_000, RAREST = 300_000, DEADLINE = 10_000, MOST_TICKS = 100;
 
   const place = document.getElementById("as-of"), time = place.querySelector("time");
   const button = document.createElement("button"), trouble = document.createElement("span");
@@ -12,12 +12,15 @@
   const ticks = () => [...document.querySelectorAll('input[form="ticked"]')];
   const all = document.createElement("button");
   all.type = "button";
-  all.textContent = "Tick all";
+  all.textContent = ticks().length > MOST_TICKS ? `Tick the first ${MOST_TICKS}` : "Tick all";
   all.addEventListener("click", () => {
-    const tick = ticks().some((each) => !each.checked);
-    for (const each of ticks()) each.checked = tick;
+    const first = ticks().slice(0, MOST_TICKS), tick = first.some((each) => !each.checked);
+    for (const each of ticks()) each.checked = tick && first.includes(each);
+    keepTicks();
   });
   document.querySelector("#ticked .actions")?.append(all);
+  document.addEventListener("change", (event) => { if (ticks().includes(event.target)) keepTicks(); });
+  restoreTicks();
 
   button.type = "button";
   trouble.setAttribute("role", "status");
@@ -26,6 +29,22 @@
   button.addEventListener("click", () => { paused = !paused; name(); refresh(); });
   document.addEventListener("visibilitychange", refresh);
   timer = setTimeout(refresh, wait);
+
+  // Ticks are there again for who comes back from a confirmation without having done it, or goes back in the history.
+  function keepTicks() {
+    sessionStorage.setItem(`ticked ${location.href}`, JSON.stringify(ticks().filter((each) => each.checked).map((each) => each.value)));
+  }
+
+  function restoreTicks() {
+    const kept = `ticked ${location.href}`, from = document.referrer.split("?")[0];
+    const comesBack = /\/(confirm|act)$/.test(from) || performance.getEntriesByType("navigation")[0]?.type === "back_forward";
+    if (comesBack && !document.querySelector(".said")) {
+      const values = JSON.parse(sessionStorage.getItem(kept) ?? "[]");
+      for (const each of ticks()) each.checked = values.includes(each.value);
+    } else {
+      sessionStorage.removeItem(kept);
+    }
+  }
 
   function name() {
     button.textContent = paused ? "Go on" : "Pause";

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Response, Route, 
 
 #: Debian's package is called chromium, too.
 PROGRAM = "chromium"
-PHONE, DESK = (320, 640), (1280, 900)
+PHONE, HANDSET, DESK, WALL = (320, 640), (390, 844), (1280, 900), (1920, 1080)
 _MILLISECONDS = 30_000
 _FAILED = "Failed to load resource: the server responded with a status of"
 
@@ -33,6 +33,12 @@ def chromium() -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+def log_out(page: Page) -> None:
+    """Log out by the menu of the person."""
+    page.locator(".person summary").click()
+    page.get_by_role("button", name="Log out").click()
 
 
 class Visit:

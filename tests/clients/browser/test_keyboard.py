@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from baremetal_sched.ui.rendering import NAVIGATION
+from baremetal_sched.ui.tabs import IN_MENU, NAVIGATION
 from tests.clients.browser import checks
 from tests.clients.browser.chromium import PHONE, Visit
 from tests.clients.browser.conftest import Served
 
-LABELS = [label for _, label in NAVIGATION]
+LABELS = [*(label for path, label in NAVIGATION if path not in IN_MENU), "More"]
 _MOST = 200
 
 

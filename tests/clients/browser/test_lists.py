@@ -31,14 +31,36 @@ def test_sorting_and_the_way_back(browser: Browser, twenty: Served) -> None:
     with Visit(browser, twenty.url) as visit:
         page = visit.open("/ui/nodes?resource_class=gold")
         first = column(page, 1)
+        assert first == sorted(first)
         page.get_by_role("link", name="Name", exact=True).click()
         assert page.get_by_role("columnheader", name="Name").get_attribute("aria-sort") == "ascending"
-        assert column(page, 1) == sorted(first) != first
         page.get_by_role("columnheader", name="Name").get_by_role("link").click()
         assert column(page, 1) == sorted(first, reverse=True)
         page.go_back()
         page.go_back()
         assert column(page, 1) == first
+
+
+def test_ticks_are_there_again_for_who_cancels(browser: Browser, twenty: Served) -> None:
+    with Visit(browser, twenty.url) as visit:
+        page = visit.open("/ui/nodes")
+        boxes = page.locator("tbody input[type=checkbox]")
+        for place in (1, 3):
+            boxes.nth(place).check()
+        page.get_by_role("button", name="Continue").click()
+        page.get_by_role("link", name="Cancel").click()
+        page.wait_for_url("**/ui/nodes")
+        assert [boxes.nth(place).is_checked() for place in range(5)] == [False, True, False, True, False]
+        visit.open("/ui/holds")
+        page = visit.open("/ui/nodes")
+        assert page.locator("tbody input:checked").count() == 0
+
+
+def test_at_most_100_are_ticked_at_once(browser: Browser, served: Callable[[int], Served]) -> None:
+    with Visit(browser, served(300).url) as visit:
+        page = visit.open("/ui/nodes?limit=200")
+        page.get_by_role("button", name="Tick the first 100").click()
+        assert page.locator("tbody input:checked").count() == 100
 
 
 def test_filters_are_proposed_and_removed(browser: Browser, twenty: Served) -> None:

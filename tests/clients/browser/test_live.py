@@ -106,7 +106,8 @@ def test_a_pause(browser: Browser, three: Served) -> None:
 def test_a_text_that_is_being_copied_stays(browser: Browser, three: Served) -> None:
     with Visit(browser, three.url) as visit:
         page = open_page(visit, "/ui/nodes/n1")
-        page.locator("#possible ~ dl code").first.select_text()
+        page.get_by_text("Commands", exact=True).click()
+        page.locator("#possible ~ details code").first.select_text()
         marked = page.evaluate("getSelection().toString()")
         three.service.set_columns(three.service.node("n1")["uuid"], provision_state="clean failed")
         page.clock.run_for(EVERY)

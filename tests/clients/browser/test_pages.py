@@ -1,11 +1,11 @@
-"""Every page at 0, 20, 300 and 50,000 nodes: structure, contrast in light and dark, width at a desk and on a phone."""
+"""Every page at 0, 20, 300 and 50,000 nodes: structure, contrast in light and dark, width on walls, desks, phones."""
 
 import pytest
 from playwright.sync_api import Browser
 
 from baremetal_sched.ui.routes import PAGES
 from tests.clients.browser import checks
-from tests.clients.browser.chromium import DESK, PHONE, Visit
+from tests.clients.browser.chromium import DESK, HANDSET, PHONE, WALL, Visit
 from tests.clients.browser.conftest import Served
 
 #: Queries that change what a page shows.
@@ -44,10 +44,10 @@ def addresses(visit: Visit, path: str) -> list[str]:
 
 
 def judge(visit: Visit) -> list[str]:
-    """Return the errors of the page that is shown, at a desk and on a phone, in light and in dark."""
+    """Return the errors of the page that is shown, on a wall, at a desk and on phones, in light and in dark."""
     page = visit.page
     found = checks.structure(page)
-    for size in (DESK, PHONE):
+    for size in (WALL, DESK, HANDSET, PHONE):
         page.set_viewport_size({"width": size[0], "height": size[1]})
         found += [f"{size[0]} wide: {one}" for one in checks.width(page)]
     for scheme in ("light", "dark"):
@@ -102,5 +102,5 @@ def test_confirmations(browser: Browser, twenty: Served, action: str) -> None:
         visit.open(f"/ui/confirm?action=release&item={node}/x&item={node}/y&back=/ui/nodes")
         visit._expected = 409
         visit.page.locator("main form button").click()
-        visit.page.get_by_role("region", name="What has become of each row").wait_for()
+        visit.page.get_by_role("region", name="What has become of each").wait_for()
         assert judge(visit) == []

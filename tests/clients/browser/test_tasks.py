@@ -65,6 +65,11 @@ class Walk:
         self.page.locator(within).get_by_role("link", name=name).first.click()
         self.page.wait_for_load_state()
 
+    def unfold(self, name: str) -> None:
+        """Open a menu of the header."""
+        self.steps += 1
+        self.page.locator("header summary", has_text=name).click()
+
     def search(self, words: str) -> None:
         self.steps += 1
         self.page.get_by_role("searchbox").fill(words)
@@ -107,6 +112,7 @@ def where_is_this_mac(walk: Walk) -> None:
 
 
 def why_a_flavor_and_an_image_find_nothing(walk: Walk) -> None:
+    walk.unfold("More")
     walk.follow("Flavors", "nav")
     walk.follow("Find machines for the flavor bm.gold")
     walk.sees("CUSTOM_TPM", "No machine fits")
@@ -220,7 +226,7 @@ def hold_this_machine_until_tuesday(walk: Walk, served: Served) -> None:
 
 def release_my_hold_and_leave_the_other(walk: Walk, served: Served) -> None:
     walk.search("a-1")
-    walk.follow("Release the hold window")
+    walk.follow("Release window …")
     walk.sees("Other holds of the machine stay", "a-1, window (of window)")
     confirm(walk, "Release the hold")
     assert [kind for kind, _, _ in holds(served, "a-1")] == ["hardware_failure"]
@@ -234,8 +240,8 @@ def drain_rack_c_except_for_the_nodes_that_refuse(walk: Walk, served: Served) ->
     confirm(walk, "Continue")
     walk.page.get_by_label("Drain: ").check()
     walk.page.get_by_label("Reason").fill("of operator_hold")
-    confirm(walk, "Hold: 3 rows")
-    walk.sees("Hold: 2 of 3 rows done", "by you for the same reason")
+    confirm(walk, "Hold: 3 machines")
+    walk.sees("Hold: 2 of 3 machines done", "by you for the same reason")
     assert [holds(served, name)[-1] for name in ("c-1", "c-3")] == [("operator_hold", None, True)] * 2
     assert holds(served, "c-2") == [("operator_hold", None, False)]
 

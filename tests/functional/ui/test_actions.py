@@ -12,7 +12,7 @@ from webtest import Form, TestResponse
 from baremetal_sched.db.models import Hold, Node, WaitingRequest
 from baremetal_sched.db.models.base import table_of
 from baremetal_sched.ui.actions import ACTIONS
-from tests.functional.scheduling.test_claims import UUID
+from tests.functional.scheduling.test_claims import UUID, listed
 from tests.functional.scheduling.test_several import fill
 from tests.functional.ui.logging_in import BROWSER, ROLES, file_settings, get, log_in
 from tests.functional.ui.pages import look, read
@@ -75,7 +75,7 @@ def test_a_machine_is_held_and_one_hold_is_released(service: Service) -> None:
     assert again.status_int == 409
     assert f"has hold {mine['uuid']} of type operator_hold by you for the same reason" in read(again).text
     assert form_of(again)["type"].value == "operator_hold"
-    released = form_of(service.http.get("/ui/nodes/n1").click("Release the hold operator_hold")).submit(status=303)
+    released = form_of(service.http.get("/ui/nodes/n1").click("Release operator_hold …")).submit(status=303)
     assert "n1, operator_hold" in read(released.follow()).text
     assert [each["uuid"] for each in holds(service)] == [other]
     assert confirmed(service, "release", f"{uuid}/{mine['uuid']}").status_int == 404
@@ -199,9 +199,11 @@ def test_a_machine_is_claimed_from_the_form_or_waited_for(service: Service) -> N
     page = service.http.get("/ui/find?class=gold")
     assert "openstack scheduling claim --query" in read(page).text
     done = form_of(page.click("Claim a machine …")).submit(status=303)
-    shown = done.follow().follow()
-    assert shown.request.path == f"/ui/nodes/{uuid}"
-    assert "Claimed, or waiting" in read(shown).text
+    claim = listed(service)[0]
+    assert done.headers["Location"] == f"/ui/claims?uuid={claim}"
+    shown = read(done.follow())
+    assert "1 machine of the class CUSTOM_GOLD: Claimed." in shown.text
+    assert f"/ui/nodes/{uuid}" in shown.links()
     page = service.http.get("/ui/find?class=gold").click("Claim a machine, or wait …")
     refused = form_of(page).submit(expect_errors=True)
     assert refused.status_int == 409
@@ -210,6 +212,7 @@ def test_a_machine_is_claimed_from_the_form_or_waited_for(service: Service) -> N
     form = form_of(form.submit(status=400))
     form["minutes"] = "60"
     waits = form.submit(status=303)
+    assert "It waits for a machine." in read(waits.follow()).text
     assert waits.headers["Location"].endswith("/ui/waiting")
     assert "CUSTOM_GOLD" in read(waits.follow()).text
 
@@ -218,9 +221,11 @@ def test_several_are_claimed_from_the_form(service: Service) -> None:
     service.add_conductor("c1")
     fill(service, a=2, b=1)
     page = service.http.get("/ui/find?class=gold&wanted=2&spread=rack").click("Claim 2 machines …")
+    assert "2 machines of the class CUSTOM_GOLD, at most 1 in each rack" in read(page).text
     shown = form_of(page).submit(status=303).follow()
-    assert {"a-0" in read(shown).text, "a-1" in read(shown).text} == {True, False}
-    assert "b-0" in read(shown).text
+    ((machines, *_),) = read(shown).rows("Claims")
+    assert {"a-0" in machines, "a-1" in machines} == {True, False}
+    assert "b-0" in machines
 
 
 def test_rows_that_are_ticked(service: Service) -> None:
@@ -238,15 +243,16 @@ def test_rows_that_are_ticked(service: Service) -> None:
     form = form_of(form.submit())
     form["drain"], form["reason"] = True, "move"
     result = form.submit()
-    rows = read(result).rows("What has become of each row")
+    rows = read(result).rows("What has become of each")
     assert [row[:2] for row in rows] == [["n0", "done"], ["n1", "refused"], ["n2", "done"]]
     assert "by you for the same reason" in rows[1][2]
+    assert not rows[1][2].startswith("Node ")  # the row has its name
     assert [len(holds(service, uuid)) for uuid in uuids] == [1, 1, 1]
     form = form_of(service.http.get("/ui/holds"), "/confirm")
     for number in range(3):
         form.set("item", True, index=number)
     done = form_of(form.submit()).submit(status=303)
-    assert "3 rows: The hold is released." in read(done.follow()).text
+    assert "3 holds: The hold is released." in read(done.follow()).text
     assert holds(service, "n1") == []
 
 
@@ -268,6 +274,35 @@ def test_a_row_with_a_box_is_known_by_its_item(service: Service, subtests: pytes
             assert len({*items}) == len(items) == number
 
 
+def test_too_many_ticked_rows_can_be_chosen_from(service: Service) -> None:
+    """With their names; the first 100 are ticked as before."""
+    uuids = [service.add_node(f"n{number}", power=False) for number in range(101)]
+    page = service.http.get("/ui/nodes?limit=200")
+    assert "With the ticked rows (at most 100)" in read(page).text
+    form = form_of(page, "/confirm")
+    for number in range(101):
+        form.set("item", True, index=number)
+    refused = form.submit(status=400)
+    assert "101 rows are ticked. Tick at most 100." in read(refused).text
+    rest = form_of(refused, "/confirm")
+    ticked = [each.value for each in rest.fields["item"] if each.value]
+    assert len(ticked) == 100
+    assert set(ticked) < set(uuids)
+    assert "Hold: 100 machines" in read(rest.submit()).text
+
+
+def test_machines_that_a_search_finds_are_ticked(service: Service) -> None:
+    for name in ("n1", "n2"):
+        service.add_node(name)
+    form = form_of(service.http.get("/ui/search?q=n"), "/confirm")
+    for number in range(2):
+        form.set("item", True, index=number)
+    form = form_of(form.submit())
+    form["reason"] = "move"
+    assert form.submit(status=303).headers["Location"] == "/ui/search?q=n"
+    assert [len(holds(service, name)) for name in ("n1", "n2")] == [1, 1]
+
+
 def test_rows_that_the_deadline_does_not_reach(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     uuids = [service.add_node(f"n{number}") for number in range(3)]
     # The first row takes all the time that there is.
@@ -278,7 +313,7 @@ def test_rows_that_the_deadline_does_not_reach(service: Service, monkeypatch: py
     form["reason"] = "move"
     result = form.submit()
     document = read(result)
-    assert [row[1] for row in document.rows("What has become of each row")] == ["done", "not tried", "not tried"]
+    assert [row[1] for row in document.rows("What has become of each")] == ["done", "not tried", "not tried"]
     assert "The time limit of the page was reached" in document.text
     monkeypatch.undo()
     rest = form_of(form_of(result, "/confirm").submit())
@@ -331,8 +366,8 @@ def test_the_request_is_one_of_the_api(service: Service, caplog: pytest.LogCaptu
     assert page["request_id"] == answer.headers["X-OpenStack-Request-Id"] != line["request_id"]
 
 
-def test_others_see_the_command(database_url: str, tmp_path: Path) -> None:
-    """Policy decides who is offered an action, and the API whether it is done."""
+def test_others_are_offered_nothing(database_url: str, tmp_path: Path) -> None:
+    """Policy decides who is offered an action and its command, and the API whether it is done."""
     with Service(database_url, **file_settings(tmp_path)) as service:
         service.add_conductor("c1")
         uuid = service.add_node("n1", owner="p1")
@@ -340,13 +375,46 @@ def test_others_see_the_command(database_url: str, tmp_path: Path) -> None:
             log_in(service, name)
             page = get(service, "/nodes/n1")
             assert ("Hold …" in page.text) == offered
-            assert "openstack baremetal node hold add --type operator_hold --reason REASON n1" in page.text
+            assert ("openstack baremetal node hold add --type operator_hold --reason REASON n1" in page.text) == offered
             assert ('value="hold"' in get(service, "/nodes").text) == offered
             form = form_of(get(service, f"/confirm?action=hold&item={uuid}"))
             form["reason"] = "move"
             answer = form.submit(headers=BROWSER, status=303 if offered else 403)
             assert offered or "baremetal:node:maintenance:add" in read(answer).text
+            if offered:  # now it is held, and how the hold is released is a remedy
+                assert "Release it: openstack baremetal node hold remove n1" in read(get(service, "/nodes/n1")).text
             service.http.reset()
+
+
+READERS = "root: {roles: [admin], system_scope: all}\nann: {roles: [reader], project_id: p1}\n"
+
+
+def test_readers_are_offered_nothing_on_any_page(database_url: str, tmp_path: Path) -> None:
+    settings = file_settings(tmp_path)
+    (tmp_path / "roles").write_text(READERS)
+    with Service(database_url, **settings) as service:
+        service.add_conductor("c1")
+        log_in(service, "ann")
+        for path in ("/", "/servers", "/allocations", "/images", "/flavors"):
+            assert "openstack" not in read(get(service, path)).text, path
+        service.http.reset()
+        uuid = service.add_node("n1", owner="p1")
+        service.set_columns(uuid, resource_class=None)
+        log_in(service, "root")
+        for path in ("/", "/servers", "/allocations", "/images", "/flavors"):
+            assert ("openstack" in read(get(service, path)).text) == (path != "/"), path
+        form = form_of(get(service, f"/confirm?action=hold&item={uuid}"))
+        form["reason"] = "move"
+        form.submit(headers=BROWSER, status=303)
+        assert "Set one: openstack baremetal node set" in read(get(service, "/nodes/n1")).text
+        service.http.reset()
+        log_in(service, "ann")
+        shown = read(get(service, "/nodes/n1")).text
+        assert "openstack" not in shown
+        assert "Set one: ask an operator, as policy does not let you do it." in shown
+        assert "Policy allows you none of what is possible with the machine now." in shown
+        for path in ("/holds", "/find?class=gold"):
+            assert "openstack" not in read(get(service, path)).text, path
 
 
 def test_policy_refuses_each_action(database_url: str, tmp_path: Path, subtests: pytest.Subtests) -> None:
@@ -370,11 +438,11 @@ def test_policy_refuses_each_action(database_url: str, tmp_path: Path, subtests:
         log_in(service, "ann")
         items = {"release": f"{uuid}/{hold}", "cancel": f"claim/{claim}", "claim": query}
         items |= dict.fromkeys(("test webhook", "resume webhook"), f"webhook/{uuid}")
-        for name in ACTIONS:
+        for name in set(ACTIONS) - {"give back"}:  # the caller has no claim that has a machine
             form = form_of(get(service, f"/confirm?{urlencode({'action': name, 'item': items.get(name, uuid)})}"))
             if "steps" in form.fields:
                 form["steps"] = "[]"
-            if name in ("hold", "hold domain"):
+            if name.startswith("hold"):
                 form["reason"] = "move"
             with subtests.test(name), unchanged(service):
                 refused = form.submit(headers=BROWSER, status=403)

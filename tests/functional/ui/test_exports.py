@@ -7,7 +7,7 @@ import pytest
 
 from baremetal_sched.ui import exports
 from tests.functional.compute.test_servers import add_flavor, add_image
-from tests.functional.scheduling.test_claims import UUID
+from tests.functional.scheduling.test_claims import UUID, post
 from tests.functional.scheduling.test_domains import make
 from tests.functional.ui.pages import look
 from tests.functional.ui.test_catalog import allocate
@@ -20,6 +20,7 @@ LISTS = (
     "nodes",
     "search",
     "waiting",
+    "claims",
     "holds",
     "groups",
     "servers",
@@ -55,6 +56,8 @@ def full(service: Service) -> Service:
 
 
 def test_each_list_has_both_formats_and_links_to_them(full: Service, subtests: pytest.Subtests) -> None:
+    full.add_node("n-bronze", resource_class="bronze")
+    post(full, {"resource_class": "bronze"}, status=201)
     for name in LISTS:
         with subtests.test(name=name):
             query = "q=n&" if name == "search" else ""
@@ -156,7 +159,7 @@ def test_callers_get_what_they_may_see(database_url: str) -> None:
         for name, owner in (("bert", "b"), ("anna", "a")):
             service.set_columns(service.add_node(name, owner=owner), last_error="trouble")
         everything = rows(service, "/nodes?format=csv", **ADMIN)
-        assert [(each["name"], each["last_error"]) for each in everything] == [("bert", "trouble"), ("anna", "trouble")]
+        assert [(each["name"], each["last_error"]) for each in everything] == [("anna", "trouble"), ("bert", "trouble")]
         (own,) = rows(service, "/nodes?format=csv", **ANNA)
         assert own["name"] == "anna"
         assert "last_error" not in own

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.models import Conductor, Webhook
 from baremetal_sched.scheduling import capacity_history
 from tests.functional.ui.pages import Document, look, read
@@ -51,7 +51,6 @@ def test_a_fleet(service: Service) -> None:
         "Free": "1",
         "Allocated": "1",
         "Unavailable": "3",
-        "Not served": "0",
         "Conductors alive": "2 of 2",
     }
     assert document.rows(STATES) == [["available", "4", "1"], ["clean failed", "1", "0"]]
@@ -117,6 +116,11 @@ def test_webhooks_that_are_parked_need_attention(service: Service) -> None:
     body = {"url": "https://hooks.example.com/s3cret", "name": "chat"}
     uuid = service.http.post_json("/scheduling/v1/webhooks", body, status=201).json["uuid"]
     assert ATTENTION not in look(service).tables
+    failing = {"failing_since": epoch() - 400, "last_error": "It answered 500."}
+    service.database.write(lambda session: session.execute(update(Webhook).values(failing)))
+    ((what, _, remedy),) = look(service).rows("What needs attention, the worst first")
+    assert what == "Webhook chat has failed for 6 min. It answered 500."
+    assert "parked after a day" in remedy
     parked = {"parked": True, "last_error": "It answered 503."}
     service.database.write(lambda session: session.execute(update(Webhook).values(parked)))
     ((what, _, remedy),) = look(service).rows(ATTENTION)
@@ -175,7 +179,7 @@ def test_tenants_see_their_own_machines(database_url: str) -> None:
         assert everything.rows(UNSERVED) == [["secret-group", "fake-hardware", "1", "1"]]
         anna = {"X-Auth-Token": "anna:a", "X-Roles": "reader"}
         own = look(service, **anna)
-        assert figures(own) == {"Nodes": "1", "Free": "1", "Allocated": "0", "Unavailable": "0", "Not served": "0"}
+        assert figures(own) == {"Nodes": "1", "Free": "1", "Allocated": "0", "Unavailable": "0"}
         assert own.rows(CLASSES) == [["gold", "1", "1", "0", "0", ""]]
         assert "secret" not in own.text
         assert "conductor-of" not in own.text

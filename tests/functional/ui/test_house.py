@@ -10,8 +10,8 @@ from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.models import Node, table_of
-from baremetal_sched.ui.rendering import NAVIGATION
 from baremetal_sched.ui.routes import PAGES
+from baremetal_sched.ui.tabs import NAVIGATION
 from tests.functional.ui.pages import look, read
 from tests.functional.ui.test_fleet import ADMIN
 from tests.service import Service

@@ -79,7 +79,7 @@ def test_the_answer_is_the_same_for_unknown_users(people: Service) -> None:
 
 def guess(service: Service, number: int, user: str = "ann", address: str = "192.0.2.1") -> int:
     """Log in with a wrong password from an address, and return the status."""
-    token = get(service, "/login").forms[1]["csrf_token"].value
+    token = get(service, "/login").forms[0]["csrf_token"].value
     fields = {"user": user, "password": f"guess-{number}", "csrf_token": token}
     environ = {"REMOTE_ADDR": address}
     answer = service.http.post("/ui/login", fields, headers=BROWSER, extra_environ=environ, expect_errors=True)
@@ -154,7 +154,7 @@ def test_a_new_log_in_has_a_new_value_and_ends_the_old_session(people: Service) 
     first = people.http.cookies[COOKIE]
     people.http.cookies.pop("baremetal_sched_form", None)
     page = people.http.get("/ui/login", headers={**BROWSER, "Cookie": ""})
-    token = page.forms[1]["csrf_token"].value
+    token = page.forms[0]["csrf_token"].value
     form = page.headers["Set-Cookie"].partition(";")[0]
     fields = {"user": "root", "password": "root" + BEHIND, "csrf_token": token}
     people.http.post("/ui/login", fields, headers={**BROWSER, "Cookie": f"{form}; {COOKIE}={first}"}, status=303)
@@ -164,7 +164,7 @@ def test_a_new_log_in_has_a_new_value_and_ends_the_old_session(people: Service) 
 
 def test_where_nobody_logs_in_over_plain_http(people: Service, subtests: pytest.Subtests) -> None:
     page = get(people, "/login")
-    token = page.forms[1]["csrf_token"].value
+    token = page.forms[0]["csrf_token"].value
     fields = {"user": "ann", "password": "ann" + BEHIND, "csrf_token": token}
     for environ in (
         {"SERVER_NAME": "192.0.2.1", "SERVER_PORT": "6385"},
@@ -174,7 +174,7 @@ def test_where_nobody_logs_in_over_plain_http(people: Service, subtests: pytest.
         with subtests.test(environ=environ):
             refused = people.http.get("/ui/login", headers=BROWSER, extra_environ=environ)
             assert "plain HTTP" in read(refused).text
-            assert len(refused.forms) == 1
+            assert len(refused.forms) == 0
             people.http.post("/ui/login", fields, headers=BROWSER, extra_environ=environ, status=403)
     assert not rows(people)
 
@@ -355,7 +355,7 @@ def test_no_form_works_without_its_token_or_from_elsewhere(people: Service, subt
 
 def test_nobody_is_logged_in_by_another_site(people: Service) -> None:
     """Its form has no token, or that of another browser, or does not come from here."""
-    token = get(people, "/login").forms[1]["csrf_token"].value
+    token = get(people, "/login").forms[0]["csrf_token"].value
     fields = {"user": "root", "password": "root" + BEHIND}
     people.http.post("/ui/login", {**fields, "csrf_token": token}, headers={"Origin": "http://evil"}, status=403)
     people.http.reset()
@@ -453,7 +453,7 @@ def test_behind_a_proxy_with_a_prefix(database_url: str, tmp_path: Path) -> None
         assert led.location == "/metal/ui/login?next=%2Fmetal%2Fui%2Fnodes"
         page = service.http.get("/ui/login", {"next": "/metal/ui/nodes"}, headers=headers)
         sent = [page.headers["Set-Cookie"]]
-        form = {"csrf_token": page.forms[1]["csrf_token"].value, "next": "/metal/ui/nodes"}
+        form = {"csrf_token": page.forms[0]["csrf_token"].value, "next": "/metal/ui/nodes"}
         form |= {"user": "root", "password": "root" + BEHIND}
         headers["Cookie"] = sent[0].partition(";")[0]
         answer = service.http.post("/ui/login", form, headers=headers, status=303)

@@ -44,6 +44,7 @@ def fleet(service: Service) -> Service:
     service.add_node("n3", traits=("CUSTOM_B",), conductor_group="rack1", power=False)
     service.add_node("n4", traits=("CUSTOM_C",), power=False, owner="anna")
     service.baremetal("PUT", "/nodes/n2/maintenance", {"reason": "disk"})
+    service.set_columns(service.node("n2")["uuid"], lessee="bert")
     service.set_columns(service.node("n3")["uuid"], instance_uuid=UNKNOWN, provision_state="active")
     return service
 
@@ -64,6 +65,8 @@ FILTERS = {
     "maintenance=true": "n2",
     "associated=false&maintenance=false": "n1 n4",
     "owner=anna": "n4",
+    "name=N3": "n3",
+    "driver=fake-hardware&lessee=bert": "n2",
     "offer=free": "n1",
     "offer=maintenance": "n2",
     "offer=allocated": "n3",
@@ -83,6 +86,24 @@ def test_filters(fleet: Service) -> None:
         document = look(fleet, f"/nodes?{query}")
         assert names(document) == expected.split(), query
     assert "No node matches these filters." in look(fleet, "/nodes?resource_class=bronze").text
+
+
+def test_the_order_is_that_of_the_names(service: Service) -> None:
+    """Both ways over pages, nodes without a name first."""
+    for name in ("b", None, "c", "a", None):
+        service.add_node(name, power=False)
+    pages = []
+    document = look(service, "/nodes?limit=2")
+    while document:
+        pages.append([each if len(each) == 1 else "-" for each in names(document)])
+        after = link(document, "next")
+        if after is None:
+            break
+        document = look(service, after)
+    assert pages == [["-", "-"], ["a", "b"], ["c"]]
+    before = link(document, "prev")
+    assert before is not None
+    assert names(look(service, before)) == ["a", "b"]
 
 
 def test_what_a_row_says(fleet: Service) -> None:
@@ -137,7 +158,7 @@ def test_the_form_shows_what_was_asked_for_and_each_filter_can_be_removed(fleet:
     assert values["owner"] == "x"
     assert values["limit"] == "7"
     selected = [each["value"] for each in document.all("option") if "selected" in each]
-    assert selected == ["", "true", "", ""]
+    assert selected == ["", "", "true", "", ""]
     left = [
         parse_qs(urlsplit(each).query)
         for each in document.links()

@@ -27,8 +27,17 @@ def test_who_waits_since_when_and_why(service: Service) -> None:
         rows = look(service, "/waiting").rows(WAITING)
     assert [row[:4] for row in rows] == [["claim Events", "1", "p", "now"], ["claim Events", "2", HOSTILE, "now"]]
     assert rows[0][5]
-    assert rows[0][6] == f"openstack scheduling claim cancel {UUID} Cancel …"
+    assert rows[0][6].startswith("Cancel …")
+    assert rows[0][6].endswith(f"openstack scheduling claim cancel {UUID}")
     assert len(statements) <= 12
+
+
+def test_the_fleet_says_that_free_machines_do_not_suit_who_waits(service: Service) -> None:
+    service.add_conductor("c1")
+    wait(service, UUID, query="resources=CUSTOM_GOLD:1&required=CUSTOM_X")
+    service.add_node("n1")
+    fleet = look(service).rows("Waiting, held, and used up")
+    assert fleet[0][2] == "CUSTOM_GOLD : 1 (1 free, but too few or not suitable)"
 
 
 def test_requests_are_grouped_by_class_and_lead_to_its_machines(service: Service) -> None:

@@ -1,0 +1,142 @@
+"""/claims: the machines that claims have, for which project and since when; each claim can be given back."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from flask import Response
+from sqlalchemy import ColumnElement, select, true
+from sqlalchemy.orm import Session, defer
+
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Node, WaitingRequest
+from baremetal_sched.db.paging import SortKey, each_row, select_page
+from baremetal_sched.db.types import AnyRow
+from baremetal_sched.placement.names import resource_class_of
+from baremetal_sched.placement.waiting_requests import CLAIM, CLAIMED
+from baremetal_sched.scheduling import claims
+from baremetal_sched.scheduling.api.claims import documents_of, visible_to
+from baremetal_sched.scheduling.api.policies import DELETE_CLAIM
+from baremetal_sched.scheduling.claims import ClaimStatus
+from baremetal_sched.scheduling.schemas import claims as schemas
+from baremetal_sched.ui import exports
+from baremetal_sched.ui.actions import ACTIONS
+from baremetal_sched.ui.call import UiCall
+from baremetal_sched.ui.forms import FormQuery, submitted, without
+from baremetal_sched.ui.paging import MARKERS, MOST, ORDER, PAGING, MarkerGone, active_filters, of_rows, place_of
+from baremetal_sched.ui.rendering import page
+
+FILTERS = ("uuid", "project", "resource_class")
+_NEWEST = SortKey("id", descending=True)
+_SORTED = {"id": WaitingRequest.id}
+
+
+@dataclass(frozen=True)
+class PageMachine:
+    """A machine of a claim: the UUID of its node (None: it is no node), its name if the caller sees the node, and the
+    domains that it is in, by level."""
+
+    node: str | None
+    name: str | None
+    domains: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class PageClaim:
+    """A claim as its row shows it; ``may_end``: whether the caller may give it back."""
+
+    status: ClaimStatus
+    machines: Sequence[PageMachine]
+    since: datetime
+    may_end: bool
+
+    @property
+    def domains(self) -> list[str]:
+        """Return the names of the domains of all its machines, sorted."""
+        return sorted({domain for machine in self.machines for domain in machine.domains.values()})
+
+
+def show_claims(call: UiCall, session: Session) -> Response:
+    """GET /claims: the claims that have machines now, the newest first. Raises InvalidValue."""
+    wanted = exports.format_of(call)
+    query = submitted(call, (*FILTERS, *(ORDER if wanted else PAGING)))
+    visible = visible_to(call)
+    conditions = [WaitingRequest.kind == CLAIM, claims.in_state(CLAIMED), *_conditions(query)]
+    conditions += [] if visible is None else [visible]
+    place = place_of(query, (), _NEWEST, most=exports.MOST if wanted else MOST)
+    chosen = select(WaitingRequest.id, WaitingRequest.uuid).where(*conditions)
+    row_page = place.page(_SORTED, within=true() if visible is None else visible)
+    if wanted:
+        rows = each_row(session, chosen, WaitingRequest, row_page, _no_marker)
+        chunks = exports.chunks(_statuses(session, rows))
+        documents = (each for chunk in chunks for each in _documents(call, session, chunk))
+        return exports.export(call, wanted, "claims", exports.members(wanted, schemas.CLAIM), documents, place.limit)
+    found = of_rows(place, select_page(session, chosen, WaitingRequest, row_page, _no_marker), 0)
+    shown = _page_claims(call, session, list(_statuses(session, found.rows)))
+    may_end = any(each.may_end for each in shown)
+    return page(
+        call,
+        "claims.html",
+        found=found,
+        claims=shown,
+        kept=without(call.query, *MARKERS),
+        active=active_filters(call),
+        is_one=query.has("uuid"),
+        everything=visible is None,
+        shows_domains=any(each.domains for each in shown),
+        offers=[("give back", ACTIONS["give back"].label)] if may_end else [],
+        now=utcnow(),
+    )
+
+
+def _conditions(query: FormQuery) -> Iterator[ColumnElement[bool]]:
+    if (uuid := query.uuid("uuid")) is not None:
+        yield WaitingRequest.uuid == uuid
+    if (project := query.text("project")) is not None:
+        yield WaitingRequest.consumer_project == project
+    if (name := query.text("resource_class")) is not None:
+        yield WaitingRequest.resource_class.in_([name, resource_class_of(name)])
+
+
+def _no_marker(marker: str) -> MarkerGone:
+    return MarkerGone(marker=f"Claim {marker}")
+
+
+def _statuses(session: Session, rows: Collection[AnyRow] | Iterator[AnyRow]) -> Iterator[ClaimStatus]:
+    """Yield the claims of rows in their order; some are read at a time."""
+    query = select(WaitingRequest).options(defer(WaitingRequest.secret))
+    for chunk in exports.chunks(rows):
+        ids = [row.id for row in chunk]
+        found = {each.id: each for each in session.scalars(query.where(WaitingRequest.id.in_(ids)))}
+        yield from claims.statuses_of(session, [found[each] for each in ids if each in found])
+
+
+def _documents(call: UiCall, session: Session, statuses: Sequence[ClaimStatus]) -> list[dict[str, Any]]:
+    """Return the documents of the API, with all members: lists for programs have the same columns for all callers."""
+    documents = documents_of(call, session, statuses)
+    for machine in (each for document in documents for each in document["machines"]):
+        machine.setdefault("domains", {})
+    return documents
+
+
+def _page_claims(call: UiCall, session: Session, statuses: Sequence[ClaimStatus]) -> list[PageClaim]:
+    machines = [each["machines"] for each in documents_of(call, session, statuses)]
+    names = _names_of(call, session, {each["node"] for several in machines for each in several if each["node"]})
+    return [
+        PageClaim(
+            status,
+            [PageMachine(each["node"], names.get(each["node"]), each.get("domains", {})) for each in several],
+            datetime.fromtimestamp(status.claim.decided_at or status.claim.asked_at, UTC).replace(tzinfo=None),
+            call.allows(DELETE_CLAIM, {"project_id": status.claim.consumer_project}),
+        )
+        for status, several in zip(statuses, machines, strict=True)
+    ]
+
+
+def _names_of(call: UiCall, session: Session, nodes: Collection[str]) -> dict[str, str | None]:
+    """Return the names of those of the nodes (UUIDs) that the caller sees."""
+    if not nodes:
+        return {}
+    query = select(Node.uuid, Node.name).where(Node.uuid.in_(nodes), *call.visible.conditions())
+    return {uuid: name or uuid for uuid, name in session.execute(query)}

@@ -1,0 +1,85 @@
+"""How many steps the work of a day takes, from a fresh first page.
+
+A step is a click, a key that acts, or a field that is filled.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.clients.browser.chromium import Visit
+from tests.clients.browser.conftest import Served, in_thread
+from tests.functional.scheduling.test_claims import listed
+from tests.functional.scheduling.test_several import claim, fill
+from tests.service import Service
+
+
+@dataclass
+class Steps:
+    """A visitor who counts the steps."""
+
+    page: Page
+    number: int = 0
+
+    def click(self, what: Locator) -> None:
+        self.number += 1
+        what.click()
+        self.page.wait_for_load_state()
+
+    def press(self, key: str, what: Locator) -> None:
+        self.number += 1
+        what.press(key)
+        self.page.wait_for_load_state()
+
+    def fill(self, label: str, text: str) -> None:
+        self.number += 1
+        self.page.get_by_label(label).fill(text)
+
+    def choose(self, label: str, value: str) -> None:
+        self.number += 1
+        self.page.get_by_label(label).select_option(value)
+
+    def link(self, name: str) -> Locator:
+        return self.page.get_by_role("link", name=name).first
+
+    def button(self, name: str) -> Locator:
+        return self.page.get_by_role("button", name=name).first
+
+
+@pytest.fixture
+def site(browser: Browser, sqlite_template: Path, tmp_path: Path) -> Iterator[Served]:
+    """Two racks, and a claim of three machines."""
+    path = tmp_path / "site.sqlite"
+    path.write_bytes(sqlite_template.read_bytes())
+    path.chmod(0o600)
+    with Service(f"sqlite:///{path}", api={"auth_strategy": "none"}) as service, in_thread(service) as served:
+        service.add_conductor("c1")
+        fill(service, a=3, b=3)
+        claim(service, 3)
+        yield served
+
+
+def give_back_a_claim(steps: Steps, served: Served) -> None:
+    steps.click(steps.page.locator("nav").get_by_role("link", name="Claims"))
+    steps.click(steps.link("Give back …"))
+    steps.click(steps.button("Give back"))
+    expect(steps.page.locator("main")).to_contain_text("No claim has a machine.")
+    assert listed(served.service) == []
+
+
+#: What is to be done, and the most steps that it may take.
+WORK: dict[Callable[[Steps, Served], None], int] = {
+    give_back_a_claim: 3,
+}
+
+
+@pytest.mark.parametrize("work", WORK, ids=lambda work: work.__name__)
+def test_steps(browser: Browser, site: Served, work: Callable[[Steps, Served], None]) -> None:
+    with Visit(browser, site.url) as visit:
+        steps = Steps(visit.open("/ui/"))
+        work(steps, site)
+        assert steps.number <= WORK[work]
+        print(f"{work.__name__.replace('_', ' ')}: {steps.number} steps")
