@@ -62,6 +62,8 @@ _CHECKS: Mapping[str, Callable[[UiCall], object]] = {
     "/waiting": _of(policies.GET_CLAIM),
     "/claims": _of(policies.GET_CLAIM),
     "/holds": seen_by,
+    "/events": _of(policies.EVENTS),
+    "/webhooks": _of(policies.MANAGE_WEBHOOKS),
     "/servers": lambda call: call.compute.require(name_of("servers", "index")),
     "/groups": _of(policies.GROUPS),
     "/allocations": lambda call: call.listed("allocation"),
