@@ -18,6 +18,9 @@ Table = tuple[Any, Iterable[Any]]
 #: How wide a text in a cell of a table is, so that tables fit into 100 columns.
 _WIDTH = 78
 
+#: Where a command begins: at the begin of a line, perhaps indented, or behind the sentence that it ends.
+_COMMAND = re.compile(r"(?:^|(?<=: ))\W*(?:openstack|baremetal-sched) ")
+
 
 def plain(value: Any) -> str:
     """Return the text of a value for one line of a terminal: what cannot be printed is shown by its code."""
@@ -32,12 +35,20 @@ def lines(texts: Iterable[str]) -> str:
 
 
 def wrapped(text: str, width: int = _WIDTH) -> str:
-    """Return the lines of a cell, by default none too wide for a table of 100 columns."""
-    return lines(
-        part
-        for line in text.split("\n")
-        for part in textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
-    )
+    """Return the lines of a cell, by default none too wide for a table of 100 columns.
+
+    A command is never broken, so that it can be pasted: one that does not fit behind its sentence is on its own line.
+    """
+    return lines(part for line in text.split("\n") for part in _fitting(line, width))
+
+
+def _fitting(line: str, width: int) -> list[str]:
+    if len(line) <= width:
+        return [line]
+    command = _COMMAND.search(line)
+    end = command.start() if command else len(line)
+    parts = textwrap.wrap(line[:end], width, break_long_words=False, break_on_hyphens=False)
+    return [*parts, line[end:]] if command else parts
 
 
 class TextColumn(FormattableColumn[Any]):

@@ -3,9 +3,9 @@
 from argparse import Namespace
 from typing import Any
 
-from baremetal_sched import members
+from baremetal_sched import commands, members
 from baremetal_sched.osc import claims, explain, fleet_holds, holds, webhooks
-from baremetal_sched.osc.tables import ResultColumn, TimeColumn, chosen
+from baremetal_sched.osc.tables import ResultColumn, SentenceColumn, TimeColumn, chosen, wrapped
 from tests.members import FILE, text
 
 UUID = "aaaaaaaa-0000-4000-8000-000000000001"
@@ -80,6 +80,19 @@ def test_an_explanation_has_no_rows_that_say_nothing() -> None:
     }
     assert explain._without_defaults(document) == {"verdict": "fits", "fitting": 0}
     assert explain._without_defaults({"wanted": 2, "exact": False}) == {"wanted": 2, "exact": False}
+
+
+def test_a_command_is_never_wrapped() -> None:
+    """Neither on its own line nor behind a sentence, so that it can be pasted."""
+    for command in (commands.DELETE_ALLOCATIONS.of(consumer=UUID), f"{commands.CHECK_DATABASE} {UUID} {UUID}"):
+        assert wrapped(f"{STORY}\n{command}").split("\n")[-1] == command
+        assert wrapped(f"  {command}") == f"  {command}"
+        for cell in (SentenceColumn(f"{STORY}. Delete it: {command}"), ResultColumn(f"Delete it: {command}")):
+            *sentence, last = cell.human_readable().split("\n")
+            assert (last, max(map(len, sentence)) <= 78) == (command, True)
+        finding = explain.Findings([{"reason": STORY, "remedy": f"Delete it:\n{command}"}])
+        assert command in finding.human_readable().split("\n")
+    assert wrapped("To list all: openstack scheduling domain list") == "To list all: openstack scheduling domain list"
 
 
 def test_attempts_of_webhooks() -> None:
