@@ -107,7 +107,9 @@ def _check_options(
     if roles and file is None:
         raise click.UsageError(
             "Users have roles only if [DEFAULT] http_basic_auth_roles_file is set. Without it, every user can do "
-            "everything."
+            "everything. Set it in the settings of the service and of this command: http_basic_auth_roles_file = "
+            "roles.yaml in the section [DEFAULT] of the file, or "
+            "export OS_DEFAULT__HTTP_BASIC_AUTH_ROLES_FILE=roles.yaml in the environment."
         )
 
 

@@ -6,7 +6,7 @@ from baremetal_sched.errors.baremetal import NodeInMaintenance
 
 
 class HoldNotFound(NotFoundError):
-    template = "Maintenance entry {hold} of node {node} could not be found."
+    template = "There is no hold {hold} of node {node}."
 
 
 class HoldExists(ConflictError):
@@ -40,7 +40,7 @@ class HoldsRefused(ConflictError):
 
 
 class HoldNotChangeable(ConflictError):
-    template = "Maintenance entry {uuid} (type {type}) cannot be changed: {reason}."
+    template = "Hold {uuid} (type {type}) cannot be changed: {reason}."
 
 
 class HoldsKept(ForbiddenError):

@@ -2,17 +2,16 @@
 
 import argparse
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from keystoneauth1.exceptions import ClientException as NoAnswer
 from osc_lib.command import command
-from osc_lib.exceptions import CommandError
 
 from baremetal_sched.osc.claiming import ClaimChoice, Consumers, NothingFits, claim
 from baremetal_sched.osc.client import Client, FitsOrNot, RequestFailed, UsageError, client_of
 from baremetal_sched.osc.find import positive
-from baremetal_sched.osc.query import about_class, add_machine_options, add_query_options, only_query
+from baremetal_sched.osc.names import as_written, node_names
+from baremetal_sched.osc.query import about_class, add_machine_options, add_query_options, only_query, written_classes
 from baremetal_sched.osc.tables import CountsColumn, DomainsColumn, TextColumn, is_table
 from baremetal_sched.osc.waiting import ProgressLine, duration, make_claim
 
@@ -52,8 +51,10 @@ class Claim(FitsOrNot, command.Lister):
         parser.add_argument(
             "--spread", type=_spread, metavar="<level>:<number>", help="At most this many in each domain of the level."
         )
-        parser.add_argument("--pack", metavar="<level>", help="All in one domain of the level.")
-        parser.add_argument("--machine-group", metavar="<name>", help="Name of the machine group to join or to make.")
+        parser.add_argument("--pack", type=_word, metavar="<level>", help="All in one domain of the level.")
+        parser.add_argument(
+            "--machine-group", type=_word, metavar="<name>", help="Name of the machine group to join or to make."
+        )
         parser.add_argument(
             "--consumer",
             action="append",
@@ -94,12 +95,13 @@ class Claim(FitsOrNot, command.Lister):
             if unknown := about_class(client, parsed_args.resource_class):
                 raise UsageError(unknown) from None
             self.fits = False
-            self.log.warning("%s", _in_options(str(error)))
+            self.log.warning("%s", as_written(self.in_options(str(error)), written_classes(parsed_args)))
             return _TITLES, []
-        rows = [_row(client, *each) for each in claimed]
+        names = node_names(client, {choice.node for _, choice in claimed})
+        rows = [_row(names, *each) for each in claimed]
         if not is_table(parsed_args):
             return _TITLES, rows
-        shown = [(consumer, name if name._value else node, at, amounts) for consumer, node, name, at, amounts in rows]
+        shown = [_in_table(each, written_classes(parsed_args)) for each in rows]
         if any(choice.domains for _, choice in claimed):
             return ("Consumer", "Node", "Domains", "Resources"), shown
         return _TABLE, [(consumer, node, amounts) for consumer, node, _, amounts in shown]
@@ -115,16 +117,21 @@ class Claim(FitsOrNot, command.Lister):
                 )
         else:
             try:
-                return self._by_claim(client, _body(query, uuids, rules, parsed_args), is_new=not uuids)
+                body, classes = _body(query, uuids, rules, parsed_args), written_classes(parsed_args)
+                return self._by_claim(client, body, classes, is_new=not uuids)
             except RequestFailed as error:
                 if parsed_args.wait or rules or error.code not in _NOT_TAKEN:
-                    raise RequestFailed(_in_options(str(error)), error.status, error.code) from None
+                    raise
         return _by_placement(client, query, _consumers(client, parsed_args, uuids), parsed_args.attempts)
 
-    def _by_claim(self, client: Client, body: dict[str, Any], *, is_new: bool) -> Claimed:
+    def _by_claim(self, client: Client, body: dict[str, Any], classes: Mapping[str, str], *, is_new: bool) -> Claimed:
         progress = ProgressLine()
+
+        def say(what: str, waited: float, seconds: float) -> None:
+            progress.say(as_written(what, classes), waited, seconds)
+
         try:
-            claim = make_claim(client, body, progress.say, is_new=is_new)
+            claim = make_claim(client, body, say, is_new=is_new)
         finally:
             progress.end()
         if "count" in body:
@@ -163,7 +170,14 @@ def _by_placement(client: Client, query: str, consumers: Consumers, attempts: in
 
 def _spread(text: str) -> dict[str, Any]:
     level, _, number = text.partition(":")
-    return {"by": level, "at_most": positive(number or "1")}
+    return {"by": _word(level), "at_most": positive(number or "1")}
+
+
+def _word(text: str) -> str:
+    """Return the text; for argparse, to which "" is an error."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
 
 
 def _rules(parsed_args: argparse.Namespace) -> dict[str, Any]:
@@ -171,11 +185,6 @@ def _rules(parsed_args: argparse.Namespace) -> dict[str, Any]:
     pack = {"by": parsed_args.pack} if parsed_args.pack else None
     members = {"spread": parsed_args.spread, "pack": pack, "group": parsed_args.machine_group}
     return {name: value for name, value in members.items() if value}
-
-
-def _in_options(message: str) -> str:
-    """Return the message with the option of this command instead of the field of the API."""
-    return message.replace("even_if_impossible", "--even-if-impossible")
 
 
 def _uuids(parsed_args: argparse.Namespace) -> list[str]:
@@ -204,19 +213,16 @@ def _consumers(client: Client, parsed_args: argparse.Namespace, uuids: Sequence[
     return Consumers(made, not uuids, project, user, parsed_args.consumer_type)
 
 
-def _row(client: Client, consumer: str, choice: ClaimChoice) -> tuple[Any, ...]:
+def _row(names: Mapping[str, str], consumer: str, choice: ClaimChoice) -> tuple[Any, ...]:
     amounts: dict[str, int] = {}
     for each in choice.allocations.values():
         for resource_class, amount in each["resources"].items():
             amounts[resource_class] = amounts.get(resource_class, 0) + amount
-    name, domains = TextColumn(_name_of(client, choice.node)), DomainsColumn(choice.domains)
+    name, domains = TextColumn(names.get(choice.node)), DomainsColumn(choice.domains)
     return consumer, choice.node, name, domains, CountsColumn(amounts)
 
 
-def _name_of(client: Client, node: str) -> str | None:
-    """Return the name of the node, None if it has none or the bare metal API does not say it: it is claimed anyway."""
-    try:
-        name: str | None = client.get("baremetal", f"/nodes/{node}", [("fields", "name")])["name"]
-    except (CommandError, NoAnswer):
-        return None
-    return name
+def _in_table(row: tuple[Any, ...], classes: Mapping[str, str]) -> tuple[Any, ...]:
+    consumer, node, name, domains, amounts = row
+    shown = name if name.machine_readable() else node
+    return consumer, shown, domains, CountsColumn(as_written(amounts.machine_readable(), classes))

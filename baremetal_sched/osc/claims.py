@@ -1,19 +1,25 @@
 """openstack scheduling claim list, show, cancel"""
 
 import argparse
+from collections.abc import Mapping
 from typing import Any
 
+from cliff.columns import FormattableColumn
 from osc_lib.command import command
+from osc_lib.exceptions import CommandError
 
 from baremetal_sched.members import CLAIM
-from baremetal_sched.osc.client import WithOptions, client_of, path_of
+from baremetal_sched.osc.client import RequestFailed, WithOptions, client_of, path_of
 from baremetal_sched.osc.find import positive
-from baremetal_sched.osc.query import placement_class
-from baremetal_sched.osc.tables import Document, Table, TextColumn, add_long, chosen, lines, plain, row, shown
-from baremetal_sched.osc.waiting import duration
+from baremetal_sched.osc.names import as_written, classes_of, node_names, placement_class
+from baremetal_sched.osc.query import about_unknown
+from baremetal_sched.osc.tables import Document, Table, TextColumn, TimeColumn, is_table, lines, plain, row, shown
+from baremetal_sched.osc.waiting import WAITING, duration
 
-_TABLE = ("Claim", "State", "Class", "Position", "Deadline")
+_TABLE = ("Claim", "State", "Class", "Machine", "Since")
 _POLL = 30
+#: Machines of a claim that the table names; it counts the others.
+_NAMED = 3
 
 
 class ListClaims(WithOptions, command.Lister):
@@ -26,11 +32,11 @@ class ListClaims(WithOptions, command.Lister):
         parser.add_argument("--project-id", metavar="<project>", help="Only claims of this project.")
         parser.add_argument("--class", dest="resource_class", metavar="<class>", help="Only claims of this class.")
         parser.add_argument("--limit", type=positive, metavar="<number>", help="At most this many; the default is all.")
-        add_long(parser)
+        parser.add_argument("--long", action="store_true", help="Show all columns in the table; documents have them.")
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return titles and rows."""
-        text = parsed_args.resource_class
+        client, text = client_of(self.app), parsed_args.resource_class
         values = {
             "state": parsed_args.state,
             "kind": parsed_args.kind,
@@ -38,13 +44,33 @@ class ListClaims(WithOptions, command.Lister):
             "resource_class": text if text is None or text.startswith("CUSTOM_") else placement_class(text),
         }
         parameters = [(name, value) for name, value in values.items() if value is not None]
-        documents = client_of(self.app).pages("/claims", "claims", parameters, parsed_args.limit)
-        return chosen(parsed_args, CLAIM.titles, map(_row, documents), _TABLE)
+        documents = list(client.pages("/claims", "claims", parameters, parsed_args.limit))
+        if not documents and text and not text.startswith("CUSTOM_") and (unknown := about_unknown(client, text)):
+            self.log.warning("%s", unknown)
+        if not is_table(parsed_args) or parsed_args.long:
+            return CLAIM.titles, map(_row, documents)
+        names = node_names(client, {node for claim in documents for node in claim["allocations"]})
+        classes = classes_of(client) if documents else {}
+        return _TABLE, [_short(claim, names, classes) for claim in documents]
 
 
 def _row(claim: Document) -> tuple[Any, ...]:
     machines = lines(map(plain, claim["allocations"]))
     return row(CLAIM, {**claim, "allocations": machines, "consumer": TextColumn(claim["consumer"]["project_id"])})
+
+
+def _short(claim: Document, names: Mapping[str, str], classes: Mapping[str, str]) -> tuple[Any, ...]:
+    """Return the cells of the table: a claim that waits has its position, and the time of its request."""
+    machines = [plain(names.get(uuid, uuid)) for uuid in claim["allocations"]]
+    more = [f"and {len(machines) - _NAMED} more"] if len(machines) > _NAMED else []
+    waits = claim["state"] == WAITING
+    return (
+        claim["uuid"],
+        f"{claim['state']} ({claim['position']})" if waits and claim["position"] else claim["state"],
+        TextColumn(as_written(claim["resource_class"], classes)),
+        lines([*machines[:_NAMED], *more]),
+        TimeColumn(claim["asked_at"] if waits else claim["decided_at"] or claim["asked_at"]),
+    )
 
 
 class ShowClaim(WithOptions, command.ShowOne):
@@ -58,11 +84,39 @@ class ShowClaim(WithOptions, command.ShowOne):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the names and values of the claim's members."""
         wait = [("wait", str(min(parsed_args.wait, _POLL)))] if parsed_args.wait else []
-        return shown(client_of(self.app).get("scheduling", path_of("claims", parsed_args.claim), wait))
+        claim = client_of(self.app).get("scheduling", path_of("claims", parsed_args.claim), wait)
+        return shown(claim, allocations=_Allocations(claim["allocations"]), machines=_Machines(claim["machines"]))
+
+
+class _Allocations(FormattableColumn[dict[str, Any]]):
+    """What a claim has of each provider, a line each."""
+
+    def human_readable(self) -> str:
+        return lines(f"{uuid}: {self._amounts(each['resources'])}" for uuid, each in self._value.items())
+
+    @staticmethod
+    def _amounts(resources: Mapping[str, int]) -> str:
+        return ", ".join(f"{amount} {plain(name)}" for name, amount in resources.items())
+
+
+class _Machines(FormattableColumn[list[Document]]):
+    """The machines of a claim with their domains, each with its consumer on a line below."""
+
+    def human_readable(self) -> str:
+        return lines(map(self._of_machine, self._value))
+
+    @staticmethod
+    def _of_machine(machine: Document) -> str:
+        domains = ", ".join(f"{plain(level)} {plain(name)}" for level, name in machine.get("domains", {}).items())
+        within = f" ({domains})" if domains else ""
+        return f"{machine['number']}: node {machine['node']}{within}\n   consumer {machine['consumer']}"
 
 
 class CancelClaim(WithOptions):
-    """Cancel claims: they no longer wait, and give their machines back"""
+    """Cancel claims: they no longer wait, and give their machines back
+
+    The exit status is 1 if one of them is not there; the others are canceled.
+    """
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the options of the command."""
@@ -70,6 +124,15 @@ class CancelClaim(WithOptions):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Delete the claims."""
-        client = client_of(self.app)
+        client, missing = client_of(self.app), []
         for claim in parsed_args.claims:
+            try:
+                client.get("scheduling", path_of("claims", claim))
+            except RequestFailed as error:
+                if error.status != 404:
+                    raise
+                missing.append(str(error))
+                continue
             client.request("scheduling", "DELETE", path_of("claims", claim))
+        if missing:
+            raise CommandError(" ".join(missing))

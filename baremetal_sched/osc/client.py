@@ -4,7 +4,7 @@ import argparse
 import json
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit, urlunsplit
 
@@ -14,7 +14,7 @@ from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
 from baremetal_sched import commands
-from baremetal_sched.osc.tables import plain
+from baremetal_sched.osc.tables import plain, without_none
 
 #: Where a service mounts its APIs, all beside each other.
 _MOUNTS = ("scheduling", "placement", "baremetal", "compute", "image")
@@ -279,32 +279,61 @@ MISTAKE, NOTHING_FITS = 2, 3
 
 
 class WithOptions(command.Command):
-    """A command with options of its own."""
+    """A command with options of its own. Messages name these, and not the members of the request.
+
+    The exit status is 0, MISTAKE if the command line is not valid, and 1 for other errors.
+    """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the command's options."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
-        self.add_options(parser)
-        return parser
+        self._parser: argparse.ArgumentParser = super().get_parser(prog_name)
+        self.add_options(self._parser)
+        return self._parser
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run the command, and return its exit status."""
+        try:
+            status: int = super().run(parsed_args)
+        except UsageError as error:
+            self.log.error("%s", error)
+            return MISTAKE
+        except RequestFailed as error:
+            message = self.in_options(str(error))
+            if error.status != 400:
+                raise RequestFailed(message, error.status, error.code) from None
+            self.log.error("%s", message)
+            return MISTAKE
+        return status
+
+    def in_options(self, message: str) -> str:
+        """Return the message with the options of the command instead of the members of the API with their names."""
+        options = set(re.findall(r"--[a-z][a-z-]+", self._parser.format_help()))
+        return re.sub(r"\b[a-z]+(_[a-z]+)+\b", lambda found: _option(found[0], options), message)
+
+    def produce_output(self, parsed_args: argparse.Namespace, column_names: Any, data: Any) -> int:
+        """Print what the command returns. In a table nothing stands for None, and no row is no output."""
+        if parsed_args.formatter == "table":
+            data = [without_none(each) for each in data]
+            if not data:
+                return 0
+        status: int = super().produce_output(parsed_args, column_names, data)  # type: ignore[misc] # of listers and so on
+        return status
 
     @abstractmethod
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the options of the command."""
 
 
+def _option(member: str, options: Container[str]) -> str:
+    option = f"--{member.replace('_', '-')}"
+    return option if option in options else member
+
+
 class FitsOrNot(WithOptions):
-    """A command whose exit status is 0 if something fits (``fits``), NOTHING_FITS if not, and MISTAKE if the command
-    line is not valid."""
+    """A command whose exit status is 0 only if something fits (``fits``), and NOTHING_FITS if not."""
 
     fits = True
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command, and return its exit status."""
-        try:
-            status: int = super().run(parsed_args)
-        except (UsageError, RequestFailed) as error:
-            if isinstance(error, RequestFailed) and error.status != 400:
-                raise
-            self.log.error("%s", error)
-            return MISTAKE
-        return status or (0 if self.fits else NOTHING_FITS)
+        return super().run(parsed_args) or (0 if self.fits else NOTHING_FITS)

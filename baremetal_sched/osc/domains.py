@@ -20,7 +20,7 @@ from baremetal_sched.osc.client import (
     client_of,
     path_of,
 )
-from baremetal_sched.osc.tables import Document, LinesColumn, Table, row, shown
+from baremetal_sched.osc.tables import Document, LinesColumn, Table, is_table, row, shown
 
 _COUNTS = ("nodes", "added", "moved", "kept", "without")
 
@@ -170,18 +170,33 @@ class ListDomains(WithOptions, command.Lister):
         parameters = [("level", parsed_args.level)] if parsed_args.level is not None else []
         if parsed_args.parent is not None:
             parameters.append(("parent", find_parent(client, parsed_args.parent)))
-        return DOMAIN.titles, [row(DOMAIN, each) for each in client.pages("/domains", "domains", parameters, None)]
+        found = list(client.pages("/domains", "domains", parameters, None))
+        if not is_table(parsed_args):
+            return DOMAIN.titles, [row(DOMAIN, each) for each in found]
+        names = _names(client, found)
+        return DOMAIN.titles, [row(DOMAIN, {**each, "parent": names.get(each["parent"])}) for each in found]
+
+
+def _names(client: Client, domains: list[Document]) -> dict[str, str]:
+    """Return the names of the domains and of those above them, by UUID."""
+    names = {each["uuid"]: each["name"] for each in domains}
+    if any(each["parent"] and each["parent"] not in names for each in domains):
+        names |= {each["uuid"]: each["name"] for each in client.pages("/domains", "domains", [], None)}
+    return names
 
 
 class ShowDomain(_OfDomain, command.ShowOne):
-    """Show a domain and its nodes"""
+    """Show a domain, the domains right below it, and its nodes"""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the names and values of the domain's members."""
         client = client_of(self.app)
         domain = find(client, parsed_args.domain, parsed_args.level)
-        names = [each["name"] or each["uuid"] for each in _nodes(client, domain)]
-        return shown(domain, members=LinesColumn(names))
+        nodes = [each["name"] or each["uuid"] for each in _nodes(client, domain)]
+        below = [each["name"] for each in client.pages("/domains", "domains", [("parent", domain["uuid"])], None)]
+        if is_table(parsed_args):
+            domain = {**domain, "parent": _names(client, [domain]).get(domain["parent"])}
+        return shown(domain, children=LinesColumn(below), members=LinesColumn(nodes))
 
 
 def _nodes(client: Client, domain: Document) -> Iterator[Document]:

@@ -9,14 +9,25 @@ from osc_lib.command import command
 
 from baremetal_sched.osc.client import Client, FitsOrNot, UsageError, client_of, path_of, server
 from baremetal_sched.osc.find import positive
+from baremetal_sched.osc.names import as_written, classes_of
 from baremetal_sched.osc.query import (
     add_machine_options,
     add_query_options,
     candidate_query,
     machine_query,
     trait_entries,
+    written_classes,
 )
-from baremetal_sched.osc.tables import CountsColumn, HeldColumn, SentenceColumn, is_table, lines, plain, wrapped
+from baremetal_sched.osc.tables import (
+    CountsColumn,
+    HeldColumn,
+    NestedColumn,
+    SentenceColumn,
+    is_table,
+    lines,
+    plain,
+    wrapped,
+)
 
 #: In this order, and what there may be besides behind it.
 _ORDER = (
@@ -59,7 +70,9 @@ class Explain(FitsOrNot, command.ShowOne):
             body["wanted"] = parsed_args.wanted
         document = client.request("scheduling", "POST", "/explanations", body)
         self.fits = document["fitting"] >= document["wanted"]
-        return fields_of(document if not is_table(parsed_args) else _without_defaults(document), _ORDER)
+        if is_table(parsed_args):
+            document = as_written(_without_defaults(document), written_classes(parsed_args))
+        return fields_of(document, _ORDER)
 
 
 def add_request_options(parser: argparse.ArgumentParser) -> None:
@@ -144,29 +157,11 @@ def _cell(name: str, value: Any) -> Any:
         return CountsColumn(value)
     if name == "parts":
         return _Parts(value)
-    return _LINES[name](value) if name in _LINES else Other(value) if isinstance(value, (list, dict)) else value
+    return _LINES[name](value) if name in _LINES else NestedColumn(value) if isinstance(value, (list, dict)) else value
 
 
 def _wrapped_lines(texts: Iterable[str]) -> str:
     return wrapped(lines(texts))
-
-
-class Other(FormattableColumn[Any]):
-    """Anything else: nested names and values, a line each."""
-
-    def human_readable(self) -> str:
-        return _wrapped_lines(_nested(self._value))
-
-
-def _nested(value: Any) -> list[str]:
-    pairs = value.items() if isinstance(value, Mapping) else [("-", each) for each in value]
-    texts = []
-    for name, each in pairs:
-        if isinstance(each, (dict, list)):
-            texts += [f"{plain(name)}:" if name != "-" else "-", *(f"  {line}" for line in _nested(each))]
-        else:
-            texts.append(f"{plain(name)} {plain(each)}" if name == "-" else f"{plain(name)}: {plain(each)}")
-    return texts
 
 
 class ConditionsColumn(FormattableColumn[list[dict[str, Any]]]):
@@ -268,7 +263,7 @@ class ExplainNode(FitsOrNot, command.ShowOne):
             document = client.get("scheduling", path_of("nodes", parsed_args.node, "availability"))
             self.fits = document["offered"]
         if is_table(parsed_args):
-            document = _without_defaults(document)
+            document = as_written(_without_defaults(document), written_classes(parsed_args) or classes_of(client))
         names, values = fields_of(document, _NODE_ORDER)
         return names, [
             Findings(document[name]) if name in ("reasons", "remarks") else value

@@ -10,7 +10,8 @@ from osc_lib.exceptions import CommandError
 
 from baremetal_sched import commands
 from baremetal_sched.osc.client import Client, FitsOrNot, RequestFailed, UsageError, client_of
-from baremetal_sched.osc.query import about_unknown, add_domain_option, add_machine_options, placement_class, split
+from baremetal_sched.osc.names import placement_class
+from baremetal_sched.osc.query import about_unknown, add_domain_option, add_machine_options, split
 from baremetal_sched.osc.tables import ListColumn, TextColumn, is_table
 
 _FIELDS = ("uuid", "name", "resource_class", "conductor_group", "provision_state", "traits")

@@ -3,6 +3,7 @@
 import argparse
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
@@ -27,7 +28,7 @@ from baremetal_sched.osc.holds import (
     new_hold,
     row_of,
 )
-from baremetal_sched.osc.query import add_domain_option
+from baremetal_sched.osc.query import about_unknown, add_domain_option
 from baremetal_sched.osc.tables import Document, ResultColumn, Table, TextColumn, add_long, chosen
 
 #: The options that select nodes, besides --domain, and what they select by.
@@ -85,6 +86,13 @@ def _of_person(person: str) -> list[tuple[str, str]]:
     return [] if person == _ALL else [("asserted_by", person)]
 
 
+def _nothing(command: FitsOrNot, client: Client, parsed_args: argparse.Namespace) -> list[Any]:
+    """Return no holds, and warn of a class or a conductor group that no machine has."""
+    if unknown := about_unknown(client, parsed_args.resource_class, parsed_args.conductor_group):
+        command.log.warning("%s", unknown)
+    return []
+
+
 class ListHolds(FitsOrNot, command.Lister):
     """List holds: why machines must not be used, who asserted each hold, and its times"""
 
@@ -109,8 +117,10 @@ class ListHolds(FitsOrNot, command.Lister):
         names = ("type", "since", "until", "active", "own")
         parameters = [(name, value) for name in names if (value := getattr(parsed_args, name)) is not None]
         parameters += [*_choice(parsed_args), *_of_person(parsed_args.asserted_by or _ALL), *_filters(parsed_args)]
-        found = client_of(self.app).pages("/holds", "maintenance", parameters, parsed_args.limit)
-        return chosen(parsed_args, HOLD.titles, (row_of(each, _WORDS) for each in found), _TABLE)
+        client = client_of(self.app)
+        found = list(client.pages("/holds", "maintenance", parameters, parsed_args.limit))
+        rows = found or _nothing(self, client, parsed_args)
+        return chosen(parsed_args, HOLD.titles, (row_of(each, _WORDS) for each in rows), _TABLE)
 
 
 class AddHolds(FitsOrNot, command.Lister):
@@ -196,7 +206,7 @@ class _ChosenHolds(FitsOrNot, command.Lister):
         if parsed_args.holds:
             found = list(_named(client, parsed_args.holds))
         else:
-            found = self._chosen(client, [*choice, *filters], parsed_args)
+            found = self._chosen(client, [*choice, *filters], parsed_args) or _nothing(self, client, parsed_args)
         rows = [(*row_of(hold), ResultColumn(self._act(client, hold, body, parsed_args.dry_run))) for hold in found]
         return chosen(parsed_args, (*HOLD.titles, "Result"), rows, ("Hold", "Node", "Result"))
 

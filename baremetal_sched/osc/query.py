@@ -12,6 +12,7 @@ from keystoneauth1.exceptions import ClientException as NoAnswer
 from osc_lib.exceptions import CommandError
 
 from baremetal_sched.osc.client import Client, UsageError
+from baremetal_sched.osc.names import placement_class
 
 #: Where the options are collected: tuples of the group, the name of the option, and its value.
 _ASKED = "asked"
@@ -127,11 +128,6 @@ def _amount(value: str) -> str:
     return f"{name}:{amount}"
 
 
-def placement_class(resource_class: str) -> str:
-    """Return placement's name of a node's resource class, as Nova makes it: gold.v1 is CUSTOM_GOLD_V1."""
-    return "CUSTOM_" + re.sub(r"[^0-9A-Za-z]+", "_", resource_class).upper()
-
-
 def add_machine_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say what a machine must be and have: --class, --trait and so on."""
     parser.add_argument("--class", dest="resource_class", metavar="<class>", help="The resource class of the node.")
@@ -217,6 +213,12 @@ def about_unknown(client: Client, resource_class: str | None = None, conductor_g
     or the service has no scheduling API."""
     names = {"resource_class": resource_class, "conductor_group": conductor_group}
     return " ".join(filter(None, (_about(client, key, name) for key, name in names.items() if name)))
+
+
+def written_classes(parsed_args: argparse.Namespace) -> dict[str, str]:
+    """Return the class of the machine options by placement's name, for ``names.as_written``; {} if there is none."""
+    written = parsed_args.resource_class
+    return {placement_class(written): written} if written else {}
 
 
 def about_class(client: Client, resource_class: str | None) -> str:

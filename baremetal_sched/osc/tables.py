@@ -148,6 +148,24 @@ class LinesColumn(ListColumn):
 _CELLS = {"string": TextColumn, "time": TimeColumn}
 
 
+class NestedColumn(FormattableColumn[Any]):
+    """Names and values within each other, a line each."""
+
+    def human_readable(self) -> str:
+        return wrapped(lines(_nested(self._value)))
+
+
+def _nested(value: Any) -> list[str]:
+    pairs = value.items() if isinstance(value, Mapping) else [("-", each) for each in value]
+    texts = []
+    for name, each in pairs:
+        if isinstance(each, (dict, list)):
+            texts += [f"{plain(name)}:" if name != "-" else "-", *(f"  {line}" for line in _nested(each))]
+        else:
+            texts.append(f"{plain(name)} {plain(each)}" if name == "-" else f"{plain(name)}: {plain(each)}")
+    return texts
+
+
 def row(members: Members, document: Document) -> tuple[Any, ...]:
     """Return the cells of a document in a list, under the titles of its columns."""
     cells = ((document[name], _CELLS.get(members.types[name])) for name in members.columns)
@@ -157,7 +175,18 @@ def row(members: Members, document: Document) -> tuple[Any, ...]:
 def shown(document: Document, **more: Any) -> Table:
     """Return the names and values of a document's members, except its links, and more."""
     members = {name: value for name, value in document.items() if name != "links"} | more
-    return tuple(members), tuple(TextColumn(each) if isinstance(each, str) else each for each in members.values())
+    return tuple(members), tuple(map(_cell, members.values()))
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, dict | list):
+        return NestedColumn(value)
+    return SentenceColumn(value) if isinstance(value, str) else value
+
+
+def without_none(value: Any) -> Any:
+    """Return a cell of a table, or a row of them, in which nothing stands for None."""
+    return tuple(map(without_none, value)) if isinstance(value, tuple) else "" if value is None else value
 
 
 def is_table(parsed_args: argparse.Namespace) -> bool:

@@ -89,7 +89,10 @@ class Membership:
                 f"Conductor groups that serve it: {', '.join(named)}. For another group, first start a conductor of it."
             )
         drivers = sorted({served for _, served in self.members})
-        return "Drivers that are served: {}.".format(", ".join(drivers))
+        return (
+            f"Drivers that are served: {', '.join(drivers)}. To serve another, add it to [DEFAULT] "
+            "enabled_hardware_types of a conductor, and start the conductor again."
+        )
 
 
 def alive(timeout: float) -> ColumnElement[bool]:

@@ -86,7 +86,7 @@ def refusal(actor: Actor, hold: Hold, verb: str = "release") -> str | None:
     the system's scope any project will do. The built-in types need only the policy.
     """
     kind = "" if actor.hides(hold) else f"type {hold.type}, "
-    named = f"Cannot {verb} maintenance entry {hold.uuid} ({kind}scope {hold.scope}"
+    named = f"Cannot {verb} hold {hold.uuid} ({kind}scope {hold.scope}"
     if actor.refuses(hold):
         return f"{named}): not permitted by policy"
     if hold.type in BUILT_IN or actor.scope == SYSTEM or outranks(actor.scope, hold.scope):

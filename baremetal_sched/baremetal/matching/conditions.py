@@ -89,12 +89,13 @@ class Condition:
 
 def of_class(name: str, amount: int, suffix: str = "") -> Condition:
     """Return the condition that a provider could give the amount if all of it were free."""
-    return Condition(f"class{suffix}:{name}", f"can give {amount} of {name}")
+    failure = (f"has no {name}", f"have no {name}") if amount == 1 else None
+    return Condition(f"class{suffix}:{name}", f"can give {amount} of {name}", failure=failure)
 
 
 def of_free(name: str, amount: int, suffix: str = "") -> Condition:
     """Return the condition that the amount is free now; it is part of that of the class."""
-    less = f"less than {amount} of {name} free"
+    less = f"no {name} free" if amount == 1 else f"less than {amount} of {name} free"
     return Condition(
         f"availability{suffix}:{name}",
         f"has {amount} of {name} free",

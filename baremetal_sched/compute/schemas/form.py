@@ -12,6 +12,7 @@ from baremetal_sched.documents.json_schema import JsonSchema, SchemaDict
 from baremetal_sched.documents.schema import canonical_uuid, excerpt
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.masking import mask
+from baremetal_sched.options.kinds import LEVEL
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -129,6 +130,10 @@ class Form:
         return jsonschema_rs.Draft202012Validator(self.schema, formats=dict(FORMATS), validate_formats=True)
 
 
+#: What the message says of a pattern that is our own.
+_WORDS = {LEVEL: "It must be a word in lower case, such as rack: a letter, then letters, digits, _ and -."}
+
+
 def _message(error: "ValidationError | None") -> str:
     if error is None:
         # To Python a dollar in a pattern matches before a newline at the end as well.
@@ -136,7 +141,7 @@ def _message(error: "ValidationError | None") -> str:
     path = [str(part) for part in error.absolute_path]
     name = path[-1] if path else ""
     value = mask({name: error.instance})[name]
-    text = error.message.replace(repr(error.instance), excerpt(value))
+    text = _WORDS.get(str(error.validator_value)) or error.message.replace(repr(error.instance), excerpt(value))
     if not path:
         return f"Invalid input received: {text}"
     suffix = f" Value: {value}." if isinstance(value, str | int | float | bool) and len(str(value)) <= 200 else ""

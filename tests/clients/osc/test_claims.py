@@ -140,3 +140,67 @@ def test_a_server_is_explained_to_those_to_whom_no_images_are_shown(both: tuple[
     assert openstack.run("observer", f"scheduling explain --flavor bm --image {image}").returncode == 0
     refused = openstack.run("observer", "scheduling explain --flavor bm --image debian")
     assert (refused.returncode, "get_image" in refused.stderr) == (1, True)
+
+
+#: A mistake is one sentence, with one exit status, whichever the command: options, status, all of the message.
+_UNKNOWN = "No machine has the resource class 'gld'. Did you mean 'gold'?"
+MISTAKES = [
+    *(
+        (f"scheduling claim --class gld {options}", 2, _UNKNOWN)
+        for options in ("", "--wait 9", "--count 2 --pack rack")
+    ),
+    ("scheduling claim list --class gld", 0, _UNKNOWN),
+    ("scheduling hold list --class gld", 0, _UNKNOWN),
+    ("scheduling hold remove --class gld --type window", 0, _UNKNOWN),
+    (f"scheduling claim cancel {A}", 1, f"There is no claim {A}."),
+    (f"scheduling claim show {A}", 1, f"There is no claim {A}."),
+    *(
+        (
+            f"{command} --type window --ends-at 2020-01-01",
+            2,
+            "--ends-at must be later than now, and later than --starts-at.",
+        )
+        for command in ("scheduling hold add --node n1", "baremetal node hold add n1")
+    ),
+    ("baremetal node hold set n1 x --until-released", 1, "There is no hold x of node"),
+    (
+        "scheduling domain create r --level Rack",
+        2,
+        "Invalid input for field/attribute level. Value: Rack. It must be a word in lower case, such as rack: a "
+        "letter, then letters, digits, _ and -.",
+    ),
+    (
+        "scheduling claim --class gold --count 6",
+        3,
+        "Only 5 nodes can be had. Of 6 nodes, 1 has no gold.",
+    ),
+    (
+        "scheduling claim --class gpu-h100 --wait 9 --count 2",
+        3,
+        "Only 1 node can be had. Of 6 nodes, 5 have no gpu-h100. Waiting is refused, because no machine would fit even "
+        "if all were free; --even-if-impossible allows it.",
+    ),
+]
+
+
+def test_a_mistake_is_one_sentence(both: tuple[Service, People], subtests: pytest.Subtests) -> None:
+    service, openstack = both
+    service.add_node("n6", resource_class="gpu-h100")
+    for command, status, words in MISTAKES:
+        with subtests.test(command=command):
+            done = openstack.run("system", command)
+            said = done.stderr.strip()
+            assert (done.returncode, said if words.endswith((".", "?")) else said[: len(words)]) == (status, words)
+            assert done.stdout == ""
+    assert claims(openstack) == []
+
+
+def test_of_several_claims_those_that_are_there_are_canceled(both: tuple[Service, People]) -> None:
+    _, openstack = both
+    assert openstack.run("member", f"scheduling claim --class gold --consumer {B}").returncode == 0
+    table = openstack.run("system", "scheduling claim list").stdout.split("\n")[3]
+    assert [cell.strip() for cell in table.split("|")][1:4] == [B, "claimed", "gold"]
+    assert table.split("|")[4].strip() in OWNERS
+    done = openstack.run("member", f"scheduling claim cancel {A} {B}")
+    assert (done.returncode, done.stderr.strip()) == (1, f"There is no claim {A}.")
+    assert claims(openstack) == []

@@ -96,6 +96,10 @@ def by_hand(reader: Reader) -> None:
         ("rack-2", 1, "rack"),
     ]
     assert reader.follow("scheduling domain show nv-1")["members"] == ["rack1-07"]
+    assert reader.run("scheduling domain show rack-1")["children"] == ["nv-1"]
+    table = reader._openstack.run(["scheduling", "domain", "list", "--level", "nvlink"]).stdout
+    assert " rack-1 " in table  # the domain above it, by its name
+    assert max(map(len, table.split("\n"))) <= 100
     reader.follow("scheduling domain add node rack-2")
     assert reader.run("scheduling domain show nv-1")["members"] == []
     assert reader.run("scheduling domain show rack-2")["members"] == ["rack1-07", "rack2-01"]

@@ -104,9 +104,9 @@ def _state(client: Client, name: str) -> str:
 
 def mistakes(reader: Reader) -> None:
     """What is answered to mistakes; filters by names of nodes; the end."""
-    assert "Say what to change" in reader.run("set", "chat", status=1)
+    assert "Say what to change" in reader.run("set", "chat", status=2)
     assert "There is no webhook called 'pager'" in reader.run("show", "pager", status=1)
-    assert "https" in reader.run("create", "ftp://hooks.example.com/", status=1)
+    assert "https" in reader.run("create", "ftp://hooks.example.com/", status=2)
     assert len(reader.run("set", "chat --node rack1-07 --all-types")["nodes"]) == 1
     assert reader.run("list", "--state parked") == []
     reader.run("delete", "chat")

@@ -153,7 +153,7 @@ def test_who_may_release_it_may_change_it(opened: Service) -> None:
     with unchanged(opened):
         for by in (OWNER, LESSEE):
             refused = ask(opened, "PATCH", path(by_system), body, by=by, status=403)
-            assert message(refused).startswith(f"Cannot change maintenance entry {by_system['uuid']}")
+            assert message(refused).startswith(f"Cannot change hold {by_system['uuid']}")
         ask(opened, "PATCH", path(own), body, by=NEXT_LESSEE, status=404)
     for by in (LESSEE, OWNER, SYSTEM):
         ask(opened, "PATCH", path(own), body, by=by, status=200)

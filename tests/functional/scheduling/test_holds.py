@@ -117,8 +117,7 @@ def test_a_lessee_releases_its_own_only(service: Service) -> None:
     by_system = hold(service)
     refused = maintain(service, "DELETE", by=LESSEE, status=403)
     expected = (
-        f"Cannot release maintenance entry {by_system['uuid']} (type operator_hold, scope system): not permitted at "
-        "lessee scope"
+        f"Cannot release hold {by_system['uuid']} (type operator_hold, scope system): not permitted at lessee scope"
     )
     assert fault(refused) == expected
     assert message(ask(service, "DELETE", by=LESSEE, status=403)) == expected
@@ -135,8 +134,7 @@ def test_the_hold_of_a_former_lessee(service: Service) -> None:
     service.patch("n1", ("replace", "/lessee", "others"))
     path = f"/nodes/n1/holds/{former['uuid']}"
     assert message(ask(service, "DELETE", path, by=NEXT_LESSEE, status=403)) == (
-        f"Cannot release maintenance entry {former['uuid']} (type operator_hold, scope lessee): not asserted by your "
-        "project"
+        f"Cannot release hold {former['uuid']} (type operator_hold, scope lessee): not asserted by your project"
     )
     ask(service, "DELETE", path, by=LESSEE, status=404)
     assert hold(service, by=NEXT_LESSEE)["scope"] == "lessee"

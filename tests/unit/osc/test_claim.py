@@ -151,3 +151,10 @@ def test_a_refusal_names_the_option_of_the_command(caplog: pytest.LogCaptureFixt
     assert "; --even-if-impossible allows" in caplog.text
     with pytest.raises(RequestFailed, match="; --even-if-impossible allows"):
         run(Service(scheduling=RequestFailed(text, 409)), "--class gold --wait 1m")
+
+
+def test_names_that_are_empty_are_refused() -> None:
+    parser = Claim(None, None).get_parser("claim")
+    for options in (("--machine-group", ""), ("--pack", ""), ("--spread", ":1")):
+        with pytest.raises(SystemExit):
+            parser.parse_args(options)

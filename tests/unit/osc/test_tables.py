@@ -5,7 +5,15 @@ from typing import Any
 
 from baremetal_sched import commands, members
 from baremetal_sched.osc import claims, explain, fleet_holds, holds, webhooks
-from baremetal_sched.osc.tables import ResultColumn, SentenceColumn, TimeColumn, chosen, wrapped
+from baremetal_sched.osc.tables import (
+    ResultColumn,
+    SentenceColumn,
+    TimeColumn,
+    chosen,
+    shown,
+    without_none,
+    wrapped,
+)
 from tests.members import FILE, text
 
 UUID = "aaaaaaaa-0000-4000-8000-000000000001"
@@ -37,7 +45,6 @@ def test_tables_fit_into_100_columns_and_long_ones_have_all() -> None:
         (members.HOLD.titles, holds.row_of(HOLD), holds._TABLE),
         (members.HOLD.titles, holds.row_of(HOLD, fleet_holds._WORDS), fleet_holds._TABLE),
         ((*members.HOLD.titles, "Result"), (*holds.row_of(HOLD), result), ("Hold", "Node", "Result")),
-        (members.CLAIM.titles, claims._row(CLAIM), claims._TABLE),
     ):
         assert width(*chosen(run(), titles, [row], table)) <= 100
         assert chosen(run(long=True), titles, [row], table) == (titles, [row])
@@ -45,9 +52,44 @@ def test_tables_fit_into_100_columns_and_long_ones_have_all() -> None:
 
 
 def test_a_person_has_a_name_in_a_table_and_without_one_an_id() -> None:
-    for name, shown in (("ann", "ann"), ("", UUID)):
+    for name, expected in (("ann", "ann"), ("", UUID)):
         cells = dict(zip(members.HOLD.columns, holds.row_of({**HOLD, "asserted_by_name": name}), strict=True))
-        assert cells["asserted_by"].machine_readable() == shown
+        assert cells["asserted_by"].machine_readable() == expected
+
+
+def test_claims_in_a_table_have_machines_and_classes_as_people_write_them() -> None:
+    """The time is that of the request of a claim that waits, and that of the decision on others."""
+    several = {**CLAIM, "allocations": {f"{number}": {} for number in range(5)}, "state": "claimed", "decided_at": TIME}
+    names, classes = {f"{number}": f"rack12-n{number:02}" for number in range(4)}, {"CUSTOM_GOLD": "gold"}
+    cells = claims._short({**several, "asked_at": "", "position": None}, names, classes)
+    assert (cells[1], cells[2].human_readable(), cells[3]) == (
+        "claimed",
+        "gold",
+        "rack12-n00\nrack12-n01\nrack12-n02\nand 2 more",
+    )
+    assert cells[4].human_readable() == "2050-01-01T21:00:00Z"
+    waits = claims._short({**CLAIM, "state": "waiting", "allocations": {}, "decided_at": None}, {}, classes)
+    assert (waits[1], waits[3], waits[4].human_readable()) == ("waiting (12)", "", "2050-01-01T21:00:00Z")
+    for row in (cells, waits):
+        assert width(claims._TABLE, [row]) <= 100
+
+
+def test_a_claim_of_several_is_shown_in_100_columns() -> None:
+    racks = {"rack": "rack-1", "row": "row-a"}
+    machines = [{"number": 1, "node": UUID, "consumer": UUID}]
+    machines.append({"number": 2, "node": UUID, "consumer": UUID, "domains": racks})
+    allocations = {UUID: {"resources": {"CUSTOM_GOLD": 1}}}
+    documents = {"allocations": claims._Allocations(allocations), "machines": claims._Machines(machines)}
+    titles, cells = shown({**CLAIM, "request": {"query": STORY, "several": {"count": 2}}}, **documents)
+    assert width(("Field", "Value"), zip(titles, map(without_none, cells), strict=True)) <= 100
+    values = dict(zip(titles, cells, strict=True))
+    assert values["allocations"].human_readable() == f"{UUID}: 1 CUSTOM_GOLD"
+    assert values["machines"].human_readable().split("\n")[2:] == [
+        f"2: node {UUID} (rack rack-1, row row-a)",
+        f"   consumer {UUID}",
+    ]
+    assert values["request"].human_readable().split("\n")[-2:] == ["several:", "  count: 2"]
+    assert values["request"].machine_readable()["several"] == {"count": 2}
 
 
 def test_each_machine_of_a_claim_has_a_line_and_nothing_is_a_cell_that_has_none() -> None:
