@@ -5,6 +5,7 @@ second one, as in ``.ci/run``; ``--for PATHS`` is what a change to these paths n
 tests: paths, ``-m``, ``-k``.
 """
 
+import json
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -61,15 +62,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the first tier, unless something else was asked for. Workers are told what was chosen."""
+    """Choose the first tier, unless something else was asked for. Workers are told what was chosen.
+
+    Raises UsageError for a changed path that is not there: for a file that was deleted, give its folder.
+    """
     option = config.option
     if option.paths_changed:
+        missing = [path for path in option.paths_changed if not (_ROOT / path).exists()]
+        if missing:
+            raise pytest.UsageError(f"--for: there is no {', '.join(missing)}")
         option.tier = option.tier or "ci"
         config.args[:] = tests_for(option.paths_changed)
     elif config.args_source is pytest.Config.ArgsSource.TESTPATHS and not option.markexpr and not option.keyword:
         option.tier = option.tier or "first"
     if option.tier:
         option.markexpr = MARKS[option.tier]
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say how many tests ``--for`` runs, before it does, as far as they have been counted (``tests/counts.py``)."""
+    if not config.option.paths_changed:
+        return None
+    number, files = counted(config.args)
+    return f"--for: about {number:,} tests and rows, in {files:,} files of {', '.join(config.args)}"
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -114,6 +129,14 @@ def default_tier_of(path: str) -> str:
 def first_tier_of(path: str) -> str:
     """Return the first tier in which a test of this file runs."""
     return "ci" if path in _FILES_IN_CI else tier_of(path)
+
+
+def counted(paths: Iterable[str]) -> tuple[int, int]:
+    """Return how many tests and rows the files and folders of tests had when they were last counted, and in how many
+    files."""
+    numbers: dict[str, int] = json.loads((_ROOT / "tests/counts.json").read_text())
+    chosen = {file for file in numbers for path in paths if file == path or file.startswith(f"{path}/")}
+    return sum(numbers[file] for file in chosen), len(chosen)
 
 
 def tests_for(paths: Iterable[str]) -> list[str]:

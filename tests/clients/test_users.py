@@ -234,7 +234,7 @@ def test_commands_with_roles(tmp_path: Path) -> None:
         (("add", "a:b", "--generate"), "'a:b' is not a valid user name"),
         (("add", "ann", "--password-stdin"), "A password must have from 1 to 72 bytes"),
         (("add", "ann", "--password-stdin", "--generate"), "cannot be combined"),
-        (("add", "ann", "--generate", "--role", "reader"), "[DEFAULT] http_basic_auth_roles_file is set"),
+        (("add", "ann", "--generate", "--role", "reader"), "export OS_DEFAULT__HTTP_BASIC_AUTH_ROLES_FILE=roles.yaml"),
         (("add", "ann", "--generate", "--project", "p"), "need a --role"),
         (("add", "ann", "--generate", "--role", "x", "--project", "p", "--system"), "cannot be combined"),
         (("add", "ann", "--generate", "--database", "postgresql://a@b/c"), "http_basic_auth_user_file must name"),

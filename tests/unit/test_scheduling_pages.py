@@ -1,5 +1,7 @@
 """The built pages of the scheduling API have all that its OpenAPI document says: each parameter, member and status."""
 
+import inspect
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from baremetal_sched.scheduling.api.routes import ROUTES
 from tests import openapi
 from tests.reference import API_REF, beginning
 
@@ -38,6 +41,20 @@ def test_pages_have_all_of_the_document(tmp_path: Path, monkeypatch: pytest.Monk
     assert sorted(key for key, _ in found) == sorted(operations)
     sections = {operations[key]["operationId"]: section for key, section in found}
     assert [text for each in operations.values() for text in _missing(each, sections)] == []
+
+
+def test_each_query_parameter_has_a_word() -> None:
+    """That a view reads in a query, and that the document describes: the pages then have its words."""
+    for verb, path, operation in openapi.operations():
+        for each in operation["parameters"]:
+            assert each.get("description", "").endswith("."), (verb, path, each["name"])
+    for route in ROUTES:
+        assert route.operation is not None
+        source, names = inspect.getsource(route.view), vars(inspect.getmodule(route.view))
+        for name in re.findall(r"\bQuery\(call, (.+?)\)", source):
+            assert names[name] is route.operation.query, (route.path, name)
+        read = set(re.findall(r"\bquery\.(?:has|text|texts|flag|integer|uuid|items)\(\"(\w+)\"", source))
+        assert read <= set(route.operation.query), route.path
 
 
 def _sections(folder: Path) -> Iterator[tuple[tuple[str, str], Section]]:

@@ -1,5 +1,6 @@
 """Which tests ``pytest`` leaves out, and which ones a change needs."""
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,7 +31,7 @@ def test_the_first_tier_runs_only_where_nothing_is_asked_for() -> None:
 
 
 def test_what_a_change_needs() -> None:
-    config = chosen(paths_changed=["baremetal_sched/ui/pages.py", "tests/unit/test_rules.py", "./README.md"])
+    config = chosen(paths_changed=["baremetal_sched/ui/fleet.py", "tests/unit/test_rules.py", "./README.md"])
     assert config.option.tier == "ci"
     assert config.args == [
         "tests/clients/test_readme.py",
@@ -39,7 +40,20 @@ def test_what_a_change_needs() -> None:
         "tests/unit",
         "tests/unit/test_rules.py",
     ]
-    assert chosen(paths_changed=["baremetal_sched/ui/pages.py", "elsewhere.txt"]).args == ["tests"]
+    assert chosen(paths_changed=["baremetal_sched/ui/fleet.py", "LICENSE"]).args == ["tests"]
+    with pytest.raises(pytest.UsageError, match=r"^--for: there is no baremetal_sched/ui/fleets.py, nowhere/$"):
+        chosen(paths_changed=["README.md", "baremetal_sched/ui/fleets.py", "nowhere/"])
+
+
+def test_how_many_tests_a_change_needs_is_said_before() -> None:
+    counts = json.loads((ROOT / "tests/counts.json").read_text())
+    unit = {file: number for file, number in counts.items() if file.startswith("tests/unit/")}
+    said = tiers.pytest_report_header(chosen(paths_changed=["CHANGELOG.md", "tests/unit/test_rules.py"]))
+    assert said == (
+        f"--for: about {sum(unit.values()):,} tests and rows, in {len(unit)} files of tests/unit, "
+        "tests/unit/test_rules.py"
+    )
+    assert tiers.pytest_report_header(chosen()) is None
 
 
 def test_each_module_is_known_and_each_need_exists() -> None:

@@ -204,7 +204,10 @@ def _uuid_of(text: str) -> str:
 
 # -- the list ----------------------------------------------------------------------------------------------------------
 
-_COLUMNS = {"project_id": WaitingRequest.consumer_project, "resource_class": WaitingRequest.resource_class}
+_COLUMNS = {
+    "project_id": WaitingRequest.consumer_project,
+    "resource_class": WaitingRequest.resource_class,
+}
 PARAMETERS = {
     **page_of("Claims"),
     "state": said("Only claims that are in this state now.", {**TEXT, "enum": list(STATES)}),

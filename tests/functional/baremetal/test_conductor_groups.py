@@ -186,3 +186,11 @@ def test_drivers_that_cannot_be(groups: Service, row: Rows) -> None:
     ]:
         with row(path, version, status):
             assert fault(groups.baremetal("GET", path, version=version, status=status))
+
+
+def test_a_driver_that_nobody_serves_is_refused_with_the_option_that_enables_it(groups: Service) -> None:
+    response = groups.baremetal("POST", "/nodes", {"driver": "redfish"}, status=400)
+    assert (
+        "Drivers that are served: fake-hardware. To serve another, add it to [DEFAULT] enabled_hardware_types"
+        in fault(response)
+    )
