@@ -84,7 +84,11 @@ EXPLAIN = Command("openstack scheduling explain")
 SHOW_CAPACITY = Command("openstack scheduling capacity")
 LIST_PARKED_WEBHOOKS = Command("openstack scheduling webhook list --state parked")
 RESUME_WEBHOOK = Command("openstack scheduling webhook resume {webhook}")
-CREATE_FLAVOR = Command("openstack flavor create --property resources:CUSTOM_GOLD=1 gold")
+#: Without the zeros, the flavor would ask for a processor and memory beside the machine, which machines do not offer.
+CREATE_FLAVOR = Command(
+    "openstack flavor create --property resources:CUSTOM_GOLD=1 --property resources:VCPU=0 "
+    "--property resources:MEMORY_MB=0 --property resources:DISK_GB=0 gold"
+)
 LIST_FLAVORS = Command("openstack flavor list --all")
 CREATE_IMAGE = Command(
     "openstack image create --disk-format raw --container-format bare "
