@@ -109,6 +109,7 @@ DELETE_PROVIDER = Command("openstack resource provider delete {provider}")
 
 # -- the service -------------------------------------------------------------------------------------------------------
 
+SERVE = Command("baremetal-sched serve")
 START_CONDUCTOR = Command("baremetal-sched conductor")
 CHECK_DATABASE = Command("baremetal-sched db check")
 UPGRADE_DATABASE = Command("baremetal-sched db upgrade")

@@ -19,7 +19,19 @@ from tests.functional.test_demo import ClientInProcess, service_for_demo
 from tests.processes import BAREMETAL_SCHED, Client, Program, free_port, program
 from tests.waiting import START, wait_until
 
-CHAPTERS = ("Enrol", "Conductors", "node list", "Ask placement", "Claim", "refusals", "Release")
+CHAPTERS = (
+    "Enrol",
+    "Conductors",
+    "node list",
+    "Ask placement",
+    "Claim",
+    "refusals",
+    "Release",
+    "why",
+    "Hold",
+    "Wait",
+    "same rack",
+)
 
 
 @pytest.fixture
@@ -57,7 +69,8 @@ def test_demo(tmp_path: Path, temporary: Path) -> None:
     assert "✗" not in output
     checks = re.search(r"✓ All (\d+) checks passed", output)
     assert checks
-    assert len(re.findall(r"^  ✓ ", output, re.MULTILINE)) == int(checks[1]) > 20
+    assert len(re.findall(r"^  ✓ ", output, re.MULTILINE)) == int(checks[1]) > 40
+    assert "What to do next:\n  baremetal-sched demo --keep " in output
     assert "surprise" not in output
 
 
@@ -131,6 +144,15 @@ LIES = {
     "a bad trait is taken": change("PUT", "/not-a-trait", status=204),
     "a dead group is taken": change("PATCH", "/a-general-1$", status=200),
     "groups are not named": change("PATCH", "/a-general-1$", body=lambda body: {}),
+    "the explanation is another": change("GET", "/explanations", body=lambda body: {**body, "relaxations": []}),
+    "a hold is not made": change("POST", "/holds$", status=409),
+    "a held machine is on offer": change("GET", "/availability", body=lambda body: {**body, "offered": True}),
+    "a claim does not wait": change("POST", "/claims$", body=lambda body: {**body, "position": 2}),
+    "another machine is handed over": change("GET", "/claims/", body=lambda body: {**body, "machines": []}),
+    "racks are not made": change("POST", "/from_property", body=lambda body: {**body, "created": []}),
+    "a claim of several has one machine": change(
+        "POST", "/claims$", body=lambda body: {**body, "machines": body["machines"][:1]} if "machines" in body else body
+    ),
     "a release fails": change("DELETE", "/allocations/", status=404),
 }
 

@@ -155,7 +155,7 @@ STATES: dict[str, Callable[[Site], dict[str, str]]] = {
 }
 #: What else is typed, and what ends only when it is stopped, or needs another service: the command line is parsed.
 OPTIONS = {"EXPLAIN": "--resource CUSTOM_GOLD=1", "CREATE_ALLOCATION": "--name a1", "ADD_USER": "--password-stdin"}
-PARSED = ("START_CONDUCTOR", "FINISH_IMPORT")
+PARSED = ("SERVE", "START_CONDUCTOR", "FINISH_IMPORT")
 #: Where a request is explained that nothing fits.
 FINDS_NOTHING = ("EXPLAIN",)
 #: What the command makes works: this command succeeds afterwards.

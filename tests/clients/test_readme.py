@@ -33,10 +33,15 @@ def tour() -> list[str]:
     return [line[2:] for block in blocks(TUTORIAL, "console") for line in block.splitlines() if line.startswith("$ ")]
 
 
+def of_section(title: str) -> list[str]:
+    """The commands of the client in a section of the README."""
+    text = README.split(f"\n## {title}\n")[1].split("\n## ")[0]
+    return [line for block in blocks(text, "sh") for line in block.splitlines() if line.startswith("openstack ")]
+
+
 def test_the_readme_does_the_same() -> None:
     """Each of its commands of the client is in the tutorial, in this order."""
-    text = README.split("## Five minutes with the openstack client")[1].split("### Under Nova")[0]
-    commands = [line for block in blocks(text, "sh") for line in block.splitlines() if line.startswith("openstack ")]
+    commands = of_section("Five minutes with the openstack client")
     assert len(commands) >= 10
     followed = iter(_FORMAT.sub("", line) for line in tour())
     for command in commands:
@@ -85,3 +90,32 @@ def test_the_tour(tmp_path: Path) -> None:
         "No valid host was found. No node that matches is free. Of 1 node, 1 is in use by an instance."
     )
     assert "CUSTOM_TPM" in shown["openstack server rebuild s1"]
+
+
+#: What the README's commands print that say no, by how they begin: their exit status, and words.
+_SAY_NO = {
+    "scheduling explain": (3, "lack"),
+    "scheduling claim --class gold --count": (3, "at most 1 in the same rack"),
+}
+
+
+def test_what_others_do_not_do(tmp_path: Path) -> None:
+    """The README's commands after the five minutes: they run in their order, and do what the text says."""
+    home = tmp_path / "home"
+    home.mkdir()
+    printed = {}
+    with serve(tmp_path) as (program, _), forked_openstack(home, variables_in(program.output)) as openstack:
+        for line in of_section("Five minutes with the openstack client"):
+            openstack.run(shlex.split(line)[1:])
+        for line in of_section("What Ironic, Placement and Nova do not do"):
+            words = shlex.split(line)[1:]
+            done = openstack.run(words)
+            said = done.stdout + done.stderr
+            status, expected = next((no for begin, no in _SAY_NO.items() if " ".join(words).startswith(begin)), (0, ""))
+            if words[:3] == ["scheduling", "explain", "node"]:
+                expected = "openstack baremetal node hold remove n1 "
+            assert (done.returncode, expected in said) == (status, True), f"{line}\n{said}"
+            printed[" ".join(words[:3])] = said
+    assert " n1 " in printed["scheduling claim list"]
+    assert "claimed by consumer" in printed["scheduling explain node"]
+    assert "scheduling.hold" in printed["scheduling event list"]

@@ -1,7 +1,8 @@
 """``baremetal-sched demo``: the main use of the service, end to end, over real HTTP.
 
 ``fleet.yaml`` is the sample fleet, ``client.py`` talks to the service and computes the expected answers, ``service.py``
-starts it, ``steps.py`` has the steps of the demo, ``show.py`` prints them, ``play.py`` runs them all.
+starts it, ``steps.py`` and ``scheduling.py`` have the steps of the demo, which share ``asking.py``; ``show.py`` prints
+them, ``play.py`` runs them all.
 """
 
 import click
@@ -11,7 +12,7 @@ import click
 @click.option("--keep", is_flag=True, help="Keep the service running afterwards, until Ctrl-C.")
 @click.option("--port", default=0, type=click.IntRange(0, 65535), help="Port of the service. Default: any free port.")
 def demo(keep: bool, port: int) -> None:
-    """Enroll a sample fleet, ask for machines and claim one, with a service of its own.
+    """Enroll a sample fleet, ask for machines, claim, explain, hold, wait and spread, with a service of its own.
 
     The service uses a temporary database, which is removed afterwards. Exits 1 if any check fails.
     """

@@ -1,4 +1,4 @@
-"""A small HTTP client for both APIs, on the standard library. It uses no proxies: the service is on this machine."""
+"""A small HTTP client for the APIs, on the standard library. It uses no proxies: the service is on this machine."""
 
 import http.client
 import json
@@ -42,6 +42,8 @@ class DemoAnswer:
         if "error_message" in self.body:
             fault = json.loads(self.body["error_message"])
             text = fault.get("faultstring") or fault.get("description") or ""
+        elif "error" in self.body:
+            text = self.body["error"].get("message") or ""
         else:
             text = " ".join(error.get("detail", "") for error in self.body.get("errors", ()))
         return " ".join(text.split())
@@ -62,6 +64,10 @@ class DemoClient:
         """Send a request to ``/placement<path>``."""
         headers = {"OpenStack-API-Version": f"placement {PLACEMENT_VERSION}"}
         return self.send(method, f"/placement{path}", body, headers)
+
+    def scheduling(self, method: str, path: str, body: Any = None) -> DemoAnswer:
+        """Send a request to ``/scheduling/v1<path>``."""
+        return self.send(method, f"/scheduling/v1{path}", body, {})
 
     def send(self, method: str, path: str, body: Any, headers: dict[str, str]) -> DemoAnswer:
         """Send a request, again as long as the answer is 503: nothing was done then, and it may succeed in a moment.

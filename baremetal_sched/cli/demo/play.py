@@ -7,11 +7,19 @@ from contextlib import contextmanager, suppress
 
 from rich.console import Console
 
+from baremetal_sched import commands
 from baremetal_sched.cli.clients import client_environment
 from baremetal_sched.cli.demo import client, service
 from baremetal_sched.cli.demo.client import DemoClient, DemoFailed
 from baremetal_sched.cli.demo.show import Show
 from baremetal_sched.cli.demo.steps import Story
+
+#: What to do after the demo.
+_NEXT = f"""
+What to do next:
+  baremetal-sched demo --keep   The same, and the service keeps running: see the fleet in a browser, try commands.
+  {commands.SERVE:<29} A service of your own. It prints the address of its pages, and what the openstack
+                                command needs. "Five minutes" in README.md continues from there."""
 
 
 def play(port: int, *, keep: bool) -> bool:
@@ -38,6 +46,8 @@ def _play(show: Show, port: int, keep: bool) -> bool:
                 show.plain(f"\nFrom the logs of the service:\n{complaints}")
             if keep:
                 _keep(show, running)
+            elif good:
+                show.plain(_NEXT)
             return good
     except DemoFailed as error:
         return show.closing(str(error))
