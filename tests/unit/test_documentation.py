@@ -15,6 +15,7 @@ from baremetal_sched import keystone_settings
 from baremetal_sched.cli import cli
 from baremetal_sched.errors import SchedulerError
 from baremetal_sched.settings import OPTIONS, load
+from tests import pictures
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -269,3 +270,10 @@ def test_settings_are_in_one_folder_everywhere() -> None:
             r"/etc/baremetal-sched(/((baremetal-sched|migration|conductor)\.conf|htpasswd|roles\.yaml|secrets\.keys|controllers\.pem))?",
             path,
         ), (file, path)
+
+
+def test_each_picture_of_a_page_has_a_place_and_can_be_made_again() -> None:
+    """``python -m tests.pictures`` makes them."""
+    there = {path.name for path in pictures.GUIDES.glob("*.png")}
+    assert there == pictures.referred_to()
+    assert there <= set(pictures.PICTURES)

@@ -26,6 +26,10 @@ SEARCHES = {
 }
 _CUT = """[...document.querySelectorAll("pre")].filter((each) => each.scrollWidth > each.clientWidth + 1)
   .map((each) => each.textContent.slice(0, 80))"""
+#: Codes of statuses, as in "503 - Service Unavailable", that are on several lines.
+_BROKEN = """[...document.querySelectorAll("table.described td:first-child code")]
+  .filter((each) => /^[0-9]{3} - /.test(each.textContent) && each.getClientRects().length > 1)
+  .map((each) => each.textContent)"""
 _LINKS = """[...document.querySelectorAll("a[href]")].map((each) => each.href)"""
 _ANCHORS = """[...document.querySelectorAll("[id]")].map((each) => each.id)"""
 
@@ -66,6 +70,7 @@ def test_pages(browser: Browser, site: str) -> None:
             address = todo.pop(0)
             page = visit.open(address.removeprefix(site))
             assert page.evaluate(_CUT) == [], address
+            assert page.evaluate(_BROKEN) == [], address
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
             anchors[address] = set(page.evaluate(_ANCHORS))
             wanted[address] = links(page, site)
