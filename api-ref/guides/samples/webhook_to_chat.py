@@ -15,9 +15,15 @@ def failure(event):
     data = event["data"]
     machine = data.get("name") or data.get("uuid") or event["subject"]
     if event["type"] == "baremetal.node.provision_set.error":
-        return f"{machine}: {data.get('provision_state', 'failed')}"
-    fault = data.get("changed", {}).get("fault", {}).get("after")
+        reason = now(data, "last_error")
+        return f"{machine}: {data.get('provision_state', 'failed')}{f': {reason}' if reason else ''}"
+    fault = now(data, "fault")
     return f"{machine}: {fault}" if fault else None
+
+
+def now(data, name):
+    """Return the new value of a field that has changed; None if it has not, or if the receiver may not see it."""
+    return (data.get("changed", {}).get(name) or {}).get("after")
 
 
 def receive(environ, start_response):

@@ -64,7 +64,7 @@ def test_the_guide(python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setitem(os.environ, "CHAT_URL", chat.url)
         fail(client, "rack1-07")
         wait_until(lambda: chat.received, "the line in the chat")
-        assert chat.received[0].event == {"text": "rack1-07: inspect failed"}
+        assert chat.received[0].event["text"].startswith("rack1-07: inspect failed: ")
         wait_until(lambda: reader.run("show", "chat")["behind"] == 0, "the end of the delivery")
         (listed,) = reader.follow("list")
         assert [listed[name] for name in ("Name", "State", "Behind", "Last Error")] == ["chat", "active", 0, None]

@@ -73,7 +73,7 @@ def test_a_chat_is_told_when_a_machine_fails(database_url: str, monkeypatch: pyt
         number_events(service)
         deliver(service)
         assert [each.event for each in chat.received] == [
-            {"text": "sick: deploy failed"},
+            {"text": "sick: deploy failed: The disk is full."},
             {"text": "fine: power failure"},
         ]
         assert (show(service, hook)["last_error"], show(service, hook)["behind"]) == (None, 0)
