@@ -115,9 +115,9 @@ class _ReadsEvents(FitsOrNot):
         node = parsed_args.node
         if node and not UUID.fullmatch(node):  # a node that was deleted has only its UUID
             node = client.get("baremetal", path_of("nodes", node))["uuid"]
-        found = [("type", ",".join(parsed_args.type)), ("node", node), ("domain", parsed_args.domain)]
-        found.append(("user_id", parsed_args.user))
-        return [(name, value) for name, value in found if value]
+        found = [("type", ",".join(parsed_args.type)), ("node", node), ("user_id", parsed_args.user)]
+        inside = [] if parsed_args.domain is None else [("domain", parsed_args.domain)]
+        return [*((name, value) for name, value in found if value), *inside]
 
 
 class ListEvents(_ReadsEvents, command.Lister):

@@ -68,7 +68,7 @@ def _filter_of(client: Client, arguments: argparse.Namespace) -> Document:
     if arguments.node or arguments.all_nodes:
         found = (client.get("baremetal", path_of("nodes", each)) for each in arguments.node or ())
         body["nodes"] = [each["uuid"] for each in found]
-    if arguments.domain or arguments.no_domain:
+    if arguments.domain is not None or arguments.no_domain:
         body["domain"] = arguments.domain
     return body
 
