@@ -1,5 +1,6 @@
 """Deliveries to webhooks: to receivers that refuse, are slow or silent, redirect, answer too much, move, go away."""
 
+import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -662,3 +663,19 @@ def test_a_secret_that_cannot_be_decrypted_signs_nothing(service: Service, recei
     deliver(service)
     assert show(service, hook)["last_error"] == "The secret cannot be decrypted."
     assert receiver.received == []
+
+
+def test_receivers_get_who_made_a_change_if_its_maker_sees_that(
+    database_url: str, receiver: Receiver, rules: Path
+) -> None:
+    options: dict[str, Any] = {"api": {"auth_strategy": "noauth2"}, "events": {"allowed_hosts": "127.0.0.1"}}
+    with Service(database_url, **options, oslo_policy={"policy_file": str(rules)}) as service:
+        service.add_conductor("c1")
+        node = service.add_node("n1", owner="a")
+        for by in (OPERATOR, ANNA):
+            make(service, receiver.url, by, nodes=[node])
+        service.baremetal("PATCH", f"/nodes/{node}", [{"op": "add", "path": "/extra/a", "value": 1}])
+        number_all(service)
+        assert deliver(service) == 2
+        told = sorted(str(json.loads(each.body)["data"].get("user_id", "hidden")) for each in receiver.received)
+        assert told == ["None", "None", "admin", "hidden"]
