@@ -186,6 +186,7 @@ MISTAKES = [
 def test_a_mistake_is_one_sentence(both: tuple[Service, People], subtests: pytest.Subtests) -> None:
     service, openstack = both
     service.add_node("n6", resource_class="gpu-h100")
+    assert openstack.run("system", "scheduling domain create rack-1 --level rack").returncode == 0
     for command, status, words in MISTAKES:
         with subtests.test(command=command):
             done = openstack.run("system", command)
