@@ -112,15 +112,13 @@ Changes = dict[str, dict[str, Any]]
 
 
 def note_flush(session: Session) -> None:
-    """Note the events of what a flush writes: those of a node in the order of the changes."""
-    changed = (*session.new, *session.dirty)
-    for entity in changed:
+    """Note the events of what a flush writes: those of a node in the order of the changes, those of holds last."""
+    for entity in sorted((*session.new, *session.dirty), key=lambda each: isinstance(each, Hold)):
         if isinstance(entity, Node):
             _note_node(session, entity)
         elif isinstance(entity, NodeAllocation):
             _note_allocation(session, entity)
-    for entity in changed:
-        if isinstance(entity, Hold):
+        elif isinstance(entity, Hold):
             _note_flushed_hold(session, entity)
     for entity in session.deleted:
         if isinstance(entity, Hold):
