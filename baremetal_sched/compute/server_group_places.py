@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from typing import TypeVar
 
 from sqlalchemy import ColumnElement, Connection, and_, func, select, true
 from sqlalchemy.orm import Session
@@ -17,7 +18,7 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.matching import free_machine
 from baremetal_sched.baremetal.matching.conditions import NEVER, Condition, Kind
-from baremetal_sched.baremetal.matching.request import MachineContext
+from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest, capable
 from baremetal_sched.compute import server_groups
 from baremetal_sched.compute.server_groups import AFFINITY, ANTI_AFFINITY, SOFT_AFFINITY, SOFT_ANTI_AFFINITY
@@ -25,6 +26,8 @@ from baremetal_sched.db.models import Domain, DomainMember, Node, Server, Server
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.compute import ServerGroupNotFound
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
+
+Request = TypeVar("Request", bound=MachineRequest)
 
 
 class MemberPlaces:
@@ -75,7 +78,7 @@ class MemberPlaces:
             return self._members[domain] > 0 or not (self._members or self._elsewhere)
         return self._members[domain] < self._most
 
-    def choices(self, request: TreeRequest) -> list[TreeRequest]:
+    def choices(self, request: Request) -> list[Request]:
         """Return the request with the conditions of the policy, in the order of preference: at least one."""
         chosen = [replace(request, conditions=conditions) for conditions in self._conditions()]
         return [*chosen, request] if self._soft or not chosen else chosen
@@ -182,7 +185,7 @@ def of_group(context: MachineContext, group: ServerGroup) -> MemberPlaces:
     return places
 
 
-def of_request(context: MachineContext, request: TreeRequest) -> MemberPlaces | None:
+def of_request(context: MachineContext, request: MachineRequest) -> MemberPlaces | None:
     """Return where the members of the request's group are; None if it has none, or that was deleted."""
     if request.server_group is None:
         return None
@@ -203,7 +206,7 @@ def admitting(connection: Connection, level: str, node: str, groups: Collection[
     return {uuid for uuid in groups if uuid not in found or found[uuid].has_room(domain)}
 
 
-def narrowed(context: MachineContext, request: TreeRequest) -> TreeRequest:
+def narrowed(context: MachineContext, request: Request) -> Request:
     """Return the request with the conditions that its server group, if it has one, insists on at this moment."""
     places = of_request(context, request)
     return request if places is None else places.choices(request)[-1]

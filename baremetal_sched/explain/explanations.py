@@ -14,7 +14,7 @@ from baremetal_sched.baremetal.matching.masks import HELD_BACK, Relaxation, Verd
 from baremetal_sched.baremetal.matching.question import Question, nodes_source, providers_source
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.several import why_too_few
-from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION, TreeRequest, as_tree
+from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION
 from baremetal_sched.baremetal.provider.availability import PROVIDER
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.types import selecting
@@ -35,11 +35,11 @@ def explain_request(context: MachineContext, request: MachineRequest) -> Explana
     Raises TooManyExplanations, ExplanationTookTooLong, BadQuery; for several, InvalidValue for a request that other
     providers than machines have to serve.
     """
-    if context.group is None:
+    if request.several is None:
         return _of_one(context, request)
-    explained = _of_one(replace(context, needed=context.group.several.count), request)
+    explained = _of_one(replace(context, needed=request.several.count), request)
     with _bounded(context):
-        lack = why_too_few(context, request, context.group)
+        lack = why_too_few(context, request)
     if lack is None:
         return explained
     verdict = Verdict.SHORT if explained.verdict is Verdict.FITS else explained.verdict
@@ -48,18 +48,18 @@ def explain_request(context: MachineContext, request: MachineRequest) -> Explana
 
 def _of_one(context: MachineContext, request: MachineRequest) -> Explanation:
     with _bounded(context):
-        tree = as_tree(request)
-        if tree is None:
+        query = request.parsed()
+        if query is None:
             return _explained(context, request.question(context))
-        explained = ExplainedRequest(context.session, tree.parsed(), context.named)
-        if tree.served:
-            return _of_server(context, tree, explained)
+        explained = ExplainedRequest(context.session, query, context.named)
+        if request.served:
+            return _of_server(context, request, explained)
         if explained.is_flat and _stands_alone(context):
             return _explained(context, explained.question(context))
         return TreeScan(context, explained, context.tree()).explanation()
 
 
-def _of_server(context: MachineContext, request: TreeRequest, explained: ExplainedRequest) -> Explanation:
+def _of_server(context: MachineContext, request: MachineRequest, explained: ExplainedRequest) -> Explanation:
     """Explain the result for a server. A scan of nodes counts the resources of a tree as the node's own. If the flavor
     needs several providers, the search decides.
     """
@@ -107,16 +107,14 @@ def _explained(context: MachineContext, question: Question) -> Explanation:
 # -- servers -----------------------------------------------------------------------------------------------------------
 
 
-def _hosts(context: MachineContext, request: TreeRequest, most: int) -> list[str]:
+def _hosts(context: MachineContext, request: MachineRequest, most: int) -> list[str]:
     """The machines (UUIDs) that the server could have, ``most`` at most; none if it names something unknown."""
-    if context.machine is not None:
-        request = replace(request, node=context.machine)
     return [uuid for uuid, _ in request.hosts(context, most)]
 
 
 def _with_trees(
     context: MachineContext,
-    request: TreeRequest,
+    request: MachineRequest,
     explained: ExplainedRequest,
     question: Question,
     explanation: Explanation,
@@ -139,7 +137,7 @@ def _with_trees(
     return replace(explanation.as_trees(fits_if_free=fits), analysis=analysis, closest=scan.closest())
 
 
-def _tried(context: MachineContext, request: TreeRequest, relaxations: list[Relaxation]) -> Iterator[Relaxation]:
+def _tried(context: MachineContext, request: MachineRequest, relaxations: list[Relaxation]) -> Iterator[Relaxation]:
     """The relaxations that bring hosts, with how many these are."""
     most = max(context.needed, MOST_COUNTED)
     for each in relaxations:
@@ -163,16 +161,17 @@ class FittingMachine:
     is_node: bool
 
 
-def fitting_machines(context: MachineContext, request: TreeRequest, most: int) -> list[FittingMachine]:
+def fitting_machines(context: MachineContext, request: MachineRequest, most: int) -> list[FittingMachine]:
     """Return at most ``most`` machines that fit the request, or the roots of their trees.
 
     Only machines that may be named to the caller are returned. Raises TooManyExplanations, ExplanationTookTooLong,
     SearchTookTooLong.
     """
     with _bounded(context):
-        if request.served:
+        query = request.parsed()
+        if request.served or query is None:
             return _read(context, nodes_source(), most, Node.uuid.in_(_hosts(context, request, most)))
-        explained = ExplainedRequest(context.session, request.parsed(), context.named)
+        explained = ExplainedRequest(context.session, query, context.named)
         if not explained.is_flat:
             roots = PROVIDER.c.id.in_(_roots_of_candidates(context, explained.request, most))
             return _read(context, providers_source(nodes_only=context.project is not None), most, roots)

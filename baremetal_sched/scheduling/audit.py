@@ -8,9 +8,9 @@ from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.matching.free_machine import free_nodes
-from baremetal_sched.baremetal.matching.request import MachineContext
-from baremetal_sched.baremetal.matching.several import count_places, free_machines
-from baremetal_sched.baremetal.matching.spreading import quotas
+from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
+from baremetal_sched.baremetal.matching.several import count_places
+from baremetal_sched.baremetal.matching.spreading import Several, quotas
 from baremetal_sched.compute.server_states import SCHEDULING
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Server, WaitingRequest
@@ -19,8 +19,7 @@ from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.tables import CLASSES, PROVIDERS
 from baremetal_sched.placement.waiting_requests import IS_GATHERING, IS_WAITING, SERVER, WAITING
 from baremetal_sched.scheduling.gathering import ORDER
-from baremetal_sched.scheduling.group_claims import GroupClaim
-from baremetal_sched.scheduling.queue import current_request, queue_of
+from baremetal_sched.scheduling.queue import current_request, queue_of, request_of
 from baremetal_sched.settings import Settings
 
 #: The number of sweeps after which no claim may wait while a machine that fits is free.
@@ -62,25 +61,26 @@ def _groups_passed_over(session: Session, settings: Settings, before: datetime) 
     for waiting in session.scalars(select(WaitingRequest).where(IS_GATHERING).order_by(*ORDER).limit(_ALL)):
         first.setdefault((waiting.resource_class, waiting.consumer_project), waiting)
     for waiting in first.values():
-        claim = GroupClaim.of(waiting) if waiting.created_at < before and waiting.group_id is None else None
-        if claim is not None and _enough(session, settings, claim, before):
-            yield f"claim {claim.uuid}: it waits, though {claim.several.count} nodes that fit together are free"
+        request = request_of(waiting.request)
+        several = request.several if waiting.created_at < before and waiting.group_id is None else None
+        if several is not None and _enough(session, settings, request, several, before):
+            yield f"claim {waiting.uuid}: it waits, though {several.count} nodes that fit together are free"
 
 
 def _unchanged(before: datetime) -> list[ColumnElement[bool]]:
     return [func.coalesce(table.updated_at, table.created_at) < before for table in (Node, PROVIDERS.c)]
 
 
-def _enough(session: Session, settings: Settings, claim: GroupClaim, before: datetime) -> bool:
+def _enough(session: Session, settings: Settings, request: MachineRequest, several: Several, before: datetime) -> bool:
     """Return whether machines that have not been changed since satisfy a claim of several."""
     try:
-        fitting = free_machines(MachineContext(session, settings), claim.request)
+        fitting = request.free_machines(MachineContext(session, settings))
     except SchedulerError:  # what cannot be searched now is not known to fit
         return False
     if fitting is None:
         return False
-    places = count_places(session, fitting.query.where(*_unchanged(before)), claim.several)
-    return quotas(claim.several, places, {}) is not None
+    places = count_places(session, fitting.query.where(*_unchanged(before)), several)
+    return quotas(several, places) is not None
 
 
 def _fits(session: Session, settings: Settings, waiting: WaitingRequest, node: str) -> bool:
@@ -88,7 +88,7 @@ def _fits(session: Session, settings: Settings, waiting: WaitingRequest, node: s
     context = MachineContext(session, settings)
     alone = current_request(context, waiting.request).on(node)
     try:
-        return alone is not None and alone.fits(context)
+        return alone is not None and bool(alone.hosts(context, 1))
     except SchedulerError:  # what cannot be searched now is not known to fit
         return False
 

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.baremetal.matching.request import Amounts, Host, MachineContext, MachineRequest
+from baremetal_sched.baremetal.matching.request import Amounts, Host, MachineContext
 from baremetal_sched.baremetal.matching.spreading import SEVERAL, Several
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Allocation, Consumer, GroupMember, Node, WaitingRequest
@@ -38,21 +38,11 @@ from baremetal_sched.settings import Settings
 
 
 @dataclass(frozen=True)
-class NewClaim:
-    """The requested claim and its consumer. ``digest`` identifies the whole body. ``several``: None for one machine."""
+class NewClaim(GroupClaim):
+    """The requested claim and its consumer. ``digest`` identifies the whole body."""
 
-    uuid: str
-    request: MachineRequest
-    project: str
-    user: str
-    consumer_type: str | None
     digest: str
     priority: int = 0
-    several: Several | None = None
-
-    def of_group(self, several: Several) -> GroupClaim:
-        """Return the claim as one of several machines."""
-        return GroupClaim(self.uuid, self.request, several, self.project, self.user, self.consumer_type)
 
     def waiting_request(
         self, resource_class: str, seconds: float = 0, reason: str | None = None, group_id: int | None = None
@@ -62,7 +52,7 @@ class NewClaim:
             uuid=self.uuid,
             kind=CLAIM,
             resource_class=resource_class,
-            request=self.request.document() | ({} if self.several is None else {SEVERAL: self.several.document()}),
+            request=self.request.document(),
             project=self.project,
             user=self.user,
             seconds=seconds,
@@ -71,7 +61,7 @@ class NewClaim:
             reason=reason,
             needed_trait=self.request.needed_trait(),
             priority=self.priority,
-            gathers=self.several is not None,
+            gathers=self.request.several is not None,
             group_id=group_id,
         )
 
@@ -91,8 +81,8 @@ def claim_now(session: Session, new: NewClaim, settings: Settings) -> "ClaimStat
     Raises ConsumerInUse, the errors of ``choose`` of the request, and StaleDataError if it loses a race.
     """
     context = MachineContext(session, settings)
-    if new.several is not None:
-        return _claim_several(context, new, new.of_group(new.several))
+    if new.request.several is not None:
+        return _claim_several(context, new, new.request.several)
     host = new.request.choose(context)
     chosen = new.request.other_providers(context) if host is None else host.claim
     if chosen is None:
@@ -106,11 +96,11 @@ def claim_now(session: Session, new: NewClaim, settings: Settings) -> "ClaimStat
     return ClaimStatus(claimed, CLAIMED, chosen, None, _only(claimed, chosen))
 
 
-def _claim_several(context: MachineContext, new: NewClaim, claim: GroupClaim) -> "ClaimStatus | None":
-    chosen = group_claims.choose(context, claim)
+def _claim_several(context: MachineContext, new: NewClaim, several: Several) -> "ClaimStatus | None":
+    chosen = group_claims.choose(context, new.request, several, new.project)
     if chosen is None:
         return None
-    group_claims.write(context.session, claim, chosen)
+    group_claims.write(context.session, new, chosen)
     row = new.waiting_request(new.request.machine_class())
     (status,) = statuses_of(context.session, [waiting_requests.enter_claimed(context.session, row)])
     return status
@@ -119,11 +109,10 @@ def _claim_several(context: MachineContext, new: NewClaim, claim: GroupClaim) ->
 def wait(session: Session, new: NewClaim, seconds: float, reason: str, settings: Settings) -> WaitingRequest:
     """Enter the claim into the queue. Raises CannotWait, ConsumerInUse, and the errors of
     ``waiting_requests.enter``."""
-    group_id = None
-    if new.several is not None:
-        group = machine_groups.find(session, new.project, new.several, lock=True)
-        asked = machine_groups.now(session, new.several, group)
-        group_id = machine_groups.join(session, new.project, asked.several, group)
+    group_id, several = None, new.request.several
+    if several is not None:
+        group = machine_groups.find(session, new.project, several, lock=True)
+        group_id = machine_groups.join(session, new.project, machine_groups.now(session, several, group), group)
     row = new.waiting_request(new.request.machine_class(), seconds, reason, group_id)
     try:
         return waiting_requests.enter(session, row, most=settings.scheduling.most_waiting)

@@ -1,14 +1,14 @@
 """Dry runs: the machine that a server of a flavor and an image would get, if it were created now."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.matching.request import Amounts, MachineContext
-from baremetal_sched.baremetal.matching.several import fitting_several
-from baremetal_sched.baremetal.matching.spreading import MachineGroupNow
+from baremetal_sched.baremetal.matching.several import fitting_many
+from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.compute.flavors import extra_specs, flavors
 from baremetal_sched.compute.hosts import own_copies
@@ -17,6 +17,7 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.explain.explanations import explain_request
 from baremetal_sched.image import images
 from baremetal_sched.image.access import EVERYTHING, ImageRequester
+from baremetal_sched.scheduling import machine_groups
 from baremetal_sched.settings import Settings
 
 _AMOUNTS = ("vcpus", "ram", "disk", "ephemeral", "swap")
@@ -51,6 +52,7 @@ def find_image(session: Session, image: str | Mapping[str, Any] | None, viewer: 
 @dataclass(frozen=True)
 class DryRunRequest:
     """A flavor and an image, each by its id or written out, and how many candidates are wanted at most.
+    ``several``: the group of the request.
 
     ``project``: the caller's. Flavors and images that it does not see, and nodes of other projects, do not exist for
     it. None: everything is visible.
@@ -61,6 +63,7 @@ class DryRunRequest:
     boot_from_volume: bool
     limit: int
     project: str | None = None
+    several: Several | None = None
 
 
 @dataclass(frozen=True)
@@ -89,20 +92,21 @@ def machine_request(session: Session, request: DryRunRequest) -> TreeRequest:
         boot_from_volume=request.boot_from_volume,
         limit=request.limit,
     )
-    return TreeRequest(checked.query(), extra_specs=flavor["extra_specs"], project=request.project)
+    specs, project = flavor["extra_specs"], request.project
+    return TreeRequest(checked.query(), extra_specs=specs, project=project, several=request.several)
 
 
-def run(session: Session, settings: Settings, request: DryRunRequest, group: MachineGroupNow | None = None) -> DryRun:
-    """Return the result, in random order; for several machines at once, those of one choice. Nothing is claimed, and
-    nothing is locked.
+def run(session: Session, settings: Settings, request: DryRunRequest, consumer: str) -> DryRun:
+    """Return the result for a project that is the ``consumer``, in random order; for several machines at once, those of
+    one choice. Nothing is claimed, and nothing is locked.
 
     Raises the errors of ``machine_request`` and of the search. Classes and traits that no node has are not errors.
     """
-    resolved = machine_request(session, request)
+    resolved = machine_groups.asked(session, consumer, machine_request(session, request), names_nodes=True)
     context = MachineContext.of_project(session, settings, request.project)
-    if group is not None:
-        hosts = fitting_several(context, resolved, group)
-        why = None if hosts else explain_request(replace(context, group=group), resolved).summary
+    if resolved.several is not None:
+        hosts = fitting_many(context, resolved)
+        why = None if hosts else explain_request(context, resolved).summary
         return DryRun(resolved.query, hosts, why)
     hosts = resolved.hosts(context, request.limit)
     reason = None if hosts else no_valid_host(context, resolved).message

@@ -20,8 +20,7 @@ from sqlalchemy import ColumnElement, Integer, Select, and_, bindparam, func, or
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.matching.free_counts import FreeCounts
-from baremetal_sched.baremetal.matching.request import MachineContext
-from baremetal_sched.baremetal.matching.spreading import MachineGroupNow
+from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
 from baremetal_sched.db.faults import Fault, classify
 from baremetal_sched.db.models import WaitingRequest
 from baremetal_sched.db.transaction import Database
@@ -131,50 +130,54 @@ class _Looks:
         """Serve the claims that ``read`` returns, in its order; return them, and how many of them were looked at.
         Raises the errors of the database."""
 
-        def look(session: Session) -> tuple[list[_Waiting], tuple[int, int, bool]]:
+        def look(session: Session) -> tuple[list[_Waiting], tuple[int, int, MachineRequest | None]]:
             claims = read(session)
             return claims, self._first(session, claims, counted=0)
 
-        claims, (done, counted, is_found) = database.read(look, deadline=deadline)
-        while is_found:
-            serve(database, self._settings, claims[done].uuid, deadline)
+        claims, (done, counted, found) = database.read(look, deadline=deadline)
+        while found is not None:
+            serve(database, self._settings, claims[done].uuid, found, deadline)
             again = partial(self._first, claims=claims[done + 1 :], counted=counted)
-            passed, counted, is_found = database.read(again, deadline=deadline)
+            passed, counted, found = database.read(again, deadline=deadline)
             done += 1 + passed
         return claims, done
 
-    def _first(self, session: Session, claims: Sequence[_Waiting], counted: int) -> tuple[int, int, bool]:
-        """Return how many claims are passed over, the number of counts, and whether the next claim may be served.
-        Nothing is locked."""
+    def _first(
+        self, session: Session, claims: Sequence[_Waiting], counted: int
+    ) -> tuple[int, int, MachineRequest | None]:
+        """Return how many claims are passed over, the number of counts, and the request of the next claim if that may
+        be served. Nothing is locked."""
         counts = FreeCounts(MachineContext(session, self._settings), self._near or ())
         known = known_requests(session.connection(), {each.claim_id: each.key for each in claims})
         hopeless: set[tuple[str, str]] = set()
         for passed, each in enumerate(claims):
             if not self._go_on(counted + counts.number):
-                return passed, counted + counts.number, False
+                return passed, counted + counts.number, None
             request = known.get(each.key)
             if request is None or (each.key, each.project) in hopeless:
                 continue
             if self._may_be_served(session, counts, each, request):
-                return passed, counted + counts.number, True
+                return passed, counted + counts.number, request.request
             # Equal claims of the project find nothing either.
             hopeless.add((each.key, each.project))
-        return len(claims), counted + counts.number, False
+        return len(claims), counted + counts.number, None
 
     def _may_be_served(self, session: Session, counts: FreeCounts, claim: _Waiting, known: KnownRequest) -> bool:
-        if known.several is None:
+        several = known.request.several
+        if several is None:
             return False
         anywhere = self._near is None or claim.group_id in self._groups
         may_be_had = partial(
             counts.may_be_had, known.shared_key, claim.resource_class, known.request, anywhere=anywhere
         )
         # Whatever its group has, it can get no more than without it.
-        if not may_be_had(MachineGroupNow(known.several)):
+        if not may_be_had(several):
             return False
-        if known.several.group is None:
+        if several.group is None:
             return True
         try:
-            return may_be_had(machine_groups.asked(session, claim.project, known.several))
+            group = machine_groups.find(session, claim.project, several, lock=False)
+            return may_be_had(machine_groups.now(session, several, group))
         except DatabaseAway:
             raise
         except SchedulerError as error:
@@ -195,11 +198,14 @@ def serve_freed(
         log.info("too many different claims of several machines wait: some are left to the sweep")
 
 
-def serve(database: Database, settings: Settings, uuid: str, deadline: float | None = None) -> bool:
-    """Serve a request if enough machines are free; return whether it was. If its machines cannot be chosen now, it
-    still waits: only a request whose UUIDs are in use has failed."""
+def serve(
+    database: Database, settings: Settings, uuid: str, request: MachineRequest, deadline: float | None = None
+) -> bool:
+    """Serve the ``request`` of a claim if enough machines are free; return whether it was. If its machines cannot be
+    chosen now, it still waits: only a request whose UUIDs are in use has failed."""
     try:
-        served = database.write(partial(group_claims.serve, settings=settings, uuid=uuid), deadline=deadline)
+        work = partial(group_claims.serve, settings=settings, uuid=uuid, request=request)
+        served = database.write(work, deadline=deadline)
     except ConsumerInUse as error:
         database.write(partial(_fail, uuid=uuid, reason=str(error)), deadline=deadline)
         return False

@@ -8,7 +8,7 @@ import uuid as uuid_module
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import insert, select
@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.matching.request import Amounts, Host, MachineContext, MachineRequest
-from baremetal_sched.baremetal.matching.several import choose_several
+from baremetal_sched.baremetal.matching.several import choose_many
 from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.db.models import Consumer, GroupMember, MachineGroup, WaitingRequest, table_of
 from baremetal_sched.errors.placement import TAKEN_MEANWHILE, ConsumerConflict, ConsumerWaits, NoAllocations
@@ -26,29 +26,18 @@ from baremetal_sched.placement.consumers import ConsumerWrite, amounts_held_by
 from baremetal_sched.placement.tables import GROUP_MEMBERS
 from baremetal_sched.placement.waiting_requests import CLAIM, IS_GATHERING
 from baremetal_sched.scheduling import machine_groups
-from baremetal_sched.scheduling.queue import read
 from baremetal_sched.settings import Settings
 
 
 @dataclass(frozen=True)
 class GroupClaim:
-    """A claim of several machines for a project and a user."""
+    """A claim for a project and a user."""
 
     uuid: str
     request: MachineRequest
-    several: Several
     project: str
     user: str
     consumer_type: str | None
-
-    @classmethod
-    def of(cls, waiting: Any) -> "GroupClaim | None":
-        """Return the claim that waits (a row of it); None if it is one of a single machine."""
-        request, several = read(waiting.request)
-        if several is None:
-            return None
-        owner = (waiting.consumer_project, waiting.consumer_user, waiting.consumer_type)
-        return cls(waiting.uuid, request, several, *owner)
 
     def consumer(self, number: int) -> str:
         """Return the UUID of the consumer of the machine with this number, from 1: always the same."""
@@ -64,16 +53,16 @@ class ChosenMachines:
     group: MachineGroup | None
 
 
-def choose(context: MachineContext, claim: GroupClaim) -> ChosenMachines | None:
-    """Lock the machine group, and machines that satisfy the claim; None if no choice does.
+def choose(context: MachineContext, request: MachineRequest, several: Several, project: str) -> ChosenMachines | None:
+    """Lock the machine group, and machines that satisfy the request; None if no choice does.
 
-    Raises GroupsNotServed, GroupDiffers, and the errors of ``choose_several``.
+    Raises GroupsNotServed, GroupDiffers, and the errors of ``choose_many``.
     """
     machine_groups.require_served(context.session)
-    group = machine_groups.find(context.session, claim.project, claim.several, lock=True)
-    asked = machine_groups.now(context.session, claim.several, group)
-    hosts = choose_several(context, claim.request, asked)
-    return None if hosts is None else ChosenMachines(hosts, asked.several, group)
+    group = machine_groups.find(context.session, project, several, lock=True)
+    asked = machine_groups.now(context.session, several, group)
+    hosts = choose_many(context, replace(request, several=asked))
+    return None if hosts is None else ChosenMachines(hosts, asked, group)
 
 
 def write(session: Session, claim: GroupClaim, chosen: ChosenMachines) -> None:
@@ -99,16 +88,18 @@ def write(session: Session, claim: GroupClaim, chosen: ChosenMachines) -> None:
     session.connection().execute(insert(table_of(GroupMember)), rows)
 
 
-def serve(session: Session, settings: Settings, uuid: str) -> bool:
-    """Claim machines for a claim that waits, if enough are free; return whether they were. Raises like ``choose`` and
-    ``write``; StaleDataError if it no longer waits."""
+def serve(session: Session, settings: Settings, uuid: str, request: MachineRequest) -> bool:
+    """Claim machines for a claim that waits, whose ``request`` has a group, if enough are free; return whether they
+    were. Raises like ``choose`` and ``write``; StaleDataError if it no longer waits."""
     waiting = session.scalars(select(WaitingRequest).where(WaitingRequest.uuid == uuid, IS_GATHERING)).first()
-    claim = None if waiting is None else GroupClaim.of(waiting)
-    chosen = None if claim is None else choose(MachineContext(session, settings), claim)
-    if waiting is None or claim is None or chosen is None:
+    if waiting is None or request.several is None:
+        return False
+    chosen = choose(MachineContext(session, settings), request, request.several, waiting.consumer_project)
+    if chosen is None:
         return False
     waiting_requests.decide_gathering(session, waiting)
-    write(session, claim, chosen)
+    owner = (waiting.consumer_project, waiting.consumer_user, waiting.consumer_type)
+    write(session, GroupClaim(uuid, request, *owner), chosen)
     return True
 
 

@@ -53,7 +53,7 @@ from baremetal_sched.placement.waiting_requests import (
     QueueEntry,
 )
 from baremetal_sched.scheduling import claims, gathering, group_claims
-from baremetal_sched.scheduling.queue import MachineQueue, admitting, current_request, machine_queues
+from baremetal_sched.scheduling.queue import MachineQueue, admitting, current_request, machine_queues, request_of
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -299,7 +299,7 @@ class ClaimHandover:
         """
         waiting = waiting_requests.find(session, uuid)
         if waiting is not None and waiting.state == GATHERING:
-            return group_claims.serve(session, self._settings, uuid)
+            return group_claims.serve(session, self._settings, uuid, request_of(waiting.request))
         if waiting is None or waiting.state != WAITING:
             return False
         server_groups.lock_all(session, groups)

@@ -6,13 +6,15 @@ claim for a group locks the row before all else, so claims of one group follow e
 """
 
 from dataclasses import replace
+from typing import TypeVar
 
 from sqlalchemy import ColumnElement, and_, delete, exists, or_, select, update
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
+from baremetal_sched.baremetal.matching.request import MachineRequest
 from baremetal_sched.baremetal.matching.several import count_places
-from baremetal_sched.baremetal.matching.spreading import MachineGroupNow, Several
+from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.db import schema_state
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_if_missing
@@ -24,6 +26,8 @@ from baremetal_sched.placement.waiting_requests import IS_GATHERING
 
 #: The schema of the first release that knows groups of machines.
 FIRST_REVISION = "0028"
+
+Request = TypeVar("Request", bound=MachineRequest)
 
 #: How many groups that are gone are deleted at once.
 _AT_ONCE = 100
@@ -51,33 +55,30 @@ def find(session: Session, project: str, several: Several, *, lock: bool) -> Mac
     return group
 
 
-def now(
-    session: Session, several: Several, group: MachineGroup | None, *, names_nodes: bool = False
-) -> MachineGroupNow:
-    """Return the request by the rules of its group, unless the group is gone; and where its machines are now, with
-    ``names_nodes`` also which nodes they are.
+def now(session: Session, several: Several, group: MachineGroup | None, *, names_nodes: bool = False) -> Several:
+    """Return what a request asks for by the rules of its machine group, unless that is gone, and where the group's
+    machines are now, with ``names_nodes`` also which nodes they are.
 
     Where they are: SELECT … FROM group_members m JOIN pending_claims c ON c.uuid = m.claim JOIN allocations a ON
     a.consumer_id = m.consumer_id JOIN resource_providers p ON p.id = a.provider_id AND p.mirrored_class_id =
     a.resource_class_id JOIN nodes n ON n.uuid = p.uuid … WHERE m.group_id = … (as ``count_places`` counts)
     """
     if group is None or _is_gone(session, group):
-        return MachineGroupNow(several)
+        return several
     spread_by, at_most, pack_by = _rules(group)
     several = replace(several, spread_by=spread_by, at_most=at_most, pack_by=pack_by)
     nodes = _nodes(GroupMember.group_id == group.id)
     own = session.scalars(nodes).all() if names_nodes else ()
-    return MachineGroupNow(several, count_places(session, nodes, several), own)
+    return replace(several, held=count_places(session, nodes, several), own=own)
 
 
-def asked(session: Session, project: str, several: Several, *, names_nodes: bool = False) -> MachineGroupNow:
-    """Return the same of a request of the project. Nothing is locked. Raises GroupDiffers."""
-    return now(session, several, find(session, project, several, lock=False), names_nodes=names_nodes)
-
-
-def explained(session: Session, project: str, several: Several | None) -> MachineGroupNow | None:
-    """Return the same for an explanation; None for one machine. Raises GroupDiffers."""
-    return None if several is None else asked(session, project, several, names_nodes=True)
+def asked(session: Session, project: str, request: Request, *, names_nodes: bool = False) -> Request:
+    """Return a request of the project with its group as it is now. Nothing is locked. Raises GroupDiffers."""
+    several = request.several
+    if several is None:
+        return request
+    group = find(session, project, several, lock=False)
+    return replace(request, several=now(session, several, group, names_nodes=names_nodes))
 
 
 def join(session: Session, project: str, several: Several, group: MachineGroup | None) -> int | None:

@@ -15,7 +15,6 @@ from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.node_explanation import Finding, NodeExplanation, explain
 from baremetal_sched.baremetal.matching.node_request import NodeRequest
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
-from baremetal_sched.baremetal.matching.spreading import SEVERAL, Several
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.compute import server_group_places
 from baremetal_sched.db.clock import in_words
@@ -27,20 +26,18 @@ from baremetal_sched.settings import Settings
 
 @dataclass(frozen=True)
 class KnownRequest:
-    """The request of claims with the same key, which never changes; the project that asked first; ``several``: how many
-    machines it is for, None: one. ``shared_key``: the same for requests that differ only in their project, or in how
-    many machines they are for."""
+    """The request of claims with the same key, which never changes; the project that asked first. ``shared_key``: the
+    same for requests that differ only in their project, or in their group."""
 
     project: str
     request: MachineRequest
-    several: Several | None
     shared_key: str
 
     @classmethod
     def of(cls, project: str, document: Mapping[str, Any]) -> "KnownRequest":
         """Return what ``document`` was made of."""
-        request, several = read(document)
-        return cls(project, request, several, waiting_requests.key_of(request.of_anyone().document()))
+        request = request_of(document)
+        return cls(project, request, waiting_requests.key_of(request.of_anyone().document()))
 
 
 #: Requests by their keys: most claims wait for longer than one hand-over.
@@ -53,24 +50,12 @@ _MOST_READ = 5_000
 
 def request_of(document: Mapping[str, Any]) -> MachineRequest:
     """Return the request that ``document`` was made of."""
-    return read(document)[0]
-
-
-def read(document: Mapping[str, Any]) -> tuple[MachineRequest, Several | None]:
-    """Return the request that ``document`` was made of, and how many machines it is for; None: one."""
-    own = {name: value for name, value in document.items() if name != SEVERAL}
-    return TreeRequest(**own) if "query" in own else NodeRequest.of(own), Several.of(document.get(SEVERAL, {}))
-
-
-def server_group_of(request: MachineRequest) -> str | None:
-    """Return the server group (a UUID) that the request's server is to be in; None: in none."""
-    return request.server_group if isinstance(request, TreeRequest) else None
+    return TreeRequest.of(document) if "query" in document else NodeRequest.of(document)
 
 
 def current_request(context: MachineContext, document: Mapping[str, Any]) -> MachineRequest:
     """Return the request like ``request_of``, with the conditions of its server group at this moment."""
-    request = request_of(document)
-    return server_group_places.narrowed(context, request) if isinstance(request, TreeRequest) else request
+    return server_group_places.narrowed(context, request_of(document))
 
 
 @dataclass(frozen=True)
@@ -140,7 +125,7 @@ def _queue(
     group_of: dict[QueueEntry, str] = {}
     for entry in queue:
         each = known.get(entry.request_key)
-        group = None if each is None else server_group_of(each.request)
+        group = None if each is None else each.request.server_group
         if each is not None and (group is None or groups is not None) and each.request.may_fit(machine):
             fitting.append((entry, each.project))
             if group is not None:

@@ -5,7 +5,6 @@ waiting."""
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 
@@ -26,7 +25,7 @@ from baremetal_sched.placement.waiting_requests import IS_OVERDUE, IS_WAITING, T
 from baremetal_sched.scheduling import gathering, machine_groups
 from baremetal_sched.scheduling.gathering import SweepPlace
 from baremetal_sched.scheduling.handover import ALL, SessionHandover, serve_free
-from baremetal_sched.scheduling.queue import current_request, read
+from baremetal_sched.scheduling.queue import current_request
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -132,11 +131,9 @@ def _reason(session: Session, settings: Settings, claim_id: int) -> str:
     if waiting is None:
         return ""
     try:
-        _, several = read(waiting.request)
         request = current_request(MachineContext(session, settings), waiting.request)
-        context = MachineContext.of_project(session, settings, request.project)
-        group = machine_groups.explained(session, waiting.consumer_project, several)
-        return explain_request(replace(context, group=group), request).summary
+        asked = machine_groups.asked(session, waiting.consumer_project, request, names_nodes=True)
+        return explain_request(MachineContext.of_project(session, settings, request.project), asked).summary
     except SchedulerError as error:
         log.info("cannot explain why a claim waited in vain", claim=waiting.uuid, reason=str(error))
         return waiting.reason or ""

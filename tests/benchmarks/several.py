@@ -88,8 +88,8 @@ class Bench:
         return process_time() + sum(_seconds_of(pid) for pid in found)
 
     def new(self, several: Several | None, project: str | None = None) -> NewClaim:
-        request = replace(REQUEST, project=project)
-        return NewClaim(str(uuid_module.uuid4()), request, project or "p", "u", None, "digest", several=several)
+        request = replace(REQUEST, project=project, several=several)
+        return NewClaim(str(uuid_module.uuid4()), request, project or "p", "u", None, "digest")
 
     def claim(self, new: NewClaim) -> None:
         assert self.database.write(lambda session: claims.claim_now(session, new, self.settings) is not None)

@@ -47,8 +47,8 @@ class Asked:
     def request(self) -> MachineRequest:
         if self.is_query:
             needs = "&required=CUSTOM_A" if self.trait else ""
-            return TreeRequest(f"resources=CUSTOM_GOLD:1{needs}", served=False, version=39)
-        return NodeRequest("gold", [TraitEntry("CUSTOM_A")] if self.trait else [])
+            return TreeRequest(f"resources=CUSTOM_GOLD:1{needs}", served=False, version=39, several=self.several)
+        return NodeRequest("gold", [TraitEntry("CUSTOM_A")] if self.trait else [], several=self.several)
 
 
 @dataclass
@@ -120,7 +120,7 @@ class World:
     def claim(self, asked: Asked) -> None:
         before, uuid, group = self.statuses(), str(uuid_module.uuid4()), asked.several.group
         rules, asks = self.rules(asked, before), asked.several.spread_by or asked.several.pack_by
-        new = NewClaim(uuid, asked.request(), "p", "u", None, "digest", several=asked.several)
+        new = NewClaim(uuid, asked.request(), "p", "u", None, "digest")
         if group is not None and asks and rules != asked.several.rules:
             with pytest.raises(GroupDiffers):
                 self.write(lambda session: claims.claim_now(session, new, load({})))

@@ -7,26 +7,9 @@ from collections.abc import Collection
 import structlog
 from sqlalchemy import Integer, bindparam, func, select
 
-from baremetal_sched.baremetal.matching.node_request import NodeRequest
-from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
-from baremetal_sched.baremetal.matching.several import (
-    PACK,
-    SPREAD,
-    FreeMachines,
-    Tenants,
-    count_by_tenants,
-    count_places,
-    free_machines,
-)
-from baremetal_sched.baremetal.matching.spreading import (
-    MOST,
-    MachineGroupNow,
-    Place,
-    Places,
-    Several,
-    adds_room,
-    quotas,
-)
+from baremetal_sched.baremetal.matching.request import FreeMachines, MachineContext, MachineRequest
+from baremetal_sched.baremetal.matching.several import PACK, SPREAD, Tenants, count_by_tenants, count_places
+from baremetal_sched.baremetal.matching.spreading import MOST, Place, Places, Several, adds_room, quotas
 from baremetal_sched.db import compiled
 from baremetal_sched.db.compiled import IDS
 from baremetal_sched.db.models import DomainMember, Node, table_of
@@ -73,13 +56,6 @@ _FREE_NEAR = _FREE_IN.where(_IN.c.domain_id.in_(_HOMES.where(_FREED.c.id.in_([ID
 _ANYBODY: Tenants = (None, None)
 
 
-def _may_use(request: MachineRequest, owner: str | None, lessee: str | None) -> bool:
-    """Return whether the request considers a machine with this owner and this lessee."""
-    if isinstance(request, NodeRequest):
-        return request.eligible.covers(owner, lessee)
-    return (lessee or owner) in (None, request.project)
-
-
 class FreeCounts:
     """Counts of free machines at one moment, for a transaction.
 
@@ -97,14 +73,14 @@ class FreeCounts:
         self.number = 0
 
     def may_be_had(
-        self, key: str, resource_class: str, request: MachineRequest, group: MachineGroupNow, *, anywhere: bool
+        self, key: str, resource_class: str, request: MachineRequest, several: Several, *, anywhere: bool
     ) -> bool:
-        """Return False if ``choose_several`` would choose nothing now, or if the request cannot be looked at now;
-        unless ``anywhere``, also if it would choose none of the machines in the domains of those near.
+        """Return False if ``choose_many`` would choose nothing now for the request with the group ``several``, or if it
+        cannot be looked at now; unless ``anywhere``, also if it would choose none of the machines in the domains of
+        those near.
 
         ``key``: the same for requests that differ only in their project. ``resource_class``: that of the machines.
         """
-        several = group.several
         if several.count > self._at_most(resource_class):
             return False
         if several.pack_by is not None and not anywhere and several.count > self._at_most(several.pack_by, near=True):
@@ -112,10 +88,10 @@ class FreeCounts:
         if several.levels and not anywhere:
             here = self._places(key, request, several, near=True)
             if several.pack_by is not None:
-                return quotas(several, here, group.held) is not None
-            if not adds_room(several, here, group.held, len(self._near)):
+                return quotas(several, here) is not None
+            if not adds_room(several, here, len(self._near)):
                 return False
-        return quotas(several, self._places(key, request, several), group.held) is not None
+        return quotas(several, self._places(key, request, several)) is not None
 
     def _at_most(self, name: str, *, near: bool = False) -> int:
         """Return how many machines of a class are free, at most as many as one request may be for; with ``near`` how
@@ -152,7 +128,7 @@ class FreeCounts:
             return self._counted[count].get(_ANYBODY, {})
         free: Counter[Place] = Counter()
         for tenants, places in self._counted[count].items():
-            if _may_use(request, *tenants):
+            if request.may_use(*tenants):
                 free.update(places)
         return free
 
@@ -160,7 +136,7 @@ class FreeCounts:
         """Return the free machines that fit; None if there are none, or if they cannot be searched for now."""
         if key not in self._fitting:
             try:
-                self._fitting[key] = free_machines(self._context, request, remembers=True)
+                self._fitting[key] = request.free_machines(self._context, remembers=True)
             except DatabaseAway:
                 raise
             except SchedulerError as error:

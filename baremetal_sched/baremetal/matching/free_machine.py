@@ -3,7 +3,7 @@
 Most requests in a queue are for another machine than the one that is free now, so reading one costs one statement.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,11 @@ from baremetal_sched.db.notes import MachineLocked
 from baremetal_sched.db.sql_functions import string_agg
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement import gate
+from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
+from baremetal_sched.placement.candidates.sql import conditions, single_provider
 from baremetal_sched.placement.candidates.sql.conditions import one_of
+from baremetal_sched.placement.candidates.trees.candidate import Found
+from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.placement.tables import (
     AGGREGATES,
     INVENTORIES,
@@ -27,6 +31,9 @@ from baremetal_sched.placement.tables import (
     PROVIDERS,
     TRAITS,
 )
+
+#: Amounts by class by provider (UUID).
+Amounts = dict[str, dict[str, int]]
 
 _NODES = table_of(Node)
 
@@ -195,3 +202,43 @@ def lock_free(session: Session, uuid: str) -> Node | None:
     if node is None and session.execute(free.with_only_columns(Node.id)).first() is not None:
         raise MachineLocked(uuid)
     return node
+
+
+def of_one_provider(resolved: ResolvedRequest) -> list[ColumnElement[bool]]:
+    """Return the conditions on ``free_nodes`` of a request for one class, which one provider serves."""
+    (group,) = resolved.groups
+    (class_id,) = group.resources
+    return [
+        INVENTORIES.c.resource_class_id == class_id,
+        *conditions.has_traits(PROVIDERS.c.id, group.required, group.forbidden),
+        *conditions.has_traits(PROVIDERS.c.id, resolved.root_required, resolved.root_forbidden),
+        *single_provider.in_aggregates(PROVIDERS, group),
+        *([] if group.tree is None else [PROVIDERS.c.id == group.tree]),
+    ]
+
+
+# -- the candidate that a machine is -----------------------------------------------------------------------------------
+
+
+def root_of(candidate: Found) -> int | None:
+    """Return the id of the root of the candidate's tree; None if its providers are in several trees, none read."""
+    if candidate.anchor is not None:
+        return candidate.anchor.root_id
+    return next(iter(candidate.roots)) if len(candidate.roots) == 1 else None
+
+
+def claim_of(session: Session, node: Node, root: int, candidate: Found) -> Amounts:
+    """Return the amounts of the candidate, completed by 1 of the machine's own class."""
+    claim = amounts_of(session, candidate, {root: node.uuid})
+    claim.setdefault(node.uuid, {}).setdefault(resource_class_of(node.resource_class or ""), 1)
+    return claim
+
+
+def amounts_of(session: Session, candidate: Found, known: Mapping[int, str]) -> Amounts:
+    """Return the amounts of the candidate by UUID; some UUIDs are ``known``. Raises StaleDataError."""
+    others = candidate.allocations.keys() - known.keys()
+    rows = session.execute(select(PROVIDERS.c.id, PROVIDERS.c.uuid).where(PROVIDERS.c.id.in_(others))) if others else ()
+    uuids = {**known, **{row_id: uuid for row_id, uuid in rows}}
+    if not uuids.keys() >= candidate.allocations.keys():
+        raise StaleDataError("a provider was deleted")
+    return {uuids[row_id]: dict(amounts) for row_id, amounts in candidate.allocations.items()}

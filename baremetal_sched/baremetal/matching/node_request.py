@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -25,7 +25,8 @@ from baremetal_sched.baremetal.matching.conditions import (
 )
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.question import Names, Question, Scope, nodes_source
-from baremetal_sched.baremetal.matching.request import Host, MachineContext
+from baremetal_sched.baremetal.matching.request import Amounts, FreeMachines, Host, MachineContext, MachineRequest
+from baremetal_sched.baremetal.matching.spreading import Several, with_group
 from baremetal_sched.baremetal.nodes.traits import has_any
 from baremetal_sched.baremetal.schemas.allocations import TraitEntry
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
@@ -44,7 +45,7 @@ _BATCH = 20
 
 
 @dataclass(frozen=True)
-class NodeRequest:
+class NodeRequest(MachineRequest):
     """The requirements of an allocation.
 
     ``resource_class`` is called as nodes have it. ``candidates`` are UUIDs of nodes, empty for all. ``name``: the node
@@ -65,19 +66,24 @@ class NodeRequest:
         """The project whose nodes are considered; None: all nodes are."""
         return None if self.eligible.everything else self.eligible.project or ""
 
-    def of_anyone(self) -> "NodeRequest":
-        """Return the same request without a project."""
-        return replace(self, eligible=EVERYTHING)
+    def of_anyone(self) -> Self:
+        """Return the same request without a project and a group."""
+        return replace(self, eligible=EVERYTHING, several=None)
+
+    def may_use(self, owner: str | None, lessee: str | None) -> bool:
+        """Return whether it considers a machine with this owner and this lessee."""
+        return self.eligible.covers(owner, lessee)
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON: equal documents ask for the same. The preferred name is not part of it."""
-        return {
+        own = {
             "resource_class": self.resource_class,
             "traits": sorted(entry.text for entry in self.traits),
             "candidates": sorted(self.candidates),
             "owner": self.owner,
             "project": self.project,
         }
+        return with_group(own, self.several)
 
     def needed_trait(self) -> str | None:
         """Return a trait that every node must have; None if there is none."""
@@ -94,13 +100,14 @@ class NodeRequest:
             document["candidates"],
             document["owner"],
             eligible=EVERYTHING if project is None else Visibility(project),
+            several=Several.read(document),
         )
 
     def machine_class(self) -> str:
         """Return the class of the node in placement, which may not exist yet."""
         return resource_class_of(self.resource_class)
 
-    def on(self, node: str) -> "NodeRequest | None":
+    def on(self, node: str) -> Self | None:
         """Return the request for this node (UUID) only; None if it is not among the candidates."""
         return replace(self, candidates=(node,)) if node in (self.candidates or (node,)) else None
 
@@ -119,8 +126,7 @@ class NodeRequest:
         Raises StaleDataError if all nodes that fit are being changed by other transactions, SuitableNodesLocked if
         conductors are working on them.
         """
-        class_name = self.machine_class()
-        class_id = names.ids_of(session, ResourceClass, [class_name]).get(class_name)
+        class_id = self._class_id(session)
         if class_id is None:
             return None
         fitting = free_nodes_of(class_id, self)
@@ -132,17 +138,24 @@ class NodeRequest:
         _require_none(session, fitting)
         return None
 
-    def fits(self, context: MachineContext) -> bool:
-        """Return whether a node that fits is free and unlocked. Nothing is locked."""
-        class_name = self.machine_class()
-        class_id = names.ids_of(context.session, ResourceClass, [class_name]).get(class_name)
-        if class_id is None:
-            return False
-        free = free_nodes_of(class_id, self).where(Node.reservation.is_(None))
-        return context.session.execute(free.limit(1)).first() is not None
+    def hosts(self, context: MachineContext, limit: int) -> list[tuple[str, Amounts]]:
+        """Return free nodes that fit, at most ``limit``, and the amounts to claim. Nothing is locked."""
+        free = self.free_machines(context)
+        query = None if free is None else free.query.with_only_columns(Node.uuid).limit(limit)
+        found = () if query is None else context.session.scalars(query)
+        return [(uuid, {uuid: {self.machine_class(): 1}}) for uuid in found]
 
-    def other_providers(self, context: MachineContext) -> None:
-        """Only nodes are given to allocations."""
+    def free_machines(self, context: MachineContext, *, remembers: bool = False) -> FreeMachines | None:
+        """Return the nodes that fit and are free and unlocked; None if there is no such class."""
+        class_id, own = self._class_id(context.session), self.machine_class()
+        if class_id is None:
+            return None
+        query = free_nodes_of(class_id, self).where(Node.reservation.is_(None))
+        return FreeMachines(query, lambda node, root: {node.uuid: {own: 1}}, class_id)
+
+    def _class_id(self, session: Session) -> int | None:
+        own = self.machine_class()
+        return names.ids_of(session, ResourceClass, [own]).get(own)
 
     def question(self, context: MachineContext | None) -> Question:
         """Return the question which nodes an allocation can get. Locks count; conductors are only reported, and only

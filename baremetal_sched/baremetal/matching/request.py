@@ -1,28 +1,32 @@
-"""A request for one machine: the methods of every kind of request, and their context.
+"""A request for a machine, or for several: the methods of every kind of request, and their context.
 
 There are two kinds: ``tree_request`` (a query of placement, or a server) and ``node_request`` (a bare metal
-allocation). Every way of asking for a machine (claims, servers, allocations, requests that wait, dry runs and
-explanations) makes one of them, and calls ``choose`` for the machine, and ``question`` for why there is none.
+allocation). Every way of asking for machines (claims, servers, allocations, requests that wait, dry runs and
+explanations) makes one of them. It calls ``choose`` for the machine, or ``several.choose_many`` if the request has a
+group, and ``question`` for why there is none.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Self
 
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
+from baremetal_sched.baremetal.matching.conditions import Condition
+from baremetal_sched.baremetal.matching.free_machine import Amounts as Amounts
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.question import Question
-from baremetal_sched.baremetal.matching.spreading import MachineGroupNow
+from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.baremetal.visibility import EVERYTHING, Conditions, Visibility, usable_by
 from baremetal_sched.db.models import Node
+from baremetal_sched.db.types import Query
+from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.tables import PROVIDERS
 from baremetal_sched.settings import Settings
-
-#: Amounts by class by provider (UUID).
-Amounts = dict[str, dict[str, int]]
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,7 @@ class MachineContext:
     ``members``: the live conductors, if they are known already. ``project``: nodes of other projects do not exist for
     it; None: all nodes do. ``named``: the nodes that may be named as examples. ``needed``: the number of machines that
     an explanation is about. ``machine``: only this machine (UUID) is explained. ``unrestricted``: allocations may get
-    the nodes of any project. ``group``: the explanation is about several machines at once. ``seen``: the conditions on
-    holds that the answer may count by their types.
+    the nodes of any project. ``seen``: the conditions on holds that the answer may count by their types.
     """
 
     session: Session
@@ -44,7 +47,6 @@ class MachineContext:
     needed: int = 1
     machine: str | None = None
     unrestricted: bool = False
-    group: MachineGroupNow | None = None
     seen: Conditions = ()
 
     @classmethod
@@ -79,32 +81,72 @@ class Host:
     claim: Amounts
 
 
-class MachineRequest(Protocol):
-    """A request for one machine."""
+@dataclass(frozen=True)
+class FreeMachines:
+    """The free machines that fit a request: the query of their nodes and inventories, and of one (its row, and the id
+    of its provider) the amounts to claim. ``class_id``: their class, if the query can begin with its index."""
+
+    query: Query
+    claim: Callable[[Node, int], Amounts]
+    class_id: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineRequest(ABC):
+    """A request for one machine, or for the ``several`` of a group.
+
+    ``server_group``: the server group (a UUID) that its server is to be in; ``conditions``: those of its policy on a
+    node, now.
+    """
+
+    several: Several | None = None
+    server_group: str | None = None
+    conditions: tuple[Condition, ...] = ()
 
     @property
+    @abstractmethod
     def project(self) -> str | None:
         """The project whose nodes, and nodes without a project, are considered; None: all nodes are."""
 
     @property
+    @abstractmethod
     def served(self) -> bool:
         """Whether a live conductor must serve the node."""
 
-    def of_anyone(self) -> "MachineRequest":
-        """Return the same request without a project: equal ones differ only in whose machines are considered."""
+    @abstractmethod
+    def of_anyone(self) -> Self:
+        """Return the same request without a project and a group: equal ones differ only in whose machines are
+        considered, and in their number."""
 
+    @abstractmethod
+    def may_use(self, owner: str | None, lessee: str | None) -> bool:
+        """Return whether it considers a machine with this owner and this lessee."""
+
+    @abstractmethod
     def document(self) -> dict[str, Any]:
         """Return the request as JSON: equal documents ask for the same."""
 
+    @abstractmethod
     def machine_class(self) -> str:
         """Return the class of the node in placement, which may not exist yet. Raises CannotWait, BadQuery."""
 
+    @abstractmethod
     def needed_trait(self) -> str | None:
         """Return a trait that the node itself must have; None if only the search can tell. Raises BadQuery."""
 
-    def on(self, node: str) -> "MachineRequest | None":
+    def parsed(self) -> CandidateRequest | None:
+        """Return the query of placement; None if it is not made by one. Raises BadQuery."""
+        return None
+
+    @abstractmethod
+    def on(self, node: str) -> Self | None:
         """Return the request for this node (UUID) only; None if it asks for another."""
 
+    def without(self, drop: Collection[str]) -> Self | None:
+        """Return the request without the conditions of its question that have these ids; None if nothing is left."""
+        return None
+
+    @abstractmethod
     def choose(self, context: MachineContext) -> Host | None:
         """Return a machine that fits, locked; None if none is free, or a name in the request does not exist.
 
@@ -115,16 +157,30 @@ class MachineRequest(Protocol):
     def other_providers(self, context: MachineContext) -> Amounts | None:
         """Return the amounts to claim of providers that are no machines; None if there are none. Raises like
         ``choose``."""
+        return None
 
-    def fits(self, context: MachineContext) -> bool:
-        """Return whether ``choose`` would find a machine. Nothing is locked. Raises like ``choose``, except for
-        StaleDataError."""
+    @abstractmethod
+    def hosts(self, context: MachineContext, limit: int) -> list[tuple[str, Amounts]]:
+        """Return the machines from which ``choose`` would choose, at most ``limit``, only that of the context if this
+        names one: UUIDs of nodes, and claims. Nothing is locked. Raises like ``choose``, except for StaleDataError."""
 
+    @abstractmethod
+    def free_machines(self, context: MachineContext, *, remembers: bool = False) -> FreeMachines | None:
+        """Return all free machines that fit; None if a name in the request does not exist. ``remembers``: names may be
+        those of a moment ago.
+
+        Raises MachinesShare for a request that other providers than machines have to serve, CannotWait if it names no
+        class of nodes.
+        """
+
+    @abstractmethod
     def question(self, context: MachineContext) -> Question:
         """Return the question which machines can be chosen, for explanations. Raises BadQuery."""
 
+    @abstractmethod
     def may_fit(self, machine: FreeMachine) -> bool:
         """Return False if the machine certainly does not fit; True if the search must tell."""
 
+    @abstractmethod
     def is_decided(self) -> bool:
         """Return whether ``may_fit`` is the whole answer about a machine of the class that the request waits for."""

@@ -16,7 +16,10 @@ from baremetal_sched.baremetal.matching.conditions import (
     of_traits,
     of_tree,
 )
+from baremetal_sched.errors.scheduling import CannotWait
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
+from baremetal_sched.placement.candidates.request.resolve import names_places
+from baremetal_sched.placement.names import is_custom
 from baremetal_sched.placement.query_values import AggregateConditions, TraitConditions
 
 #: Conditions, each with a group that asks for nothing else.
@@ -92,3 +95,33 @@ def _joined(suffix: str, listed: Listed, drop: Collection[str]) -> RequestGroup:
         ),
         next((group.in_tree for group in stays if group.in_tree), None),
     )
+
+
+def machine_class(request: CandidateRequest) -> str:
+    """Return the class of the node that the request asks for. The class may not exist yet.
+
+    Raises CannotWait unless the request group without a suffix asks for one unit of one custom class.
+    """
+    amounts = request.groups[""].resources if "" in request.groups else {}
+    own = [name for name in amounts if is_custom(name)]
+    if len(own) != 1 or amounts[own[0]] != 1:
+        raise CannotWait(
+            message="To wait, or for several machines, a request must ask for one unit of a node's custom class in the "
+            "request group without a suffix, such as resources=CUSTOM_GOLD:1."
+        )
+    return own[0]
+
+
+def needed_trait(request: CandidateRequest) -> str | None:
+    """Return a trait that the node itself must have; None if only the search can tell."""
+    group = request.groups.get("")
+    if group is None or len(request.groups) > 1 or len(group.resources) != 1:
+        return None
+    return min((name for names in group.traits.required if len(names) == 1 for name in names), default=None)
+
+
+def asks_for_traits_only(request: CandidateRequest) -> bool:
+    """Return whether a request is for one unit of one class, with conditions on traits of its provider only."""
+    amounts = [amount for group in request.groups.values() for amount in group.resources.values()]
+    elsewhere = names_places(request) or request.root_required.names() or request.same_subtrees
+    return [*request.groups] == [""] and amounts == [1] and not elsewhere

@@ -1,4 +1,4 @@
-"""Several machines for one request: ``choose_several`` is to several what ``choose`` is to one.
+"""Several machines for one request: ``choose_many`` is to a request with a group what its ``choose`` is to one.
 
 First a few hundred free machines are looked at. If they are not enough, the database counts all free machines that fit
 by domain. ``spreading`` decides from which domains they come, and the rows of the chosen machines are locked. What
@@ -6,8 +6,7 @@ others have locked is left out, and the choice is repeated.
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,27 +14,12 @@ from sqlalchemy import Column, ColumnElement, and_, case, exists, func, null, se
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.baremetal.matching import free_machine, node_request, tree_request
 from baremetal_sched.baremetal.matching.conditions import Kind
-from baremetal_sched.baremetal.matching.node_request import NodeRequest
 from baremetal_sched.baremetal.matching.request import Amounts, Host, MachineContext, MachineRequest
-from baremetal_sched.baremetal.matching.spreading import (
-    MachineGroupNow,
-    Place,
-    Quotas,
-    Several,
-    lack,
-    quotas,
-    sentence,
-)
-from baremetal_sched.baremetal.matching.tree_request import TreeRequest, as_tree
-from baremetal_sched.db.models import Domain, DomainMember, Node, ResourceClass, table_of
-from baremetal_sched.db.types import Query, selecting
-from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
-from baremetal_sched.errors.scheduling import MachinesShare
-from baremetal_sched.placement import gate, names
-from baremetal_sched.placement.candidates.request.resolve import names_places, recall, resolve
-from baremetal_sched.placement.candidates.sql import conditions, single_provider
+from baremetal_sched.baremetal.matching.spreading import Place, Quotas, Several, lack, quotas, sentence
+from baremetal_sched.db.models import Domain, DomainMember, Node, table_of
+from baremetal_sched.db.types import Query
+from baremetal_sched.placement import gate
 from baremetal_sched.placement.candidates.sql.conditions import one_of
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
 
@@ -54,33 +38,22 @@ PACK, SPREAD = table_of(DomainMember).alias("pack"), table_of(DomainMember).alia
 Tenants = tuple[str | None, str | None]
 
 
-@dataclass(frozen=True)
-class FreeMachines:
-    """The free machines that fit a request: the query of their nodes and inventories, and of one (its row, and the id
-    of its provider) the amounts to claim. ``class_id``: their class, if the query can begin with its index."""
-
-    query: Query
-    claim: Callable[[Node, int], Amounts]
-    class_id: int | None = None
-
-
-def choose_several(context: MachineContext, request: MachineRequest, group: MachineGroupNow) -> list[Host] | None:
+def choose_many(context: MachineContext, request: MachineRequest) -> list[Host] | None:
     """Return as many machines as are requested, their rows and the inventories of their own class locked, in the order
     of their ids; None if no choice of the free ones satisfies the request.
 
     Raises MachinesShare for a request that other providers than machines have to serve, StaleDataError if other
     transactions are taking the machines, and like ``choose``.
     """
-    several = group.several
-    fitting = free_machines(context, request)
+    several, fitting = _group_of(request), request.free_machines(context)
     if fitting is None:
         return None
     lost: set[int] = set()
     for _ in range(_ATTEMPTS):
         query = fitting.query if not lost else fitting.query.where(Node.id.not_in(lost))
-        picked = _some(context.session, fitting.class_id, query, group)
+        picked = _some(context.session, fitting.class_id, query, several)
         if picked is None:
-            chosen = quotas(several, count_places(context.session, query, several), group.held)
+            chosen = quotas(several, count_places(context.session, query, several))
             if chosen is None:
                 break
             picked = _pick(context.session, query, several, chosen)
@@ -93,16 +66,14 @@ def choose_several(context: MachineContext, request: MachineRequest, group: Mach
     return None
 
 
-def fitting_several(
-    context: MachineContext, request: MachineRequest, group: MachineGroupNow
-) -> list[tuple[str, Amounts]]:
-    """Return machines (UUIDs of nodes) that ``choose_several`` may choose, and the amounts; none if it would choose
+def fitting_many(context: MachineContext, request: MachineRequest) -> list[tuple[str, Amounts]]:
+    """Return machines (UUIDs of nodes) that ``choose_many`` may choose, and the amounts; none if it would choose
     nothing. Nothing is locked. Raises like it, except for StaleDataError."""
-    fitting = free_machines(context, request)
+    several, fitting = _group_of(request), request.free_machines(context)
     if fitting is None:
         return []
-    chosen = quotas(group.several, count_places(context.session, fitting.query, group.several), group.held)
-    picked = {} if chosen is None else _pick(context.session, fitting.query, group.several, chosen)
+    chosen = quotas(several, count_places(context.session, fitting.query, several))
+    picked = {} if chosen is None else _pick(context.session, fitting.query, several, chosen)
     rows = context.session.execute(_rows(fitting.query, picked)).all()
     return [(node.uuid, fitting.claim(node, root)) for node, root in rows]
 
@@ -116,90 +87,33 @@ class TooFew:
     could_be_had: bool
 
 
-def why_too_few(context: MachineContext, request: MachineRequest, group: MachineGroupNow) -> TooFew | None:
-    """Return why ``choose_several`` chooses nothing; None if it would. Raises like it, and BadQuery."""
-    session, several = context.session, group.several
-    fitting = free_machines(context, request)
+def why_too_few(context: MachineContext, request: MachineRequest) -> TooFew | None:
+    """Return why ``choose_many`` chooses nothing; None if it would. Raises like it, and BadQuery."""
+    session, several, fitting = context.session, _group_of(request), request.free_machines(context)
     free = {} if fitting is None else count_places(session, fitting.query, several)
-    if quotas(several, free, group.held) is not None:
+    if quotas(several, free) is not None:
         return None
     text = ""
     if several.levels:
-        found = lack(several, free, group.held)
+        found = lack(several, free)
         inside = DomainMember.domain_id == Domain.id, *context.named.conditions_behind(DomainMember.node_id)
         named = select(Domain.name).where(Domain.id == found.pack, exists().where(*inside))
         name = None if found.pack is None else session.scalar(named)
         text = sentence(several, found, name)
-    return TooFew(text, _could_be_had(context, request, group))
+    return TooFew(text, _could_be_had(context, request))
 
 
-def _could_be_had(context: MachineContext, request: MachineRequest, group: MachineGroupNow) -> bool:
+def _group_of(request: MachineRequest) -> Several:
+    return request.several or Several(1)
+
+
+def _could_be_had(context: MachineContext, request: MachineRequest) -> bool:
     """Return False if no choice would satisfy the request even if all machines were free."""
-    question = request.question(context)
+    several, question = _group_of(request), request.question(context)
     of_request = [each.holds for each in question.conditions if each.kind is Kind.REQUEST and each.counts]
     query: Query = select(Node.id).select_from(question.source).where(*question.where, *of_request)
-    places = count_places(context.session, query.where(Node.id.not_in(group.own)), group.several)
-    return quotas(group.several, places, group.held) is not None
-
-
-# -- the machines that fit ---------------------------------------------------------------------------------------------
-
-
-def free_machines(context: MachineContext, request: MachineRequest, *, remembers: bool = False) -> FreeMachines | None:
-    """Return the free machines that fit; None if a name in the request does not exist. Raises MachinesShare for a
-    request that other providers than machines have to serve, CannotWait if it names no class of nodes.
-
-    ``remembers``: names may be those of a moment ago.
-    """
-    own = request.machine_class()
-    tree = as_tree(request)
-    if isinstance(request, NodeRequest):
-        class_id = names.ids_of(context.session, ResourceClass, [own]).get(own)
-        if class_id is None:
-            return None
-        query = node_request.free_nodes_of(class_id, request).where(Node.reservation.is_(None))
-        return FreeMachines(query, lambda node, root: {node.uuid: {own: 1}}, class_id)
-    found = None
-    if tree is not None:
-        with suppress(TraitNotFound, UnknownClassInQuery):
-            found = _of_one_provider(context, tree, own, remembers=remembers) or _of_trees(context, tree)
-    return found
-
-
-def _of_one_provider(
-    context: MachineContext, request: TreeRequest, own: str, *, remembers: bool
-) -> FreeMachines | None:
-    """Return the machines that serve the request alone, by conditions in SQL; None if only the search can tell."""
-    connection = selecting(context.session)
-    query = request.parsed()
-    remembered = recall(connection, query, request.version) if remembers and not names_places(query) else None
-    resolved = remembered or resolve(connection, query, request.version, unknown_traits=True)
-    if resolved is None or request.extra_specs or not single_provider.applies(connection, resolved):
-        return None
-    (group,) = resolved.groups
-    if len(group.resources) > 1:
-        return None
-    (class_id,) = group.resources
-    clauses = [
-        INVENTORIES.c.resource_class_id == class_id,
-        *conditions.has_traits(PROVIDERS.c.id, group.required, group.forbidden),
-        *conditions.has_traits(PROVIDERS.c.id, resolved.root_required, resolved.root_forbidden),
-        *single_provider.in_aggregates(PROVIDERS, group),
-        *([] if group.tree is None else [PROVIDERS.c.id == group.tree]),
-    ]
-    free = free_machine.free_nodes(*clauses, *request.clauses(context))
-    return FreeMachines(free, lambda node, root: {node.uuid: {own: 1}}, class_id)
-
-
-def _of_trees(context: MachineContext, request: TreeRequest) -> FreeMachines:
-    """Return the machines that the search finds. Raises MachinesShare if others share what the request needs."""
-    found = {root: each for trees in request.trees(context, tree_request.MOST) for root, each in trees.items()}
-    alone = {root: each for root, each in found.items() if each.roots == {root}}
-    if found and not alone:
-        raise MachinesShare
-    roots = tree_request.capable(context.session, alone, request.extra_specs)
-    query = free_machine.free_nodes(one_of(PROVIDERS.c.id, roots), *request.clauses(context))
-    return FreeMachines(query, lambda node, root: tree_request.claim_of(context.session, node, root, alone[root]))
+    places = count_places(context.session, query.where(Node.id.not_in(several.own)), several)
+    return quotas(several, places) is not None
 
 
 # -- counting, picking, locking ----------------------------------------------------------------------------------------
@@ -243,7 +157,7 @@ def _at(alias: Any, level: str) -> ColumnElement[bool]:
     return and_(alias.c.node_id == Node.id, alias.c.level == level)
 
 
-def _some(session: Session, class_id: int | None, query: Query, group: MachineGroupNow) -> dict[int, Place] | None:
+def _some(session: Session, class_id: int | None, query: Query, several: Several) -> dict[int, Place] | None:
     """Return ids of machines that satisfy the request, each with its place, of the first free ones of the class from a
     random one on; None if these are not enough, or if only the search knows what fits.
 
@@ -262,11 +176,11 @@ def _some(session: Session, class_id: int | None, query: Query, group: MachineGr
     in_order = free.order_by(INVENTORIES.c.free, provider_id)
     some = list(session.scalars(in_order.where(provider_id >= start).limit(_SOME)))
     some += session.scalars(in_order.where(provider_id < start).limit(_SOME - len(some))) if len(some) < _SOME else ()
-    columns, query = _placed(query.where(one_of(provider_id, some)), group.several)
+    columns, query = _placed(query.where(one_of(provider_id, some)), several)
     at: dict[Place, list[int]] = {}
     for node, *place in session.execute(query.with_only_columns(Node.id, *columns, maintain_column_froms=True)):
         at.setdefault((place[0], place[1]), []).append(node)
-    chosen = quotas(group.several, {place: len(nodes) for place, nodes in at.items()}, group.held)
+    chosen = quotas(several, {place: len(nodes) for place, nodes in at.items()})
     if chosen is None:
         return None
     return {

@@ -30,15 +30,20 @@ SEVERAL = "several"
 
 @dataclass(frozen=True)
 class Several:
-    """How many machines a request is for, and how they are spread over domains, ``at_most`` in each domain of the
-    level ``spread_by``, and within one domain of the level ``pack_by``. ``group``: the name of the machine group that
-    they join."""
+    """The group of a request: how many machines it is for, and how they are spread over domains, ``at_most`` in each
+    domain of the level ``spread_by``, and within one domain of the level ``pack_by``.
+
+    ``group``: the name of the machine group that they join; ``held``: where its machines are now, ``own``: the ids of
+    these nodes, if they are known.
+    """
 
     count: int
     spread_by: str | None = None
     at_most: int | None = None
     pack_by: str | None = None
     group: str | None = None
+    held: Places = field(default_factory=dict)
+    own: Collection[int] = ()
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "Several | None":
@@ -51,13 +56,18 @@ class Several:
         return cls(int(document.get("count") or 1), spread.get("by"), at_most, pack.get("by"), document.get("group"))
 
     def document(self) -> dict[str, Any]:
-        """Return it as JSON, as bodies write it."""
+        """Return it as JSON, as bodies write it: without what the group has."""
         return {
             "count": self.count,
             **({} if self.spread_by is None else {"spread": {"by": self.spread_by, "at_most": self.at_most}}),
             **({} if self.pack_by is None else {"pack": {"by": self.pack_by}}),
             **({} if self.group is None else {"group": self.group}),
         }
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> "Several | None":
+        """Return the group in the document of a request; None: it is for one machine."""
+        return cls.of(document.get(SEVERAL, {}))
 
     @property
     def levels(self) -> set[str]:
@@ -70,14 +80,9 @@ class Several:
         return self.spread_by, self.at_most, self.pack_by
 
 
-@dataclass(frozen=True)
-class MachineGroupNow:
-    """A request for several machines, by the rules of its machine group; where the group's machines are now, and
-    the ids of these nodes."""
-
-    several: Several
-    held: Places = field(default_factory=dict)
-    own: Collection[int] = ()
+def with_group(document: dict[str, Any], several: Several | None) -> dict[str, Any]:
+    """Return the document of a request with its group, which ``Several.read`` reads."""
+    return document if several is None else {**document, SEVERAL: several.document()}
 
 
 @dataclass(frozen=True)
@@ -88,22 +93,22 @@ class Quotas:
     numbers: Mapping[int | None, int]
 
 
-def quotas(several: Several, free: Places, held: Places) -> Quotas | None:
+def quotas(several: Several, free: Places) -> Quotas | None:
     """Return from where the machines are taken; None if no choice of the ``free`` ones satisfies the request.
 
-    ``held``: where the machines of the machine group are. They count in the domains of ``spread_by``; new ones
-    are taken from a domain of ``pack_by`` that has some of them.
+    The machines that the group has count in the domains of ``spread_by``; new ones are taken from a domain of
+    ``pack_by`` that has some of them.
     """
-    rooms = _rooms(several, free, held)
+    rooms = _rooms(several, free)
     enough = [pack for pack, room in rooms.items() if sum(room.values()) >= several.count]
     if not enough:
         return None
     pack = min(enough, key=lambda each: (sum(rooms[each].values()), each or 0))
-    return Quotas(pack, _dealt(several.count, rooms[pack], _taken(held)))
+    return Quotas(pack, _dealt(several.count, rooms[pack], _by_spread(several.held)))
 
 
-def _rooms(several: Several, free: Places, held: Places) -> _Rooms:
-    taken, homes = _taken(held), {pack for pack, _ in held if pack is not None}
+def _rooms(several: Several, free: Places) -> _Rooms:
+    taken, homes = _by_spread(several.held), {pack for pack, _ in several.held if pack is not None}
     rooms: _Rooms = {}
     for (pack, spread), number in free.items():
         if several.pack_by is not None and (pack is None or (homes and pack not in homes)):
@@ -117,18 +122,18 @@ def _rooms(several: Several, free: Places, held: Places) -> _Rooms:
     return rooms
 
 
-def adds_room(several: Several, free: Places, held: Places, freed: int) -> bool:
+def adds_room(several: Several, free: Places, freed: int) -> bool:
     """Return whether any of the domains had fewer ``free`` machines than ``spread`` lets be used before ``freed``
     machines became free."""
-    taken = _taken(held)
+    taken = _by_spread(several.held)
     return any(number - freed < (several.at_most or 1) - taken[spread] for (_, spread), number in free.items())
 
 
-def _taken(held: Places) -> Counter[int | None]:
-    taken: Counter[int | None] = Counter()
-    for (_, spread), number in held.items():
-        taken[spread] += number
-    return taken
+def _by_spread(places: Places) -> Counter[int | None]:
+    found: Counter[int | None] = Counter()
+    for (_, spread), number in places.items():
+        found[spread] += number
+    return found
 
 
 def _dealt(count: int, room: Mapping[int | None, int], taken: Mapping[int | None, int]) -> dict[int | None, int]:
@@ -166,9 +171,9 @@ class Lack:
     placeless: Mapping[str, int]
 
 
-def lack(several: Several, free: Places, held: Places) -> Lack:
+def lack(several: Several, free: Places) -> Lack:
     """Return why ``quotas`` finds nothing."""
-    rooms = _rooms(several, free, held)
+    rooms = _rooms(several, free)
     pack = max(rooms, key=lambda each: (sum(rooms[each].values()), -(each or 0)), default=None)
     room = rooms.get(pack, {})
     levels = zip((several.pack_by, several.spread_by), (0, 1), strict=True)
@@ -181,28 +186,28 @@ def lack(several: Several, free: Places, held: Places) -> Lack:
         sum(room.values()),
         pack,
         len(room),
-        _enough_each(several, free, held),
-        several.pack_by is not None and quotas(replace(several, pack_by=None), merged(free), held) is not None,
-        any(home is not None for home, _ in held),
+        _enough_each(several, free),
+        several.pack_by is not None and quotas(replace(several, pack_by=None), merged(free)) is not None,
+        any(home is not None for home, _ in several.held),
         {level: number for level, number in placeless.items() if number},
     )
 
 
 def merged(places: Places) -> Places:
     """Return the same machines without regard to the level ``pack_by``."""
-    return {(None, spread): number for spread, number in _taken(places).items()}
+    return {(None, spread): number for spread, number in _by_spread(places).items()}
 
 
-def _enough_each(several: Several, free: Places, held: Places) -> int | None:
+def _enough_each(several: Several, free: Places) -> int | None:
     """Return the least limit of ``spread`` that would be enough; None if no limit would, or without ``spread``."""
     if several.spread_by is None:
         return None
-    low, high = (several.at_most or 1) + 1, sum(free.values()) + sum(held.values())
-    if low > high or quotas(replace(several, at_most=high), free, held) is None:
+    low, high = (several.at_most or 1) + 1, sum(free.values()) + sum(several.held.values())
+    if low > high or quotas(replace(several, at_most=high), free) is None:
         return None
     while low < high:
         middle = (low + high) // 2
-        if quotas(replace(several, at_most=middle), free, held) is None:
+        if quotas(replace(several, at_most=middle), free) is None:
             low = middle + 1
         else:
             high = middle

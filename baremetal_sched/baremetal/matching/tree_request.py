@@ -11,12 +11,11 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 from urllib.parse import parse_qsl
 
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
-from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.matching import free_machine, tree_shapes
 from baremetal_sched.baremetal.matching.conditions import (
@@ -35,19 +34,26 @@ from baremetal_sched.baremetal.matching.conditions import (
 )
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.question import Question, names_of, nodes_source
-from baremetal_sched.baremetal.matching.request import Amounts, Host, MachineContext, MachineRequest
-from baremetal_sched.baremetal.matching.request_group_conditions import of_group, without
+from baremetal_sched.baremetal.matching.request import Amounts, FreeMachines, Host, MachineContext, MachineRequest
+from baremetal_sched.baremetal.matching.request_group_conditions import (
+    asks_for_traits_only,
+    machine_class,
+    needed_trait,
+    of_group,
+    without,
+)
+from baremetal_sched.baremetal.matching.spreading import SEVERAL, Several, with_group
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.types import selecting
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
-from baremetal_sched.errors.scheduling import CannotWait
+from baremetal_sched.errors.scheduling import MachinesShare
 from baremetal_sched.placement.candidates import search
 from baremetal_sched.placement.candidates.request import query
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
-from baremetal_sched.placement.candidates.request.resolve import names_places
+from baremetal_sched.placement.candidates.request.resolve import names_places, recall, resolve
+from baremetal_sched.placement.candidates.sql import single_provider
 from baremetal_sched.placement.candidates.sql.conditions import one_of
 from baremetal_sched.placement.candidates.trees.candidate import Found
-from baremetal_sched.placement.names import is_custom, resource_class_of
 from baremetal_sched.placement.tables import PROVIDERS
 
 #: The microversions of placement that the queries of servers, and of claims and explanations, are written for.
@@ -56,26 +62,26 @@ QUERY_VERSION = 39
 
 #: How many candidates are read, if none of fewer can be taken.
 _LIMITS = (64, 2_000, 100_000)
-MOST = (100_000,)
+_MOST = (100_000,)
 
 #: How many candidates are read to find one that is no machine.
 _CANDIDATES = 100
 
 #: Fields of requests that are not kept.
-_PASSING = ("anchor", "changed", "conditions")
+_PASSING = ("anchor", "changed", "conditions", "server_group", "several")
 
 _UNKNOWN = (TraitNotFound, UnknownClassInQuery)
 
 
 @dataclass(frozen=True)
-class TreeRequest:
+class TreeRequest(MachineRequest):
     """A query string of placement, and conditions that placement does not know.
 
     ``group`` is a conductor group, ``node`` and ``excluded`` are UUIDs. Of ``extra_specs`` the capabilities count,
     which the node must have. ``project``: nodes of other projects do not count; None: all nodes do. ``served``: a
     conductor must serve the node. ``version``: the microversion of placement that the query is written for.
     ``anchor``: only the machine with this UUID is looked at, and what it shares. ``changed``: the query after
-    conditions were left out of it. ``server_group``: a UUID; ``conditions``: those of its policy on a node, now.
+    conditions were left out of it.
     """
 
     query: str
@@ -88,43 +94,37 @@ class TreeRequest:
     version: int = VERSION
     anchor: str | None = None
     changed: CandidateRequest | None = None
-    server_group: str | None = None
-    conditions: tuple[Condition, ...] = ()
 
-    def of_anyone(self) -> "TreeRequest":
-        """Return the same request without a project."""
-        return replace(self, project=None)
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "TreeRequest":
+        """Return what ``document`` was made of."""
+        return cls(**{**document, SEVERAL: Several.read(document)})
+
+    def of_anyone(self) -> Self:
+        """Return the same request without a project and a group."""
+        return replace(self, project=None, several=None)
+
+    def may_use(self, owner: str | None, lessee: str | None) -> bool:
+        """Return whether it considers a machine with this owner and this lessee."""
+        return (lessee or owner) in (None, self.project)
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON: equal documents ask for the same."""
-        left_out = (*_PASSING, "server_group") if self.server_group is None else _PASSING  # as earlier releases do
-        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in left_out}
-        return values | {"extra_specs": dict(self.extra_specs), "excluded": sorted(self.excluded)}
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _PASSING}
+        values |= {"extra_specs": dict(self.extra_specs), "excluded": sorted(self.excluded)}
+        if self.server_group is not None:  # as earlier releases do
+            values["server_group"] = self.server_group
+        return with_group(values, self.several)
 
     def machine_class(self) -> str:
-        """Return the class of the node that it asks for. The class may not exist yet.
-
-        Raises CannotWait unless the request group without a suffix asks for one unit of one custom class, and BadQuery.
-        """
-        groups = self.parsed().groups
-        amounts = groups[""].resources if "" in groups else {}
-        own = [name for name in amounts if is_custom(name)]
-        if len(own) != 1 or amounts[own[0]] != 1:
-            raise CannotWait(
-                message="To wait, or for several machines, a request must ask for one unit of a node's custom class "
-                "in the request group without a suffix, such as resources=CUSTOM_GOLD:1."
-            )
-        return own[0]
+        """Return the class of the node that it asks for. The class may not exist yet. Raises CannotWait, BadQuery."""
+        return machine_class(self.parsed())
 
     def needed_trait(self) -> str | None:
         """Return a trait that the node itself must have; None if only the search can tell. Raises BadQuery."""
-        groups = self.parsed().groups
-        group = groups.get("")
-        if group is None or len(groups) > 1 or len(group.resources) != 1:
-            return None
-        return min((name for names in group.traits.required if len(names) == 1 for name in names), default=None)
+        return needed_trait(self.parsed())
 
-    def on(self, node: str) -> "TreeRequest | None":
+    def on(self, node: str) -> Self | None:
         """Return the request for this node (UUID) only; None if it asks for another."""
         groups = self.parsed().groups
         tree = groups[""].in_tree if "" in groups else None
@@ -170,7 +170,7 @@ class TreeRequest:
                 locked = free_machine.lock_first(session, roots, clauses)
                 if locked is not None:
                     node, root = locked
-                    return Host(node, claim_of(session, node, root, fresh[root]))
+                    return Host(node, free_machine.claim_of(session, node, root, fresh[root]))
         return None
 
     def hosts(self, context: MachineContext, limit: int) -> list[tuple[str, Amounts]]:
@@ -180,20 +180,53 @@ class TreeRequest:
         Raises like ``choose``, except for StaleDataError.
         """
         session, clauses = context.session, self.clauses(context)
+        clauses += [] if context.machine is None else [Node.uuid == context.machine]
         hosts: list[tuple[str, Amounts]] = []
         with suppress(*_UNKNOWN):
             for fresh in self.trees(context):
                 for part in free_machine.batches_of(capable(session, fresh, self.extra_specs)):
                     query = free_machine.of_roots(part, clauses).limit(limit - len(hosts))
                     rows = session.execute(query).all()
-                    hosts += [(node.uuid, claim_of(session, node, root, fresh[root])) for node, root in rows]
+                    hosts += [
+                        (node.uuid, free_machine.claim_of(session, node, root, fresh[root])) for node, root in rows
+                    ]
                     if len(hosts) >= limit:
                         return hosts
         return hosts
 
-    def fits(self, context: MachineContext) -> bool:
-        """Return whether ``choose`` would find a machine. Nothing is locked. Raises like ``hosts``."""
-        return bool(self.hosts(context, limit=1))
+    def free_machines(self, context: MachineContext, *, remembers: bool = False) -> FreeMachines | None:
+        """Return all free machines that fit; None if a name in the request does not exist. ``remembers``: names may be
+        those of a moment ago.
+
+        Raises MachinesShare if others share what the request needs, CannotWait if it names no class of nodes.
+        """
+        own = self.machine_class()
+        with suppress(*_UNKNOWN):
+            return self._alone(context, own, remembers=remembers) or self._of_trees(context)
+        return None
+
+    def _alone(self, context: MachineContext, own: str, *, remembers: bool) -> FreeMachines | None:
+        """Return the machines that serve the request alone, by conditions in SQL; None if only the search can tell."""
+        connection, query = selecting(context.session), self.parsed()
+        remembered = recall(connection, query, self.version) if remembers and not names_places(query) else None
+        resolved = remembered or resolve(connection, query, self.version, unknown_traits=True)
+        if resolved is None or self.extra_specs or not single_provider.applies(connection, resolved):
+            return None
+        if len(resolved.groups[0].resources) > 1:
+            return None
+        free = free_machine.free_nodes(*free_machine.of_one_provider(resolved), *self.clauses(context))
+        (class_id,) = resolved.groups[0].resources
+        return FreeMachines(free, lambda node, root: {node.uuid: {own: 1}}, class_id)
+
+    def _of_trees(self, context: MachineContext) -> FreeMachines:
+        session = context.session
+        found = {root: each for trees in self.trees(context, _MOST) for root, each in trees.items()}
+        alone = {root: each for root, each in found.items() if each.roots == {root}}
+        if found and not alone:
+            raise MachinesShare
+        roots = capable(session, alone, self.extra_specs)
+        query = free_machine.free_nodes(one_of(PROVIDERS.c.id, roots), *self.clauses(context))
+        return FreeMachines(query, lambda node, root: free_machine.claim_of(session, node, root, alone[root]))
 
     def other_providers(self, context: MachineContext) -> Amounts | None:
         """Return the amounts to claim of providers that are not machines, for example hosts of virtual machines.
@@ -212,7 +245,7 @@ class TreeRequest:
         )
         are_machines = set(session.scalars(machines)) if roots else set()
         candidate = next((each for each in candidates if are_machines.isdisjoint(each.roots)), None)
-        return None if candidate is None else _amounts(session, candidate, {})
+        return None if candidate is None else free_machine.amounts_of(session, candidate, {})
 
     def _search(self, context: MachineContext, limit: int) -> Any:
         seconds = context.settings.placement.candidates_time_limit or None
@@ -227,7 +260,7 @@ class TreeRequest:
                 candidates = list(islice(found, limit))
             trees: dict[int, Found] = {}
             for candidate in candidates:
-                root = _root_of(candidate)
+                root = free_machine.root_of(candidate)
                 if root is not None and root not in seen:
                     trees.setdefault(root, candidate)
             yield trees
@@ -256,7 +289,7 @@ class TreeRequest:
             capabilities=self.extra_specs,
         )
 
-    def without(self, drop: Collection[str]) -> "TreeRequest | None":
+    def without(self, drop: Collection[str]) -> Self | None:
         """Return the request without the conditions of its question that have these ids; None if nothing is left."""
         request = self.parsed()
         # A condition on the whole tree is that of every group.
@@ -283,24 +316,12 @@ class TreeRequest:
 
     def is_decided(self) -> bool:
         """Return whether ``may_fit`` is the whole answer about a machine of the class that the request waits for."""
-        return not (self.served or self.extra_specs) and _asks_for_traits_only(self.query, self.version)
-
-
-def as_tree(request: MachineRequest) -> TreeRequest | None:
-    """Return the request if it is one by a query; None if it is another kind of request."""
-    return request if isinstance(request, TreeRequest) else None
+        return not (self.served or self.extra_specs) and asks_for_traits_only(self.parsed())
 
 
 @lru_cache(maxsize=200)
 def _parsed(text: str, version: int) -> CandidateRequest:
     return query.parse(parse_qsl(text, keep_blank_values=True), version)
-
-
-def _root_of(candidate: Found) -> int | None:
-    """Return the id of the root of the candidate's tree; None if its providers are in several trees, none read."""
-    if candidate.anchor is not None:
-        return candidate.anchor.root_id
-    return next(iter(candidate.roots)) if len(candidate.roots) == 1 else None
 
 
 def capable(session: Session, roots: Iterable[int], extra_specs: Mapping[str, str]) -> list[int]:
@@ -318,32 +339,6 @@ def capable(session: Session, roots: Iterable[int], extra_specs: Mapping[str, st
         )
         able |= {root for root, properties in rows if not unmet_capabilities(extra_specs, properties or {})}
     return [root for root in fitting if root in able]
-
-
-def claim_of(session: Session, node: Node, root: int, candidate: Found) -> Amounts:
-    """Return the amounts of the candidate, completed by 1 of the machine's own class."""
-    claim = _amounts(session, candidate, {root: node.uuid})
-    claim.setdefault(node.uuid, {}).setdefault(resource_class_of(node.resource_class or ""), 1)
-    return claim
-
-
-def _amounts(session: Session, candidate: Found, known: Mapping[int, str]) -> Amounts:
-    """Return the amounts of the candidate by UUID; some UUIDs are ``known``. Raises StaleDataError."""
-    others = candidate.allocations.keys() - known.keys()
-    rows = session.execute(select(PROVIDERS.c.id, PROVIDERS.c.uuid).where(PROVIDERS.c.id.in_(others))) if others else ()
-    uuids = {**known, **{row_id: uuid for row_id, uuid in rows}}
-    if not uuids.keys() >= candidate.allocations.keys():
-        raise StaleDataError("a provider was deleted")
-    return {uuids[row_id]: dict(amounts) for row_id, amounts in candidate.allocations.items()}
-
-
-@lru_cache(10_000)
-def _asks_for_traits_only(query: str, version: int) -> bool:
-    """Return whether a request is for one unit of one class, with conditions on traits of its provider only."""
-    request = _parsed(query, version)
-    amounts = [amount for group in request.groups.values() for amount in group.resources.values()]
-    elsewhere = names_places(request) or request.root_required.names() or request.same_subtrees
-    return [*request.groups] == [""] and amounts == [1] and not elsewhere
 
 
 def _of_group(name: str, suffix: str) -> str:

@@ -254,7 +254,7 @@ def _fits(context: MachineContext, request: TreeRequest, node: Node) -> bool:
     """Return whether the request may still have the node, whose row is locked."""
     alone = request.on(node.uuid)
     try:
-        return alone is not None and alone.fits(context)
+        return alone is not None and bool(alone.hosts(context, 1))
     except _HOPELESS:
         return True
 

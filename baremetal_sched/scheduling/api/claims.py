@@ -57,9 +57,7 @@ def create_claim(call: SchedulingCall, session: None) -> Response:
     body = read_claim(call)
     status = _claimed(call, body)
     headers = {"Location": f"{call.base_url}/v1/claims/{status.claim.uuid}"}
-    # A claim of one machine stays as cheap as it can be.
-    document = claims.document_of(status) if body.several is None else _document(call, status)
-    return json_response(document, {CLAIMED: 201, WAITING: 202}.get(status.state, 200), headers)
+    return json_response(_document(call, status), {CLAIMED: 201, WAITING: 202}.get(status.state, 200), headers)
 
 
 def _claimed(call: SchedulingCall, body: ClaimBody) -> ClaimStatus:
@@ -94,11 +92,11 @@ def _claim_now(call: SchedulingCall, session: Session, body: ClaimBody, again: b
     if claim is not None:
         return claims.statuses_of(session, [claim])[0]
     new = body.new_claim(session)
-    if body.wait or body.several is not None or new.request.project is not None:
+    if body.wait or new.request.several is not None or new.request.project is not None:
         new.request.machine_class()  # raises unless it is that of a node
     claimed = claims.claim_now(session, new, call.settings)
     if claimed is None and not body.even_if_impossible:
-        require_levels(call, session, new.several, new.request.project)
+        require_levels(call, session, new.request.several, new.request.project)
     return claimed or new
 
 
@@ -113,8 +111,7 @@ def _explained(call: SchedulingCall, body: ClaimBody, new: NewClaim) -> tuple[st
     def explain(session: Session) -> Explanation:
         requester.attach(session, audit.requester_of(call))
         context = MachineContext.of_project(session, call.settings, new.request.project)
-        group = machine_groups.explained(session, new.project, new.several)
-        return explain_request(replace(context, group=group), new.request)
+        return explain_request(context, machine_groups.asked(session, new.project, new.request, names_nodes=True))
 
     try:
         explained = call.database.read(explain, deadline=call.deadline)
@@ -164,7 +161,7 @@ def show_claim(call: SchedulingCall, session: None, claim: str) -> Response:
 
 def _document(call: SchedulingCall, status: ClaimStatus) -> dict[str, Any]:
     """Return the claim as JSON, with the domains of its machines."""
-    if not status.machines:
+    if not status.machines:  # a claim of one machine stays as cheap as it can be
         return claims.document_of(status)
     return call.database.select(lambda connection: documents_of(call, connection, [status])[0], deadline=call.deadline)
 

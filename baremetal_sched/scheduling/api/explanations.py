@@ -12,7 +12,6 @@ from baremetal_sched.baremetal.matching.conditions import Condition
 from baremetal_sched.baremetal.matching.explanation import ClosestTree, Explanation
 from baremetal_sched.baremetal.matching.masks import Share
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
-from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.db import requester
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.explain.explanations import explain_request
@@ -88,13 +87,14 @@ def request_of(
 
     Raises InvalidValue, and the errors of ``read_request`` and ``dry_run``.
     """
+    session = context.session
     resolve = read_request(document, EXPLANATIONS, context.project, unrestricted=context.unrestricted)
-    several = Several.of(document)
-    if several is not None and _WANTED in document:
+    request = resolve(session)
+    if request.several is not None and _WANTED in document:
         raise InvalidValue(message="Say how many machines are wanted by count or by wanted, not by both.")
-    require_levels(call, context.session, several, context.project)
-    group = machine_groups.explained(context.session, project, several)
-    return replace(context, needed=document.get(_WANTED, 1), group=group), resolve(context.session)
+    require_levels(call, session, request.several, context.project)
+    asked = machine_groups.asked(session, project, request, names_nodes=True)
+    return replace(context, needed=document.get(_WANTED, 1)), asked
 
 
 # -- the explanation as JSON -------------------------------------------------------------------------------------------

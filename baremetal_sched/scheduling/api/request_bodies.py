@@ -6,7 +6,7 @@ import json
 import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -155,6 +155,13 @@ def read_request(
     ``project`` is that of the caller; None: the caller may use all nodes, flavors and images; ``unrestricted``:
     also without regard to the owner that an allocation names. Raises BadRequest, InvalidValue, BadQuery.
     """
+    resolve = _read_one(document, forms, project, unrestricted=unrestricted)
+    several = Several.of(document)
+    return lambda session: replace(resolve(session), several=several)
+
+
+def _read_one(document: Mapping[str, Any], forms: RequestForms, project: str | None, *, unrestricted: bool) -> Resolve:
+    """Return how the request is made of all but its group."""
     if "query" in document:
         forms.by_query.check(document)
         request = query_request(pairs_of(document["query"]), project)
@@ -225,13 +232,11 @@ class ClaimBody:
     even_if_impossible: bool
     digest: str
     resolve: Resolve
-    several: Several | None
 
     def new_claim(self, session: Session) -> NewClaim:
         """Return the claim. Raises the errors of flavors, images and nodes that cannot be used."""
-        request = self.resolve(session)
         owner = (self.project, self.user, self.consumer_type)
-        return NewClaim(self.uuid, request, *owner, self.digest, several=self.several)
+        return NewClaim(self.uuid, self.resolve(session), *owner, self.digest)
 
 
 def read_claim(call: Call) -> ClaimBody:
@@ -259,7 +264,6 @@ def read_claim(call: Call) -> ClaimBody:
         even_if_impossible=document.get("even_if_impossible", False),
         digest=_digest(document, project, user),
         resolve=resolve,
-        several=Several.of(document),
     )
 
 

@@ -6,7 +6,7 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.matching.spreading import Several
-from baremetal_sched.scheduling import dry_run, machine_groups
+from baremetal_sched.scheduling import dry_run
 from baremetal_sched.scheduling.api.policies import SHOW_NODES
 from baremetal_sched.scheduling.api.request_bodies import require_levels
 from baremetal_sched.scheduling.schemas.requests import MOST_CANDIDATES, REQUEST
@@ -26,12 +26,11 @@ def create_request(call: Call, session: Session) -> Response:
         body.get("limit", MOST_CANDIDATES),
         # Nothing belongs to the project of a caller that has none.
         None if shows_nodes else call.caller.project_id or "",
+        Several.of(body),
     )
-    project = call.caller.project_id or call.settings.placement.incomplete_consumer_project_id
-    several = Several.of(body)
-    require_levels(call, session, several, request.project)
-    group = machine_groups.explained(session, project, several)
-    result = dry_run.run(session, call.settings, request, group)
+    require_levels(call, session, request.several, request.project)
+    consumer = call.caller.project_id or call.settings.placement.incomplete_consumer_project_id
+    result = dry_run.run(session, call.settings, request, consumer)
     document: dict[str, Any] = {"placement_query": result.query}
     if shows_nodes:
         # In the form in which placement takes allocations.

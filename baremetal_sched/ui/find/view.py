@@ -12,7 +12,6 @@ from baremetal_sched.baremetal.domains import domain_list
 from baremetal_sched.baremetal.domains.naming import levels
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.matching.request_group_conditions import without
-from baremetal_sched.baremetal.matching.tree_request import as_tree
 from baremetal_sched.errors import InvalidError, NotFoundError
 from baremetal_sched.explain import explanations
 from baremetal_sched.explain.explanations import FittingMachine
@@ -109,12 +108,11 @@ def show_find(call: UiCall, session: Session) -> Response:
 
 
 def _answer(call: UiCall, context: MachineContext, form: FindForm) -> FindAnswer:
-    context, explained = request_of(call, context, form.body())
-    request = as_tree(explained)
-    assert request is not None  # noqa: S101 - a form has a query or a flavor
+    context, request = request_of(call, context, form.body())
+    parsed = request.parsed()
+    assert parsed is not None  # noqa: S101 - a form has a query or a flavor
     explanation = document(explanations.explain_request(context, request))
     machines = explanations.fitting_machines(context, request, MOST_MACHINES) if explanation["fitting"] else []
-    parsed = request.parsed()
     changes = [_change(form, parsed, explanation, each) for each in explanation["relaxations"][:MOST_CHANGES]]
     meant, names_domains = _meant(form, parsed, explanation), bool(machines) and sees_domains(call)
     domains = domain_list.of_nodes(context.session, [each.uuid for each in machines]) if names_domains else {}

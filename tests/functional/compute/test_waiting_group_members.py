@@ -215,7 +215,7 @@ def _fitting(session: Any, settings: Settings, node: str, groups: dict[str, str]
     fitting = []
     for name, group in groups.items():
         request = TreeRequest("resources=CUSTOM_GOLD:1", server_group=group, node=node)
-        if server_group_places.narrowed(context, request).fits(context):
+        if server_group_places.narrowed(context, request).hosts(context, 1):
             fitting.append(name)
     return [name for name, group in groups.items() if group in admitted], fitting
 

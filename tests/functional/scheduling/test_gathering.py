@@ -6,7 +6,8 @@ from sqlalchemy import select
 
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.models import MachineGroup
-from baremetal_sched.scheduling import gathering
+from baremetal_sched.scheduling import claims, gathering
+from baremetal_sched.scheduling.queue import request_of
 from baremetal_sched.settings import load
 from tests.functional.scheduling.test_claims import CLAIMS, UUID, listed, message, post, show
 from tests.functional.scheduling.test_domains import make, put
@@ -178,7 +179,8 @@ def test_what_is_free_only_with_what_others_share_does_not_end_it(service: Servi
     assert show(served)["state"] == "waiting"
     sweep(served)
     # Nor if they were free when it was looked at, and are not when it is to be served.
-    assert not gathering.serve(served.database, load({}), UUID)
+    request = served.database.read(lambda session: request_of(claims.show(session, UUID).claim.request))
+    assert not gathering.serve(served.database, load({}), UUID, request)
     assert show(served)["state"] == "waiting"
     release(served, held["uuid"])
     assert (show(served)["state"], {each["node"] for each in show(served)["machines"]}) == ("claimed", set(own))
