@@ -1,9 +1,10 @@
 """Where the members of a server group are, and where the next one may be, by the domains of the level
 ``[compute] server_group_level``.
 
-A member counts where its machine is now, from its boot until the machine is released. A policy becomes conditions on a
-node, which the search and the explanation share. Hard policies have one list of conditions; soft ones have several, in
-the order of preference; the last list is empty.
+A member counts where its machine is now, from its boot until the machine is released. Affinity is a pack by the level,
+anti-affinity a spread of ``max_server_per_host``: ``spreading`` has the rules. A policy becomes conditions on a node,
+which the search and the explanation share. Hard policies have one list of conditions; soft ones have several, in the
+order of preference; the last list is empty.
 """
 
 from collections import Counter
@@ -19,7 +20,10 @@ from sqlalchemy.orm.exc import StaleDataError
 from baremetal_sched.baremetal.matching import free_machine
 from baremetal_sched.baremetal.matching.conditions import NEVER, Condition, Kind
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
-from baremetal_sched.baremetal.matching.tree_request import TreeRequest, capable
+from baremetal_sched.baremetal.matching.request_group_conditions import capable
+from baremetal_sched.baremetal.matching.several import count_places
+from baremetal_sched.baremetal.matching.spreading import Place, Several, quotas
+from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.compute import server_groups
 from baremetal_sched.compute.server_groups import AFFINITY, ANTI_AFFINITY, SOFT_AFFINITY, SOFT_ANTI_AFFINITY
 from baremetal_sched.db.models import Domain, DomainMember, Node, Server, ServerGroup, ServerGroupMember
@@ -28,6 +32,10 @@ from baremetal_sched.errors.compute import ServerGroupNotFound
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 
 Request = TypeVar("Request", bound=MachineRequest)
+
+
+#: Stands for the domain of members that are in none: no other machine is there.
+_ELSEWHERE = 0
 
 
 class MemberPlaces:
@@ -40,8 +48,8 @@ class MemberPlaces:
         self.uuid = uuid
         self._level = level
         self._policy = policy
-        self._most = most or 1
         self._together = policy in (AFFINITY, SOFT_AFFINITY)
+        self._rules = Several(1, pack_by=level) if self._together else Several(1, level, most or 1)
         self._soft = policy in (SOFT_AFFINITY, SOFT_ANTI_AFFINITY)
         self._names: dict[int, str] = {}
         self._members: Counter[int] = Counter()
@@ -63,7 +71,7 @@ class MemberPlaces:
             return "A server group with affinity has one server, as [compute] server_group_level is not set."
         if self._policy != ANTI_AFFINITY or not self._level:
             return ""
-        return f"At most {_servers(self._most)} may be in one {self._level}."
+        return f"At most {_servers(self._rules.at_most)} may be in one {self._level}."
 
     def has_room(self, domain: int | None) -> bool:
         """Return whether the next member may be on a machine in the domain of the level (an id; None: in none): False
@@ -72,11 +80,12 @@ class MemberPlaces:
             return True
         if not self._level:
             return not self.refuses
-        if domain is None:
-            return False
-        if self._together:
-            return self._members[domain] > 0 or not (self._members or self._elsewhere)
-        return self._members[domain] < self._most
+        held = {self._place(each): number for each, number in [*self._members.items(), (_ELSEWHERE, self._elsewhere)]}
+        rules = replace(self._rules, held={place: number for place, number in held.items() if number})
+        return quotas(rules, {self._place(domain): 1}) is not None
+
+    def _place(self, domain: int | None) -> Place:
+        return (domain, None) if self._together else (None, domain)
 
     def choices(self, request: Request) -> list[Request]:
         """Return the request with the conditions of the policy, in the order of preference: at least one."""
@@ -88,13 +97,28 @@ class MemberPlaces:
         the errors of the search."""
         if not (self._level and self._together) or self._members or self._elsewhere:
             return
-        free = _free_by_domain(context, request, self._level, count)
+        free = self._free(context, request, count)
         least = max(free.values(), default=0) if self._soft else count
+        enough = [domain for (domain, _), number in free.items() if number >= least]
         self._first = self._room(
             f"in a {self._level} with {count} machines that fit and are free",
             f"in a {self._level} with fewer than {count} machines that fit and are free",
-            DomainMember.domain_id.in_([domain for domain, number in free.items() if number >= least]),
+            self._domain_is(DomainMember.domain_id.in_(enough)),
         )
+
+    def _free(self, context: MachineContext, request: TreeRequest, count: int) -> Counter[Place]:
+        """Return how many machines fit and are free at each place of the level: of all, or of as many as are needed to
+        find one that has ``count``."""
+        free: Counter[Place] = Counter()
+        with suppress(TraitNotFound, UnknownClassInQuery):
+            for fresh in request.trees(context):
+                for part in free_machine.batches_of(capable(context.session, fresh, request.extra_specs)):
+                    machines = free_machine.of_roots(part, request.clauses(context))
+                    free.update(count_places(context.session, machines, self._rules))
+                free.pop((None, None), None)
+                if max(free.values(), default=0) >= count:
+                    break
+        return free
 
     def took(self, session: Session, node: Node, request: TreeRequest) -> None:
         """Count a new member on ``node`` (its row locked), which was chosen for ``request``, one of ``choices``.
@@ -150,22 +174,23 @@ class MemberPlaces:
             domains = [domain for domain, number in self._members.items() if number >= least]
             named = " or ".join(sorted(f"{self._level} {self._names[domain]}" for domain in domains))
             where = f"in {named}, where the server group is" if named else f"in the {self._level} of the server group"
-            yield self._room(where, f"not {where}", DomainMember.domain_id.in_(domains))
+            members = select(DomainMember.node_id).where(DomainMember.domain_id.in_(domains))
+            yield replace(self._room(where, f"not {where}", Node.id.in_(members)), few=True)
 
     def _apart(self) -> Iterator[Condition]:
         """Yield the condition to have room for another member; for soft anti-affinity, first where fewest of them
         are."""
-        for most in sorted(set(self._members.values())) if self._soft else [self._most]:
+        for most in sorted(set(self._members.values())) if self._soft else [self._rules.at_most or 1]:
             full = [domain for domain, number in self._members.items() if number >= most]
             servers = _servers(most)
             yield self._room(
                 f"in a {self._level} with less than {servers}",
                 f"in a {self._level} that has {servers}",
-                DomainMember.domain_id.not_in(full),
+                self._domain_is(DomainMember.domain_id.not_in(full)),
             )
 
-    def _room(self, where: str, fails: str, domain: ColumnElement[bool]) -> Condition:
-        return _of_group(f"is {where}", (f"is {fails}", f"are {fails}"), self._domain_is(domain))
+    def _room(self, where: str, fails: str, holds: ColumnElement[bool]) -> Condition:
+        return _of_group(f"is {where}", (f"is {fails}", f"are {fails}"), holds)
 
     def _domain_is(self, domain: ColumnElement[bool]) -> ColumnElement[bool]:
         """EXISTS (SELECT m.node_id FROM domain_members m WHERE m.node_id = n.id AND m.level = … AND <domain>)"""
@@ -212,7 +237,7 @@ def narrowed(context: MachineContext, request: Request) -> Request:
     return request if places is None else places.choices(request)[-1]
 
 
-def _servers(number: int) -> str:
+def _servers(number: int | None) -> str:
     return f"{number} {'server' if number == 1 else 'servers'} of the server group"
 
 
@@ -238,21 +263,3 @@ def _members_by_domain(level: str, of: ColumnElement[bool]) -> Query:
         .where(of)
         .group_by(*group, Domain.id, Domain.name)
     )
-
-
-def _free_by_domain(context: MachineContext, request: TreeRequest, level: str, count: int) -> Counter[int]:
-    """Return how many machines fit and are free in each domain of the level: of all, or of as many as are needed to
-    find a domain that has ``count``."""
-    free: Counter[int] = Counter()
-    own = and_(DomainMember.node_id == Node.id, DomainMember.level == level)
-    columns = (DomainMember.domain_id, func.count())
-    with suppress(TraitNotFound, UnknownClassInQuery):
-        for fresh in request.trees(context):
-            for part in free_machine.batches_of(capable(context.session, fresh, request.extra_specs)):
-                machines = free_machine.of_roots(part, request.clauses(context)).join(DomainMember, own)
-                by_domain = machines.with_only_columns(*columns, maintain_column_froms=True)
-                for domain, number in context.session.execute(by_domain.group_by(DomainMember.domain_id)):
-                    free[domain] += number
-            if max(free.values(), default=0) >= count:
-                break
-    return free

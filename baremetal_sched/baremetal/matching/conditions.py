@@ -69,6 +69,8 @@ class Condition:
     fails it is ruled out; otherwise it is only reported. ``failure``: the text about one machine that fails it, and
     about several; None: the opposite of ``text``, which is about a machine that meets it.
 
+    ``few``: so few machines meet it that a search begins with them.
+
     ``holds``: in SQL, for a row of the question. ``met_by``: for a free machine; False if it certainly fails it.
     ``in_tree``: for a provider in a tree, as it is now and as it would be if everything were free.
     """
@@ -79,6 +81,7 @@ class Condition:
     part_of: str | None = None
     counts: bool = True
     failure: tuple[str, str] | None = None
+    few: bool = False
     holds: ColumnElement[bool] = field(default=ALWAYS, compare=False, repr=False)
     met_by: Callable[[FreeMachine], bool] = field(default=_perhaps, compare=False, repr=False)
     in_tree: Callable[[Anchor, Provider, Provider], bool] = field(default=_everywhere, compare=False, repr=False)

@@ -149,7 +149,8 @@ def lock_first(session: Session, roots: list[int], clauses: list[ColumnElement[b
     WHERE p.id IN (…) AND i.free = 1 AND … LIMIT 1 FOR UPDATE OF n, i SKIP LOCKED
     """
     # The machines that fit no request in the queue.
-    offered = [root for root in roots if root in gate.offered(session)]
+    noted = gate.offered(session)
+    offered = [root for root in roots if root in noted]
     for part in (*batches_of(offered), *batches_of(roots)):
         locked = of_roots(part, clauses).limit(1).with_for_update(of=(Node, INVENTORIES), skip_locked=True)
         row = session.execute(locked).first()

@@ -1,8 +1,14 @@
-"""The conditions of a query of placement, one by one, and the query without some of them."""
+"""The conditions of a query of placement, one by one, and the query without some of them; and which machines have the
+capabilities that extra specs ask for, which no query can."""
 
-from collections.abc import Collection, Iterator
+import random
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.matching import free_machine
 from baremetal_sched.baremetal.matching.conditions import (
     ISOLATE,
     Condition,
@@ -15,12 +21,17 @@ from baremetal_sched.baremetal.matching.conditions import (
     of_subtree,
     of_traits,
     of_tree,
+    required_capabilities,
+    unmet_capabilities,
 )
+from baremetal_sched.db.models import Node
 from baremetal_sched.errors.scheduling import CannotWait
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.candidates.request.resolve import names_places
+from baremetal_sched.placement.candidates.sql.conditions import one_of
 from baremetal_sched.placement.names import is_custom
 from baremetal_sched.placement.query_values import AggregateConditions, TraitConditions
+from baremetal_sched.placement.tables import PROVIDERS
 
 #: Conditions, each with a group that asks for nothing else.
 Listed = Iterator[tuple[Condition, RequestGroup]]
@@ -125,3 +136,26 @@ def asks_for_traits_only(request: CandidateRequest) -> bool:
     amounts = [amount for group in request.groups.values() for amount in group.resources.values()]
     elsewhere = names_places(request) or request.root_required.names() or request.same_subtrees
     return [*request.groups] == [""] and amounts == [1] and not elsewhere
+
+
+def shuffled(roots: Iterable[int]) -> list[int]:
+    """Return the roots in random order, so that concurrent choices rarely begin with the same."""
+    found = list(roots)
+    random.shuffle(found)
+    return found
+
+
+def capable(session: Session, roots: Iterable[int], extra_specs: Mapping[str, str]) -> list[int]:
+    """Return the roots, in random order, whose nodes have the capabilities of the extra specs."""
+    fitting = shuffled(roots)
+    if not required_capabilities(extra_specs):
+        return fitting
+    able = set()
+    for start in range(0, len(fitting), free_machine.BATCH):
+        rows = session.execute(
+            select(PROVIDERS.c.id, Node.properties)
+            .join(Node, Node.uuid == PROVIDERS.c.uuid)
+            .where(one_of(PROVIDERS.c.id, fitting[start : start + free_machine.BATCH]))
+        )
+        able |= {root for root, properties in rows if not unmet_capabilities(extra_specs, properties or {})}
+    return [root for root in fitting if root in able]

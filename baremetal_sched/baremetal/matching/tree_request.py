@@ -5,8 +5,7 @@ free. 1 of that class is always part of the claim, so a machine with a server is
 that no other transaction is about to take is locked.
 """
 
-import random
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
@@ -15,7 +14,6 @@ from typing import Any, Self
 from urllib.parse import parse_qsl
 
 from sqlalchemy import ColumnElement, select
-from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.matching import free_machine, tree_shapes
 from baremetal_sched.baremetal.matching.conditions import (
@@ -30,23 +28,24 @@ from baremetal_sched.baremetal.matching.conditions import (
     of_untried,
     of_zone,
     required_capabilities,
-    unmet_capabilities,
 )
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.question import Question, names_of, nodes_source
 from baremetal_sched.baremetal.matching.request import Amounts, FreeMachines, Host, MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.request_group_conditions import (
     asks_for_traits_only,
+    capable,
     machine_class,
     needed_trait,
     of_group,
+    shuffled,
     without,
 )
 from baremetal_sched.baremetal.matching.spreading import SEVERAL, Several, with_group
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.types import selecting
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
-from baremetal_sched.errors.scheduling import MachinesShare
+from baremetal_sched.errors.scheduling import CannotWait, MachinesShare
 from baremetal_sched.placement.candidates import search
 from baremetal_sched.placement.candidates.request import query
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
@@ -165,12 +164,24 @@ class TreeRequest(MachineRequest):
         """
         session, clauses = context.session, self.clauses(context)
         with suppress(*_UNKNOWN):
+            few = self._few(context)
+            if few is not None:
+                roots = few.query.with_only_columns(PROVIDERS.c.id, maintain_column_froms=True).limit(_LIMITS[0])
+                locked = free_machine.lock_first(session, shuffled(session.scalars(roots)), clauses)
+                return None if locked is None else Host(locked[0], few.claim(*locked))
             for fresh in self.trees(context):
                 roots = capable(session, fresh, self.extra_specs)
                 locked = free_machine.lock_first(session, roots, clauses)
                 if locked is not None:
                     node, root = locked
                     return Host(node, free_machine.claim_of(session, node, root, fresh[root]))
+        return None
+
+    def _few(self, context: MachineContext) -> FreeMachines | None:
+        """Return the machines that fit, if a condition leaves few, and SQL can tell."""
+        with suppress(CannotWait):
+            if any(each.few for each in self.conditions):
+                return self._alone(context, self.machine_class(), remembers=False)
         return None
 
     def hosts(self, context: MachineContext, limit: int) -> list[tuple[str, Amounts]]:
@@ -322,23 +333,6 @@ class TreeRequest(MachineRequest):
 @lru_cache(maxsize=200)
 def _parsed(text: str, version: int) -> CandidateRequest:
     return query.parse(parse_qsl(text, keep_blank_values=True), version)
-
-
-def capable(session: Session, roots: Iterable[int], extra_specs: Mapping[str, str]) -> list[int]:
-    """Return the roots, in random order, whose nodes have the capabilities of the extra specs."""
-    fitting = list(roots)
-    random.shuffle(fitting)
-    if not required_capabilities(extra_specs):
-        return fitting
-    able = set()
-    for start in range(0, len(fitting), free_machine.BATCH):
-        rows = session.execute(
-            select(PROVIDERS.c.id, Node.properties)
-            .join(Node, Node.uuid == PROVIDERS.c.uuid)
-            .where(one_of(PROVIDERS.c.id, fitting[start : start + free_machine.BATCH]))
-        )
-        able |= {root for root, properties in rows if not unmet_capabilities(extra_specs, properties or {})}
-    return [root for root in fitting if root in able]
 
 
 def _of_group(name: str, suffix: str) -> str:
