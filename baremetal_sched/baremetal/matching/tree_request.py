@@ -221,7 +221,11 @@ class TreeRequest(MachineRequest):
         connection, query = selecting(context.session), self.parsed()
         remembered = recall(connection, query, self.version) if remembers and not names_places(query) else None
         resolved = remembered or resolve(connection, query, self.version, unknown_traits=True)
-        if resolved is None or self.extra_specs or not single_provider.applies(connection, resolved):
+        if (
+            resolved is None
+            or required_capabilities(self.extra_specs)
+            or not single_provider.applies(connection, resolved)
+        ):
             return None
         if len(resolved.groups[0].resources) > 1:
             return None
