@@ -16,11 +16,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import structlog
-from sqlalchemy import ColumnElement, Integer, Select, and_, bindparam, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Integer, Select, and_, bindparam, func, or_, select, tuple_
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.matching.free_counts import FreeCounts
+from baremetal_sched.baremetal.matching.free_counts import Bounds, FreeCounts
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
+from baremetal_sched.db import compiled
 from baremetal_sched.db.faults import Fault, classify
 from baremetal_sched.db.models import WaitingRequest
 from baremetal_sched.db.transaction import Database
@@ -76,6 +77,15 @@ _HELPED = _in_turn(
         WaitingRequest.resource_class.in_(bindparam("classes", expanding=True)),
         WaitingRequest.group_id.in_(bindparam("groups", expanding=True)),
     )
+)
+
+
+#: The different requests for a class that wait: SELECT request_key, min(id) … GROUP BY request_key LIMIT :most
+_KEYS = (
+    select(WaitingRequest.request_key, func.min(WaitingRequest.id))
+    .where(IS_GATHERING, WaitingRequest.resource_class == bindparam("class_name"))
+    .group_by(WaitingRequest.request_key)
+    .limit(bindparam("most", type_=Integer))
 )
 
 
@@ -183,6 +193,20 @@ class _Looks:
         except SchedulerError as error:
             log.info("a claim of several machines cannot be looked at now", claim=claim.uuid, reason=str(error))
             return False
+
+
+def may_help(connection: Connection, freed: Mapping[int, str], groups: Collection[int]) -> bool:
+    """Return False if ``serve_freed`` would certainly serve nothing: mostly far too few machines are free. Nothing is
+    locked."""
+    classes = {*freed.values()}
+    if groups or len(classes) != 1:
+        return bool(groups or freed)
+    (name,) = classes
+    rows = compiled.run(connection, _KEYS, {"class_name": name, "most": _MOST}).all()
+    known = known_requests(connection, {first: key for key, first in rows})
+    bounds = Bounds(connection, freed)
+    asked = (each.request.several for each in known.values())
+    return len(rows) == _MOST or any(each is not None and bounds.allow(each, name) for each in asked)
 
 
 def serve_freed(

@@ -8,9 +8,10 @@ Requests that it does not satisfy keep their place. The story of a hand-over:
    of the request's kind gives it the machine by the code that also chooses for new requests.
 4. A request that is not satisfied after all, or that fails, is undone by its savepoint, and the next one is tried.
 5. The commit frees the machine and gives it away at once: no search sees it free in between.
-6. After the commit, ``look_after`` serves requests that have begun to wait, requests for several machines
-   (``gathering``), and servers of server groups, which step 3 passes over, since their groups must be locked before a
-   machine: the queue is read without locks, and the groups that it chose are locked. The ``sweep`` finds the rest.
+6. After the commit, ``look_after`` reads once which of the machines are still free. It serves requests that have begun
+   to wait, and servers of server groups, which step 3 passes over, since their groups must be locked before a machine:
+   the queues are read without locks, and the groups that they chose are locked. Then it serves requests for several
+   machines (``gathering``). The ``sweep`` finds the rest.
 
 Locks are taken in the order server group, node, provider, inventory, waiting request, server or allocation, consumer.
 If another transaction has locked a freed machine, the whole transaction is repeated, with that machine locked first.
@@ -42,6 +43,7 @@ from baremetal_sched.errors import SchedulerError, UnavailableError
 from baremetal_sched.errors.placement import ConsumerConflict, SearchTookTooLong, TooManyCandidates
 from baremetal_sched.errors.scheduling import CannotBegin
 from baremetal_sched.placement import freed_machines, waiting_requests
+from baremetal_sched.placement.freed_machines import FreedMachines
 from baremetal_sched.placement.tables import PROVIDERS
 from baremetal_sched.placement.waiting_requests import (
     ALLOCATION,
@@ -53,7 +55,7 @@ from baremetal_sched.placement.waiting_requests import (
     QueueEntry,
 )
 from baremetal_sched.scheduling import claims, gathering, group_claims
-from baremetal_sched.scheduling.queue import MachineQueue, admitting, current_request, machine_queues, request_of
+from baremetal_sched.scheduling.queue import MachineQueue, current_request, machine_queues, request_of
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -89,7 +91,8 @@ class SessionHandover:
 
     def __init__(self, session: Session, settings: Settings, groups: Collection[str] = ()) -> None:
         self.session = session
-        self._admitting = admitting(settings, groups) if groups else None
+        self._settings = settings
+        self._groups = groups
         self._context = MachineContext(session, settings)
 
     def serve(self, queues: Iterable[MachineQueue], most: int) -> bool:
@@ -114,15 +117,17 @@ class SessionHandover:
 
     def _again(self, queue: MachineQueue, most: int) -> MachineQueue:
         """Return who may get the machine as the queue is now."""
-        connection = self.session.connection()
-        machines = freed_machines.wanted(connection, Notes(nodes={queue.machine}))
-        queues = machine_queues(connection, machines, most, self._admitting)
+        machines = freed_machines.wanted(self.session.connection(), Notes(nodes={queue.machine}))
+        queues = self._queues(machines, most)
         return queues[0] if queues else replace(queue, entries=(), is_cut=False)
 
     def serve_machines(self, machines: Mapping[int, str], most: int) -> bool:
         """Give each machine, given like those of ``machine_queues``, to the first claim of its class that it satisfies;
         return whether one was given. At most ``most`` entries of a queue are tested."""
-        return self.serve(machine_queues(self.session.connection(), machines, most, self._admitting), most)
+        return self.serve(self._queues(machines, most), most)
+
+    def _queues(self, machines: Mapping[int, str], most: int) -> list[MachineQueue]:
+        return machine_queues(self.session.connection(), self._settings, machines, most, self._groups)
 
     def _give_first(self, entries: Iterable[QueueEntry], node: Node, failed: list[int]) -> bool | None:
         """Give the node to the first claim that it satisfies; return whether there was one. None: a claim has
@@ -216,16 +221,26 @@ def _on_behalf_of(session: Session, waiting: WaitingRequest) -> Iterator[None]:
         requester.attach(session, before)
 
 
-def serve_free(session: Session, settings: Settings, machines: Mapping[int, str], most: int) -> bool:
-    """Give free machines to the first requests that they fit, like ``SessionHandover.serve_machines``, servers of
-    server groups included: the groups that the queues chose are locked before the machines."""
-    queues = machine_queues(session.connection(), machines, most, admitting(settings), locks=False)
-    groups = server_groups.lock_all(session, _groups_of(queues))
-    return bool(queues) and SessionHandover(session, settings, groups).serve_machines(machines, most)
+def groups_that_wait(
+    connection: Connection, settings: Settings, machines: Mapping[int, str], most: int
+) -> frozenset[str] | None:
+    """Return the server groups (UUIDs) of servers that may get one of the free machines; None if no request may.
+    Nothing is locked."""
+    queues = machine_queues(connection, settings, machines, most, None, locks=False)
+    return _groups_of(queues) if queues else None
 
 
-def _groups_of(queues: Iterable[MachineQueue]) -> set[str]:
-    return {group for queue in queues for group in queue.groups}
+def serve_free(
+    session: Session, settings: Settings, machines: Mapping[int, str], groups: Collection[str], most: int
+) -> bool:
+    """Give free machines to the first requests that they fit, like ``SessionHandover.serve_machines``, servers of these
+    server ``groups`` included, which are locked before the machines."""
+    locked = server_groups.lock_all(session, groups)
+    return SessionHandover(session, settings, locked).serve_machines(machines, most)
+
+
+def _groups_of(queues: Iterable[MachineQueue]) -> frozenset[str]:
+    return frozenset(group for queue in queues for group in queue.groups)
 
 
 class ClaimHandover:
@@ -239,7 +254,7 @@ class ClaimHandover:
     def wanted(self, connection: Connection, notes: Notes) -> Sequence[MachineQueue]:
         """Return the machines that were freed and that may fit a waiting request."""
         machines = freed_machines.wanted(connection, notes)
-        return machine_queues(connection, machines, self._most, None) if machines else ()
+        return machine_queues(connection, self._settings, machines, self._most) if machines else ()
 
     def serve(self, session: Session, machines: Sequence[MachineQueue]) -> None:
         """Give each machine to the first claim that it satisfies."""
@@ -247,11 +262,22 @@ class ClaimHandover:
 
     def offer(self, machines: Collection[int], deadline: float | None) -> None:
         """Give free machines, known by their providers (ids), to waiting requests. Raises the errors of ``write``."""
-        self._database.write(partial(self._offer, machines=machines), deadline=deadline)
+        self._serve_queues(Notes(providers=set(machines)), deadline)
 
-    def _offer(self, session: Session, machines: Collection[int]) -> None:
-        wanted = freed_machines.wanted(session.connection(), Notes(providers=set(machines)))
-        serve_free(session, self._settings, wanted, self._most)
+    def _serve_queues(self, notes: Notes, deadline: float | None) -> Mapping[int, str]:
+        """Serve requests for one machine; return the machines that may help requests for several."""
+
+        def look(connection: Connection) -> tuple[FreedMachines, frozenset[str] | None, bool]:
+            freed = freed_machines.freed(connection, notes)
+            groups = groups_that_wait(connection, self._settings, freed.wanted, self._most) if freed.wanted else None
+            return freed, groups, gathering.may_help(connection, freed.gathered, notes.groups)
+
+        freed, groups, helps = self._database.select(look, deadline=deadline)
+        if groups is not None:
+            machines = freed.wanted
+            serve = partial(serve_free, settings=self._settings, machines=machines, groups=groups, most=self._most)
+            self._database.write(serve, deadline=deadline)
+        return freed.gathered if helps else {}
 
     def lock(self, connection: Connection, nodes: Collection[str]) -> None:
         """Lock these machines; wait for transactions that have locked them."""
@@ -261,21 +287,13 @@ class ClaimHandover:
         """Hand over the machines that a transaction has freed, after its commit, to requests that have begun
         to wait."""
         try:
-            freed = self._database.select(partial(freed_machines.freed, notes=notes), deadline=deadline)
-            is_wanted = partial(self._is_wanted, machines=freed.wanted)
-            if len(freed.wanted) > 0 and self._database.select(is_wanted, deadline=deadline):
-                serve = partial(serve_free, settings=self._settings, machines=freed.wanted, most=self._most)
-                self._database.write(serve, deadline=deadline)
-            if freed.gathered or notes.groups:
-                gathering.serve_freed(self._database, self._settings, freed.gathered, notes.groups, deadline)
+            freed = self._serve_queues(notes, deadline)
+            if freed or notes.groups:
+                gathering.serve_freed(self._database, self._settings, freed, notes.groups, deadline)
         except SchedulerError as error:
             log.info("what was freed is left to the sweep", reason=str(error))
         except Exception:  # what freed it is committed: its request has succeeded
             log.exception("cannot look for those who wait again")
-
-    def _is_wanted(self, connection: Connection, machines: Mapping[int, str]) -> bool:
-        queues = machine_queues(connection, machines, self._most, admitting(self._settings), locks=False)
-        return any(queue.entries for queue in queues)
 
     def look_again(self, waiting: Collection[str], deadline: float | None) -> None:
         """Look for machines for claims that have just begun to wait, until ``deadline``. Failures are left to the
@@ -309,7 +327,7 @@ class ClaimHandover:
             return False
         provider = session.scalars(select(PROVIDERS.c.id).where(PROVIDERS.c.uuid == host.node.uuid)).one()
         machines = {provider: waiting.resource_class}
-        queues = machine_queues(session.connection(), machines, ALL, admitting(self._settings))
+        queues = machine_queues(session.connection(), self._settings, machines, ALL, None)
         if not groups.issuperset(_groups_of(queues)):
             groups |= _groups_of(queues)
             return True

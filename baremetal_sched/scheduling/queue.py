@@ -58,6 +58,10 @@ def current_request(context: MachineContext, document: Mapping[str, Any]) -> Mac
     return server_group_places.narrowed(context, request_of(document))
 
 
+#: UUIDs of server groups; None: of all.
+Groups = Collection[str] | None
+
+
 @dataclass(frozen=True)
 class MachineQueue:
     """The entries of the queue that may get a machine (a node's UUID), in their order.
@@ -71,37 +75,27 @@ class MachineQueue:
     is_cut: bool
 
 
-#: Returns which of some server groups (UUIDs) may have a server on a node (a UUID) at this moment.
-Admitting = Callable[[Connection, str, Collection[str]], Collection[str]]
-
-
-def admitting(settings: Settings, locked: Collection[str] | None = None) -> Admitting:
-    """Return the function that finds server groups by their policies. ``locked``: no others are found."""
-
-    def find(connection: Connection, node: str, groups: Collection[str]) -> Collection[str]:
-        among = groups if locked is None else set(groups).intersection(locked)
-        return (
-            server_group_places.admitting(connection, settings.compute.server_group_level, node, among) if among else ()
-        )
-
-    return find
-
-
 def machine_queues(
-    connection: Connection, machines: Mapping[int, str], most: int, groups: Admitting | None, *, locks: bool = True
+    connection: Connection,
+    settings: Settings,
+    machines: Mapping[int, str],
+    most: int,
+    groups: Groups = (),
+    *,
+    locks: bool = True,
 ) -> list[MachineQueue]:
     """Return the requests that may get the machines, given as ids of providers with the names of their classes.
 
     At most ``most`` entries of a queue are returned: the ones that may fit, each project in turn; servers of server
-    groups only if ``groups`` finds their group (None: it finds none). With ``locks`` the rows of the nodes are locked.
-    Raises MachineLocked.
+    groups only if the group is among ``groups``, and may have a server on the machine at this moment. With ``locks``
+    the rows of the nodes are locked. Raises MachineLocked.
     """
     queues: list[MachineQueue] = []
     for provider, class_name in machines.items():
         # Before the machine is read: a change of it looks at waiting requests only while the machine is free.
         machine = free_machine.lock(connection, provider) if locks else free_machine.read(connection, provider)
         if machine is not None:
-            queues.append(_queue(connection, machine, class_name, most, groups))
+            queues.append(_queue(connection, settings, machine, class_name, most, groups))
     return [each for each in queues if each.entries or each.is_cut]
 
 
@@ -111,11 +105,11 @@ def queue_of(
     """Return the requests that may get the node (a UUID), of this class, when it is free; None if none waits. Nothing
     is locked."""
     machine = free_machine.find(connection, node)
-    return None if machine is None else _queue(connection, machine, resource_class, most, admitting(settings))
+    return None if machine is None else _queue(connection, settings, machine, resource_class, most, None)
 
 
 def _queue(
-    connection: Connection, machine: FreeMachine, class_name: str, most: int, groups: Admitting | None
+    connection: Connection, settings: Settings, machine: FreeMachine, class_name: str, most: int, groups: Groups
 ) -> MachineQueue:
     queue = waiting_requests.entries(connection, class_name, machine.traits, most + 1)
     if len(queue) > most and most < _MOST_READ:
@@ -126,13 +120,15 @@ def _queue(
     for entry in queue:
         each = known.get(entry.request_key)
         group = None if each is None else each.request.server_group
-        if each is not None and (group is None or groups is not None) and each.request.may_fit(machine):
+        is_among = group is None or groups is None or group in groups
+        if each is not None and is_among and each.request.may_fit(machine):
             fitting.append((entry, each.project))
             if group is not None:
                 group_of[entry] = group
     chosen = _shared(fitting, most)
     of_chosen = {group_of[entry] for entry in chosen if entry in group_of}
-    may = frozenset(groups(connection, machine.uuid, of_chosen) if groups and of_chosen else ())
+    level = settings.compute.server_group_level
+    may = frozenset(server_group_places.admitting(connection, level, machine.uuid, of_chosen) if of_chosen else ())
     is_cut = len(chosen) < len(fitting) or len(queue) > max(most, _MOST_READ)
     entries = [entry for entry in chosen if entry not in group_of or group_of[entry] in may]
     return MachineQueue(machine.uuid, entries, may, is_cut)

@@ -140,6 +140,11 @@ def add_domains(store: Store, nodes: int) -> None:
             "INSERT INTO domain_members (node_id, level, domain_id, set_by) "
             f"SELECT n.id, '{level}', {first} + {place}, 'person' FROM nodes n"
         )
+    store.execute("INSERT INTO aggregates (id, uuid, created_at) SELECT id, uuid, created_at FROM domains")
+    store.execute(
+        "INSERT INTO provider_aggregates (provider_id, aggregate_id) SELECT p.id, m.domain_id FROM domain_members m "
+        "JOIN nodes n ON n.id = m.node_id JOIN resource_providers p ON p.uuid = n.uuid"
+    )
     store.analyze()
 
 

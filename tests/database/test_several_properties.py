@@ -18,6 +18,7 @@ from baremetal_sched.baremetal.matching.node_request import NodeRequest
 from baremetal_sched.baremetal.matching.request import MachineRequest
 from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
+from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.baremetal.schemas.allocations import TraitEntry
 from baremetal_sched.db.models import Consumer, Domain, DomainMember, MachineGroup, Node, WaitingRequest, table_of
@@ -181,6 +182,7 @@ class World:
             session.execute(delete(DomainMember).where(DomainMember.node_id == node_id))
             if rows:
                 session.execute(insert(table_of(DomainMember)), rows)
+            projection.project_domains(session, [node_id])
 
         self.write(work)
 

@@ -5,25 +5,25 @@ from collections import Counter
 from collections.abc import Collection
 
 import structlog
-from sqlalchemy import Integer, bindparam, func, select
+from sqlalchemy import Connection, Integer, bindparam, func, select
 
 from baremetal_sched.baremetal.matching.request import FreeMachines, MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.several import PACK, SPREAD, Tenants, count_by_tenants, count_places
 from baremetal_sched.baremetal.matching.spreading import MOST, Place, Places, Several, adds_room, quotas
 from baremetal_sched.db import compiled
 from baremetal_sched.db.compiled import IDS
-from baremetal_sched.db.models import DomainMember, Node, table_of
+from baremetal_sched.db.models import Domain, DomainMember, Node, ProviderAggregate, table_of
 from baremetal_sched.db.types import Query, selecting
 from baremetal_sched.errors import DatabaseAway, SchedulerError
-from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDERS
+from baremetal_sched.placement.tables import AGGREGATES, CLASSES, INVENTORIES, PROVIDERS
 
 log = structlog.get_logger(__name__)
 
 #: The domains of machines that have become free.
+_DOMAIN = table_of(Domain)
 _HOME, _OWN, _FREED = table_of(DomainMember).alias("home"), table_of(Node).alias("own"), PROVIDERS.alias("freed")
 
 _DOMAINS = select(_HOME.c.domain_id).join(_OWN, _OWN.c.id == _HOME.c.node_id).join(_FREED, _FREED.c.uuid == _OWN.c.uuid)
-_HOMES = _DOMAINS.where(_HOME.c.level == bindparam("level"))
 
 # Statements that are created once: most requests wait because so few machines are free that nothing else counts.
 _OF_CLASS = select(CLASSES.c.id).where(CLASSES.c.name == bindparam("name")).scalar_subquery()
@@ -32,28 +32,69 @@ _SOME_FREE = select(INVENTORIES.c.provider_id).where(
 )
 #: SELECT count(*) FROM (SELECT provider_id FROM inventories WHERE resource_class_id = … AND free > 0 LIMIT …)
 _FREE_OF_CLASS = select(func.count()).select_from(_SOME_FREE.limit(MOST).subquery("some"))
-_IN, _NODE = table_of(DomainMember).alias("inside"), table_of(Node)
-#: SELECT count((SELECT i.free FROM nodes n JOIN resource_providers p … JOIN inventories i … WHERE n.id = m.node_id AND
-#: i.free > 0)) FROM domain_members m WHERE m.domain_id IN (<those of the freed machines>) GROUP BY m.domain_id
-#: (A subquery for each, since PostgreSQL would join all machines.)
+_IN = table_of(ProviderAggregate).alias("inside")
+#: SELECT count((SELECT i.free FROM inventories i WHERE i.resource_class_id = … AND i.free = 1 AND i.provider_id =
+#: pa.provider_id)) FROM provider_aggregates pa WHERE pa.aggregate_id IN (<those of the domains of the freed machines>)
+#: GROUP BY pa.aggregate_id
+#: (A subquery for each, since PostgreSQL would join all machines. By the aggregates of the domains, which have the
+#: providers: what a client has changed there is put right later, and until then the sweep serves the claim.)
 _FREE_HERE = (
     select(INVENTORIES.c.free)
-    .select_from(_NODE)
-    .join(PROVIDERS, PROVIDERS.c.uuid == _NODE.c.uuid)
-    .join(INVENTORIES, INVENTORIES.c.provider_id == PROVIDERS.c.id)
-    .where(INVENTORIES.c.resource_class_id == PROVIDERS.c.mirrored_class_id, INVENTORIES.c.free > 0)
-    .where(_NODE.c.id == _IN.c.node_id)
+    .where(INVENTORIES.c.resource_class_id == _OF_CLASS, INVENTORIES.c.free == 1)
+    .where(INVENTORIES.c.provider_id == _IN.c.provider_id)
     .correlate(_IN)
     .scalar_subquery()
 )
-_FREE_IN = select(func.count(_FREE_HERE)).select_from(_IN).group_by(_IN.c.domain_id)
-_FREE_NEAR_ONE = _FREE_IN.where(  # PostgreSQL keeps its plan
-    _IN.c.domain_id.in_(_HOMES.where(_FREED.c.id == bindparam("provider", type_=Integer)))
+_FREE_IN = select(func.count(_FREE_HERE)).select_from(_IN).group_by(_IN.c.aggregate_id)
+_NEAR = (
+    select(AGGREGATES.c.id)
+    .join(_DOMAIN, _DOMAIN.c.uuid == AGGREGATES.c.uuid)
+    .join(_HOME, _HOME.c.domain_id == _DOMAIN.c.id)
+    .join(_OWN, _OWN.c.id == _HOME.c.node_id)
+    .join(_FREED, _FREED.c.uuid == _OWN.c.uuid)
+    .where(_HOME.c.level == bindparam("level"))
 )
-_FREE_NEAR = _FREE_IN.where(_IN.c.domain_id.in_(_HOMES.where(_FREED.c.id.in_([IDS]))))
+_FREE_NEAR_ONE = _FREE_IN.where(  # PostgreSQL keeps its plan
+    _IN.c.aggregate_id.in_(_NEAR.where(_FREED.c.id == bindparam("provider", type_=Integer)))
+)
+_FREE_NEAR = _FREE_IN.where(_IN.c.aggregate_id.in_(_NEAR.where(_FREED.c.id.in_([IDS]))))
 
 #: For everybody who may use all machines.
 _ANYBODY: Tenants = (None, None)
+
+
+class Bounds:
+    """How many machines are free at most, each number read once: some of these may not be available.
+
+    ``near``: as ``FreeCounts`` has it.
+    """
+
+    def __init__(self, connection: Connection, near: Collection[int] = ()) -> None:
+        self._connection = connection
+        self._near = near
+        self._read: dict[tuple[str, str | None], int] = {}
+
+    def allow(self, several: Several, resource_class: str, *, anywhere: bool = False) -> bool:
+        """Return False if fewer machines of the class than the group needs are free, at all or, unless ``anywhere``, in
+        one of the domains of those near."""
+        near = None if anywhere else several.pack_by
+        if near is not None and several.count > self._at_most(resource_class, near):
+            return False
+        return several.count <= self._at_most(resource_class)
+
+    def _at_most(self, name: str, level: str | None = None) -> int:
+        """Return how many machines of a class are free, at most as many as one request may be for; with a ``level``,
+        how many in a domain of this level that one of those near is in."""
+        if (name, level) not in self._read:
+            if level is None:
+                counts = compiled.run(self._connection, _FREE_OF_CLASS, {"name": name})
+            elif len(self._near) == 1:
+                given = {"name": name, "level": level, "provider": min(self._near)}
+                counts = compiled.run(self._connection, _FREE_NEAR_ONE, given)
+            else:
+                counts = compiled.run(self._connection, _FREE_NEAR, {"name": name, "level": level}, self._near)
+            self._read[name, level] = max((number for (number,) in counts), default=0)
+        return self._read[name, level]
 
 
 class FreeCounts:
@@ -68,7 +109,7 @@ class FreeCounts:
         self._near = near
         self._fitting: dict[str, FreeMachines | None] = {}
         self._counted: dict[tuple[object, ...], dict[Tenants, dict[Place, int]]] = {}
-        self._most: dict[tuple[str, bool], int] = {}
+        self._bounds = Bounds(selecting(context.session), near)
         #: The number of different requests that were counted.
         self.number = 0
 
@@ -81,9 +122,7 @@ class FreeCounts:
 
         ``key``: the same for requests that differ only in their project. ``resource_class``: that of the machines.
         """
-        if several.count > self._at_most(resource_class):
-            return False
-        if several.pack_by is not None and not anywhere and several.count > self._at_most(several.pack_by, near=True):
+        if not self._bounds.allow(several, resource_class, anywhere=anywhere):
             return False
         if several.levels and not anywhere:
             here = self._places(key, request, several, near=True)
@@ -92,22 +131,6 @@ class FreeCounts:
             if not adds_room(several, here, len(self._near)):
                 return False
         return quotas(several, self._places(key, request, several)) is not None
-
-    def _at_most(self, name: str, *, near: bool = False) -> int:
-        """Return how many machines of a class are free, at most as many as one request may be for; with ``near`` how
-        many of any class in a domain of this level that one of those near is in. Some of them may not be available."""
-        if (name, near) not in self._most:
-            connection = selecting(self._context.session)
-            if near:
-                if len(self._near) == 1:
-                    given = {"level": name, "provider": min(self._near)}
-                    counts = compiled.run(connection, _FREE_NEAR_ONE, given)
-                else:
-                    counts = compiled.run(connection, _FREE_NEAR, {"level": name}, self._near)
-                self._most[name, near] = max((number for (number,) in counts), default=0)
-            else:
-                self._most[name, near] = compiled.run(connection, _FREE_OF_CLASS, {"name": name}).scalar()
-        return self._most[name, near]
 
     def _places(self, key: str, request: MachineRequest, several: Several, *, near: bool = False) -> Places:
         """Return how many machines that the request may use are free at each place."""
