@@ -19,16 +19,15 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.matching import free_machine
 from baremetal_sched.baremetal.matching.conditions import NEVER, Condition, Kind
+from baremetal_sched.baremetal.matching.question import capable
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
-from baremetal_sched.baremetal.matching.request_group_conditions import capable
 from baremetal_sched.baremetal.matching.several import count_places
 from baremetal_sched.baremetal.matching.spreading import Place, Several, quotas
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
-from baremetal_sched.compute import server_groups
 from baremetal_sched.compute.server_groups import AFFINITY, ANTI_AFFINITY, SOFT_AFFINITY, SOFT_ANTI_AFFINITY
 from baremetal_sched.db.models import Domain, DomainMember, Node, Server, ServerGroup, ServerGroupMember
+from baremetal_sched.db.transaction import Reader
 from baremetal_sched.db.types import Query
-from baremetal_sched.errors.compute import ServerGroupNotFound
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 
 Request = TypeVar("Request", bound=MachineRequest)
@@ -201,23 +200,17 @@ class MemberPlaces:
         return and_(DomainMember.node_id == Node.id, DomainMember.level == self._level)
 
 
-def of_group(context: MachineContext, group: ServerGroup) -> MemberPlaces:
-    """Return where the members of the group are."""
-    level: str = context.settings.compute.server_group_level
-    places = MemberPlaces(level, group.uuid, group.policy, group.max_server_per_host)
-    for *_, domain, name, number in context.session.execute(_members_by_domain(level, ServerGroup.id == group.id)):
-        places.count(domain, name, number)
-    return places
-
-
 def of_request(context: MachineContext, request: MachineRequest) -> MemberPlaces | None:
     """Return where the members of the request's group are; None if it has none, or that was deleted."""
-    if request.server_group is None:
-        return None
-    try:
-        return of_group(context, server_groups.find(context.session, request.server_group, None))
-    except ServerGroupNotFound:
-        return None
+    group, level = request.server_group, context.settings.compute.server_group_level
+    return None if group is None else _places_of(context.session, level, [group]).get(group)
+
+
+def _places_of(reader: Reader, level: str, groups: Collection[str]) -> dict[str, MemberPlaces]:
+    found: dict[str, MemberPlaces] = {}
+    for uuid, policy, most, *members in reader.execute(_members_by_domain(level, groups)):
+        found.setdefault(uuid, MemberPlaces(level, uuid, policy, most)).count(*members)
+    return found
 
 
 def admitting(connection: Connection, level: str, node: str, groups: Collection[str]) -> set[str]:
@@ -225,9 +218,7 @@ def admitting(connection: Connection, level: str, node: str, groups: Collection[
     now, and those that were deleted: their servers may be anywhere."""
     inside = select(DomainMember.domain_id).join(Node, Node.id == DomainMember.node_id)
     domain = connection.scalar(inside.where(Node.uuid == node, DomainMember.level == level)) if level else None
-    found: dict[str, MemberPlaces] = {}
-    for uuid, policy, most, *members in connection.execute(_members_by_domain(level, ServerGroup.uuid.in_(groups))):
-        found.setdefault(uuid, MemberPlaces(level, uuid, policy, most)).count(*members)
+    found = _places_of(connection, level, groups)
     return {uuid for uuid in groups if uuid not in found or found[uuid].has_room(domain)}
 
 
@@ -246,11 +237,11 @@ def _of_group(text: str, failure: tuple[str, str], holds: ColumnElement[bool]) -
     return Condition("server_group", text, Kind.AVAILABILITY, failure=failure, holds=holds)
 
 
-def _members_by_domain(level: str, of: ColumnElement[bool]) -> Query:
+def _members_by_domain(level: str, groups: Collection[str]) -> Query:
     """SELECT g.uuid, g.policy, g.max_server_per_host, d.id, d.name, count(n.id) FROM server_groups g
     LEFT JOIN server_group_members gm ON gm.group_id = g.id LEFT JOIN servers s ON s.id = gm.server_id
     LEFT JOIN nodes n ON n.instance_uuid = s.uuid LEFT JOIN domain_members m ON m.node_id = n.id AND m.level = …
-    LEFT JOIN domains d ON d.id = m.domain_id WHERE <of> GROUP BY g.uuid, …, d.id, d.name"""
+    LEFT JOIN domains d ON d.id = m.domain_id WHERE g.uuid IN … GROUP BY g.uuid, …, d.id, d.name"""
     group = (ServerGroup.uuid, ServerGroup.policy, ServerGroup.max_server_per_host)
     return (
         select(*group, Domain.id, Domain.name, func.count(Node.id))
@@ -260,6 +251,6 @@ def _members_by_domain(level: str, of: ColumnElement[bool]) -> Query:
         .outerjoin(Node, Node.instance_uuid == Server.uuid)
         .outerjoin(DomainMember, and_(DomainMember.node_id == Node.id, DomainMember.level == level))
         .outerjoin(Domain, Domain.id == DomainMember.domain_id)
-        .where(of)
+        .where(ServerGroup.uuid.in_(groups))
         .group_by(*group, Domain.id, Domain.name)
     )

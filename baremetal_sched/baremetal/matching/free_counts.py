@@ -8,7 +8,7 @@ import structlog
 from sqlalchemy import Connection, Integer, bindparam, func, select
 
 from baremetal_sched.baremetal.matching.request import FreeMachines, MachineContext, MachineRequest
-from baremetal_sched.baremetal.matching.several import PACK, SPREAD, Tenants, count_by_tenants, count_places
+from baremetal_sched.baremetal.matching.several import PACK, SPREAD, Tenants, count_by_tenants
 from baremetal_sched.baremetal.matching.spreading import MOST, Place, Places, Several, adds_room, quotas
 from baremetal_sched.db import compiled
 from baremetal_sched.db.compiled import IDS
@@ -58,9 +58,6 @@ _FREE_NEAR_ONE = _FREE_IN.where(  # PostgreSQL keeps its plan
     _IN.c.aggregate_id.in_(_NEAR.where(_FREED.c.id == bindparam("provider", type_=Integer)))
 )
 _FREE_NEAR = _FREE_IN.where(_IN.c.aggregate_id.in_(_NEAR.where(_FREED.c.id.in_([IDS]))))
-
-#: For everybody who may use all machines.
-_ANYBODY: Tenants = (None, None)
 
 
 class Bounds:
@@ -134,23 +131,15 @@ class FreeCounts:
 
     def _places(self, key: str, request: MachineRequest, several: Several, *, near: bool = False) -> Places:
         """Return how many machines that the request may use are free at each place."""
-        by_tenants = request.project is not None
-        same = (key, several.spread_by, several.pack_by, by_tenants)
-        count = (near, *same)
-        if count not in self._counted:
+        same = (key, several.spread_by, several.pack_by)
+        if (near, *same) not in self._counted:
             self.number += (not near, *same) not in self._counted
-            fitting, session = self._free(key, request.of_anyone()), self._context.session
+            fitting = self._free(key, request.of_anyone())
             query = None if fitting is None else self._near_ones(fitting.query, several) if near else fitting.query
-            if query is None:
-                self._counted[count] = {}
-            elif by_tenants:
-                self._counted[count] = count_by_tenants(session, query, several)
-            else:
-                self._counted[count] = {_ANYBODY: count_places(session, query, several)}
-        if not by_tenants:
-            return self._counted[count].get(_ANYBODY, {})
+            found = {} if query is None else count_by_tenants(self._context.session, query, several)
+            self._counted[near, *same] = found
         free: Counter[Place] = Counter()
-        for tenants, places in self._counted[count].items():
+        for tenants, places in self._counted[near, *same].items():
             if request.may_use(*tenants):
                 free.update(places)
         return free

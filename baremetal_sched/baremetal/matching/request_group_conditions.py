@@ -1,14 +1,8 @@
-"""The conditions of a query of placement, one by one, and the query without some of them; and which machines have the
-capabilities that extra specs ask for, which no query can."""
+"""The conditions of a query of placement, one by one, and the query without some of them."""
 
-import random
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from sqlalchemy import select
-from sqlalchemy.orm import Session
-
-from baremetal_sched.baremetal.matching import free_machine
 from baremetal_sched.baremetal.matching.conditions import (
     ISOLATE,
     Condition,
@@ -21,17 +15,9 @@ from baremetal_sched.baremetal.matching.conditions import (
     of_subtree,
     of_traits,
     of_tree,
-    required_capabilities,
-    unmet_capabilities,
 )
-from baremetal_sched.db.models import Node
-from baremetal_sched.errors.scheduling import CannotWait
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
-from baremetal_sched.placement.candidates.request.resolve import names_places
-from baremetal_sched.placement.candidates.sql.conditions import one_of
-from baremetal_sched.placement.names import is_custom
 from baremetal_sched.placement.query_values import AggregateConditions, TraitConditions
-from baremetal_sched.placement.tables import PROVIDERS
 
 #: Conditions, each with a group that asks for nothing else.
 Listed = Iterator[tuple[Condition, RequestGroup]]
@@ -106,56 +92,3 @@ def _joined(suffix: str, listed: Listed, drop: Collection[str]) -> RequestGroup:
         ),
         next((group.in_tree for group in stays if group.in_tree), None),
     )
-
-
-def machine_class(request: CandidateRequest) -> str:
-    """Return the class of the node that the request asks for. The class may not exist yet.
-
-    Raises CannotWait unless the request group without a suffix asks for one unit of one custom class.
-    """
-    amounts = request.groups[""].resources if "" in request.groups else {}
-    own = [name for name in amounts if is_custom(name)]
-    if len(own) != 1 or amounts[own[0]] != 1:
-        raise CannotWait(
-            message="To wait, or for several machines, a request must ask for one unit of a node's custom class in the "
-            "request group without a suffix, such as resources=CUSTOM_GOLD:1."
-        )
-    return own[0]
-
-
-def needed_trait(request: CandidateRequest) -> str | None:
-    """Return a trait that the node itself must have; None if only the search can tell."""
-    group = request.groups.get("")
-    if group is None or len(request.groups) > 1 or len(group.resources) != 1:
-        return None
-    return min((name for names in group.traits.required if len(names) == 1 for name in names), default=None)
-
-
-def asks_for_traits_only(request: CandidateRequest) -> bool:
-    """Return whether a request is for one unit of one class, with conditions on traits of its provider only."""
-    amounts = [amount for group in request.groups.values() for amount in group.resources.values()]
-    elsewhere = names_places(request) or request.root_required.names() or request.same_subtrees
-    return [*request.groups] == [""] and amounts == [1] and not elsewhere
-
-
-def shuffled(roots: Iterable[int]) -> list[int]:
-    """Return the roots in random order, so that concurrent choices rarely begin with the same."""
-    found = list(roots)
-    random.shuffle(found)
-    return found
-
-
-def capable(session: Session, roots: Iterable[int], extra_specs: Mapping[str, str]) -> list[int]:
-    """Return the roots, in random order, whose nodes have the capabilities of the extra specs."""
-    fitting = shuffled(roots)
-    if not required_capabilities(extra_specs):
-        return fitting
-    able = set()
-    for start in range(0, len(fitting), free_machine.BATCH):
-        rows = session.execute(
-            select(PROVIDERS.c.id, Node.properties)
-            .join(Node, Node.uuid == PROVIDERS.c.uuid)
-            .where(one_of(PROVIDERS.c.id, fitting[start : start + free_machine.BATCH]))
-        )
-        able |= {root for root, properties in rows if not unmet_capabilities(extra_specs, properties or {})}
-    return [root for root in fitting if root in able]

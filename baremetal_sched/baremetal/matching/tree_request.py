@@ -30,17 +30,18 @@ from baremetal_sched.baremetal.matching.conditions import (
     required_capabilities,
 )
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
-from baremetal_sched.baremetal.matching.question import Question, names_of, nodes_source
-from baremetal_sched.baremetal.matching.request import Amounts, FreeMachines, Host, MachineContext, MachineRequest
-from baremetal_sched.baremetal.matching.request_group_conditions import (
+from baremetal_sched.baremetal.matching.question import (
+    Question,
     asks_for_traits_only,
     capable,
     machine_class,
+    names_of,
     needed_trait,
-    of_group,
+    nodes_source,
     shuffled,
-    without,
 )
+from baremetal_sched.baremetal.matching.request import Amounts, FreeMachines, Host, MachineContext, MachineRequest
+from baremetal_sched.baremetal.matching.request_group_conditions import of_group, without
 from baremetal_sched.baremetal.matching.spreading import SEVERAL, Several, with_group
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.types import selecting
@@ -105,7 +106,7 @@ class TreeRequest(MachineRequest):
 
     def may_use(self, owner: str | None, lessee: str | None) -> bool:
         """Return whether it considers a machine with this owner and this lessee."""
-        return (lessee or owner) in (None, self.project)
+        return self.project is None or (lessee or owner) in (None, self.project)
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON: equal documents ask for the same."""

@@ -190,11 +190,8 @@ def _take(
 
 def _choose(context: MachineContext, requests: Sequence[TreeRequest]) -> tuple[Host | None, TreeRequest]:
     """Return a machine for the first of the requests for which there is one, and that request; or None and the last."""
-    for request in requests:
-        host = request.choose(context)
-        if host is not None:
-            break
-    return host, request
+    chosen = ((each.choose(context), each) for each in requests)
+    return next(((host, each) for host, each in chosen if host is not None), (None, requests[-1]))
 
 
 def why_not(context: MachineContext, server: Server, request: TreeRequest) -> Reason:

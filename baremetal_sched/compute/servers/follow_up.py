@@ -135,7 +135,7 @@ def _try_next(context: MachineContext, server: Server, failed: Node, group: Serv
     _give_back(context, server, failed)
     failures = [(failed.uuid, reason)]
     request = machine_request(server, context.settings, group)
-    places = None if group is None else server_group_places.of_group(context, group)
+    places = server_group_places.of_request(context, request)
     why = booting.place(context, server, request, lambda *_: drive, failures, places)
     for node, failure in failures[1:]:
         server_history.try_again(session, server, f"On node {node}: {failure}", node)

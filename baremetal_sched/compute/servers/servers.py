@@ -84,7 +84,7 @@ def create(context: MachineContext, new: NewServers, requester: ServerRequester)
         _new_server(new, number, node=node, reservation=reservation, requester=requester) for number in range(new.count)
     ]
     request = own_copies.machine_request(servers[0], context.settings, new.group)
-    places = None if new.group is None else server_group_places.of_group(context, new.group)
+    places = server_group_places.of_request(context, request)
     waiting_servers.set_deadline(servers, request, new.wait, context.settings)
 
     def wait(server: Server, why: Reason) -> None:

@@ -139,7 +139,7 @@ def give(context: MachineContext, waiting: WaitingRequest, node: Node) -> bool:
     """Have the node (its row locked) deployed for the server that waits (its claim's row locked); return whether it
     fits. If the server is in a group, that was locked before the node. Raises CannotBegin if the deployment cannot
     begin there, and ServerNotFound."""
-    request = _request_of(waiting)
+    request = TreeRequest.of(waiting.request)
     places = server_group_places.of_request(context, request)
     if places is not None:
         request = places.choices(request)[-1]
@@ -172,7 +172,7 @@ def leave_out(context: MachineContext, waiting: WaitingRequest, node: str, reaso
     server.tried_nodes = [*server.tried_nodes, node]
     server_history.go_on(session, server)
     server_history.try_again(session, server, f"The deployment on node {node} could not begin: {reason}", node)
-    request = replace(_request_of(waiting), excluded=server.tried_nodes)
+    request = replace(TreeRequest.of(waiting.request), excluded=server.tried_nodes)
     if len(server.tried_nodes) < context.settings.compute.max_attempts:
         why = booting.why_not(context, server, request)
     else:
@@ -212,10 +212,6 @@ def _find_waiting(session: Session, uuid: str) -> Server | None:
         .execution_options(populate_existing=True)
     ).first()
     return server
-
-
-def _request_of(waiting: WaitingRequest) -> TreeRequest:
-    return TreeRequest(**waiting.request)
 
 
 def _drive_from(context: MachineContext, secret: Mapping[str, Any]) -> Drive:
