@@ -26,8 +26,7 @@ from baremetal_sched.baremetal.matching.spreading import Place, Several, quotas
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.compute.server_groups import AFFINITY, ANTI_AFFINITY, SOFT_AFFINITY, SOFT_ANTI_AFFINITY
 from baremetal_sched.db.models import Domain, DomainMember, Node, Server, ServerGroup, ServerGroupMember
-from baremetal_sched.db.transaction import Reader
-from baremetal_sched.db.types import Query
+from baremetal_sched.db.types import Query, Reader
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 
 Request = TypeVar("Request", bound=MachineRequest)
