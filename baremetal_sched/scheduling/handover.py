@@ -231,12 +231,16 @@ def groups_that_wait(
 
 
 def serve_free(
-    session: Session, settings: Settings, machines: Mapping[int, str], groups: Collection[str], most: int
+    session: Session, settings: Settings, machines: Mapping[int, str], most: int, groups: Collection[str] | None = None
 ) -> bool:
-    """Give free machines to the first requests that they fit, like ``SessionHandover.serve_machines``, servers of these
-    server ``groups`` included, which are locked before the machines."""
-    locked = server_groups.lock_all(session, groups)
-    return SessionHandover(session, settings, locked).serve_machines(machines, most)
+    """Give free machines to the first requests that they fit, like ``SessionHandover.serve_machines``, servers of
+    server groups included: the ``groups`` of ``groups_that_wait``, which is asked if they are not given, are locked
+    before the machines."""
+    if groups is None:
+        groups = groups_that_wait(session.connection(), settings, machines, most)
+    if groups is None:
+        return False
+    return SessionHandover(session, settings, server_groups.lock_all(session, groups)).serve_machines(machines, most)
 
 
 def _groups_of(queues: Iterable[MachineQueue]) -> frozenset[str]:
@@ -262,22 +266,11 @@ class ClaimHandover:
 
     def offer(self, machines: Collection[int], deadline: float | None) -> None:
         """Give free machines, known by their providers (ids), to waiting requests. Raises the errors of ``write``."""
-        self._serve_queues(Notes(providers=set(machines)), deadline)
+        self._database.write(partial(self._offer, machines=machines), deadline=deadline)
 
-    def _serve_queues(self, notes: Notes, deadline: float | None) -> Mapping[int, str]:
-        """Serve requests for one machine; return the machines that may help requests for several."""
-
-        def look(connection: Connection) -> tuple[FreedMachines, frozenset[str] | None, bool]:
-            freed = freed_machines.freed(connection, notes)
-            groups = groups_that_wait(connection, self._settings, freed.wanted, self._most) if freed.wanted else None
-            return freed, groups, gathering.may_help(connection, freed.gathered, notes.groups)
-
-        freed, groups, helps = self._database.select(look, deadline=deadline)
-        if groups is not None:
-            machines = freed.wanted
-            serve = partial(serve_free, settings=self._settings, machines=machines, groups=groups, most=self._most)
-            self._database.write(serve, deadline=deadline)
-        return freed.gathered if helps else {}
+    def _offer(self, session: Session, machines: Collection[int]) -> None:
+        wanted = freed_machines.wanted(session.connection(), Notes(providers=set(machines)))
+        serve_free(session, self._settings, wanted, self._most)
 
     def lock(self, connection: Connection, nodes: Collection[str]) -> None:
         """Lock these machines; wait for transactions that have locked them."""
@@ -286,10 +279,19 @@ class ClaimHandover:
     def look_after(self, notes: Notes, deadline: float | None) -> None:
         """Hand over the machines that a transaction has freed, after its commit, to requests that have begun
         to wait."""
+
+        def look(connection: Connection) -> tuple[FreedMachines, frozenset[str] | None, bool]:
+            freed = freed_machines.freed(connection, notes)
+            groups = groups_that_wait(connection, self._settings, freed.wanted, self._most) if freed.wanted else None
+            return freed, groups, gathering.may_help(connection, freed.gathered, notes.groups)
+
         try:
-            freed = self._serve_queues(notes, deadline)
-            if freed or notes.groups:
-                gathering.serve_freed(self._database, self._settings, freed, notes.groups, deadline)
+            freed, groups, helps = self._database.select(look, deadline=deadline)
+            if groups is not None:
+                serve = partial(serve_free, machines=freed.wanted, most=self._most, groups=groups)
+                self._database.write(partial(serve, settings=self._settings), deadline=deadline)
+            if helps:
+                gathering.serve_freed(self._database, self._settings, freed.gathered, notes.groups, deadline)
         except SchedulerError as error:
             log.info("what was freed is left to the sweep", reason=str(error))
         except Exception:  # what freed it is committed: its request has succeeded

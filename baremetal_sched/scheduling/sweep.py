@@ -24,7 +24,7 @@ from baremetal_sched.placement.tables import CLASSES, PROVIDERS
 from baremetal_sched.placement.waiting_requests import IS_OVERDUE, IS_WAITING, TIMED_OUT, WAITING
 from baremetal_sched.scheduling import gathering, machine_groups
 from baremetal_sched.scheduling.gathering import SweepPlace
-from baremetal_sched.scheduling.handover import ALL, SessionHandover, groups_that_wait, serve_free
+from baremetal_sched.scheduling.handover import ALL, SessionHandover, serve_free
 from baremetal_sched.scheduling.queue import current_request
 from baremetal_sched.settings import Settings
 
@@ -114,8 +114,7 @@ def _free_machines(session: Session, is_own: IsOwn) -> Iterator[tuple[int, str]]
 
 
 def _serve(session: Session, settings: Settings, conductor: str, provider: int, name: str) -> None:
-    groups = groups_that_wait(session.connection(), settings, {provider: name}, ALL)
-    if groups is not None and serve_free(session, settings, {provider: name}, groups, ALL):
+    if serve_free(session, settings, {provider: name}, ALL):
         conductors.count_swept_machine(session, conductor)
 
 

@@ -170,6 +170,13 @@ def batches_of(roots: list[int]) -> Iterable[list[int]]:
         yield roots[start : start + BATCH]
 
 
+def properties_of(session: Session, roots: list[int]) -> Iterable[Any]:
+    """Yield the root providers (ids) that are machines, each with the properties of its node."""
+    query = select(PROVIDERS.c.id, Node.properties).join(Node, Node.uuid == PROVIDERS.c.uuid)
+    for part in batches_of(roots):
+        yield from session.execute(query.where(one_of(PROVIDERS.c.id, part)))
+
+
 def of_roots(roots: list[int], clauses: Iterable[ColumnElement[bool]]) -> Query:
     """Return the query of ``free_nodes`` whose providers are among these roots."""
     return free_nodes(PROVIDERS.c.id.in_(roots) if len(roots) <= _SAMPLE else one_of(PROVIDERS.c.id, roots), *clauses)

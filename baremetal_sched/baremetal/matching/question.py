@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Select, and_, select, true
+from sqlalchemy import Column, ColumnElement, Select, and_, true
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.visitors import iterate
 
@@ -23,9 +23,7 @@ from baremetal_sched.db.models import Node, table_of
 from baremetal_sched.errors.scheduling import CannotWait
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.candidates.request.resolve import names_places
-from baremetal_sched.placement.candidates.sql.conditions import one_of
 from baremetal_sched.placement.names import is_custom
-from baremetal_sched.placement.tables import PROVIDERS
 
 
 @dataclass(frozen=True)
@@ -166,12 +164,6 @@ def capable(session: Session, roots: Iterable[int], extra_specs: Mapping[str, st
     fitting = shuffled(roots)
     if not required_capabilities(extra_specs):
         return fitting
-    able = set()
-    for start in range(0, len(fitting), free_machine.BATCH):
-        rows = session.execute(
-            select(PROVIDERS.c.id, Node.properties)
-            .join(Node, Node.uuid == PROVIDERS.c.uuid)
-            .where(one_of(PROVIDERS.c.id, fitting[start : start + free_machine.BATCH]))
-        )
-        able |= {root for root, properties in rows if not unmet_capabilities(extra_specs, properties or {})}
+    found = free_machine.properties_of(session, fitting)
+    able = {root for root, properties in found if not unmet_capabilities(extra_specs, properties or {})}
     return [root for root in fitting if root in able]
