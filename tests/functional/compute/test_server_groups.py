@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import update
 from structlog.testing import capture_logs
 
+from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.conductor import settings_warnings
 from baremetal_sched.db.models import SchemaState
 from tests.functional.compute.grouped import Cloud, fleet, get, make, put, racks
@@ -227,6 +228,18 @@ def test_affinity(cloud: Cloud) -> None:
     ((rack, number),) = racks(cloud.service, group).items()
     assert (said[:2], number) == (["BUILD", "BUILD"], 2)
     assert f"are not in rack {rack}, where the server group is" in said[2]
+
+
+def test_the_next_member_is_found_without_a_search(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is one of the machines of its domains: no others are read, however many are free."""
+    for rack, policy in (("r1", "affinity"), ("r2", "soft-affinity")):
+        fleet(cloud.service, **{rack: 2})
+        group = make(cloud.service, policy)
+        assert cloud.boot(group) == "BUILD"
+        with monkeypatch.context() as without:
+            without.setattr(TreeRequest, "trees", None)
+            assert cloud.boot(group) == "BUILD"
+        assert racks(cloud.service, group) == {rack: 2}
 
 
 def test_soft_policies_refuse_nothing(cloud: Cloud) -> None:
