@@ -1,7 +1,7 @@
 """The queue of waiting requests: the conditions of each, and the requests that may get a free machine."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
