@@ -32,6 +32,11 @@ NAVIGATION = (
 IN_MENU = frozenset({"/webhooks", "/groups", "/allocations", "/flavors", "/images"})
 
 
+#: Those about what belongs to projects only, and those that readers and members do not have.
+_OF_PROJECTS = frozenset({"/servers", "/images"})
+_OF_ADMINISTRATORS = frozenset({"/webhooks"})
+
+
 @dataclass(frozen=True)
 class Tab:
     """A page of the navigation. ``hint``: who can use it, if the caller cannot; ``can_choose``: whether the caller can
@@ -86,11 +91,18 @@ def hint_of(call: UiCall, path: str) -> str:
     try:
         check(call)
     except (NotAllowed, WrongScope):
-        if call.caller.project_id is None:
-            acts = "You act for the system" if call.caller.system_scope else "You act for no project"
-            return f"This page is for people who act for a project. {acts}."
-        return f"Policy does not show this page to your roles in the project {call.known_scope}."
+        return _hint(call, path)
     return ""
+
+
+def _hint(call: UiCall, path: str) -> str:
+    if call.known_scope is None:
+        return "This page is for people who act for a project, or for the system. You act for neither yet."
+    if path in _OF_ADMINISTRATORS:
+        return "This page is for administrators of a project, or of the system."
+    if path in _OF_PROJECTS and call.caller.project_id is None:
+        return "This page is for people who act for a project. You act for the system."
+    return f"Policy does not show this page to your roles for {call.known_scope}."
 
 
 def can_choose(call: UiCall | None) -> bool:
