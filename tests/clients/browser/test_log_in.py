@@ -43,6 +43,18 @@ def test_logging_in_and_out(browser: Browser, site: Served) -> None:
         assert visit.is_led_to_log_in("/ui/nodes")
 
 
+def test_the_header_is_one_row_at_a_desk(browser: Browser, site: Served) -> None:
+    """Whoever is logged in; and the first field of the log-in has the focus."""
+    with Visit(browser, site.url) as visit:
+        page = visit.open("/ui/login")
+        assert page.evaluate("document.activeElement.id") == "user"
+        assert page.locator("main a, nav a").count() == 0
+        visit.log_in("root", "root" + BEHIND).wait_for_url(f"{site.url}/ui/")
+        tops = "all => all.map(each => each.getBoundingClientRect()).map(box => box.top + box.height / 2)"
+        middles = page.locator("header nav > ul > li, header .person, header form.search").evaluate_all(tops)
+        assert max(middles) - min(middles) < 10
+
+
 def test_the_cookie(browser: Browser, site: Served) -> None:
     with Visit(browser, site.url) as visit:
         visit.log_in("ann", "ann" + BEHIND)
