@@ -53,6 +53,7 @@ def test_one_row_a_claim(service: Service) -> None:
     assert not [each for each in document.all("details") if "open" in each]
     one = look(service, f"/claims?uuid={several['uuid']}")
     assert len(one.rows(CLAIMS)) == 1
+    assert f"/ui/events?subject={several['uuid']}" in one.links()
     assert [each["class"] for each in one.all("details") if "open" in each] == ["unfolds"]
     assert names(look(service, "/claims?project=nobody")) == []
     assert names(look(service, "/claims?resource_class=silver")) == ["alone"]
