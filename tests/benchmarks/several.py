@@ -9,7 +9,7 @@ database is dropped afterwards.
 
 import tempfile
 import uuid as uuid_module
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -29,7 +29,7 @@ from baremetal_sched.scheduling.claims import NewClaim
 from baremetal_sched.settings import load
 from tests.benchmarks.explained_fleet import CLASSES, CONDITIONS, Fleet, Machine, seed
 from tests.benchmarks.servers import make_schema_of_ours
-from tests.benchmarks.stores import DEFAULT_URLS, Store
+from tests.benchmarks.stores import DEFAULT_URLS, MARIADB_DRIVERS, Store
 
 T = TypeVar("T")
 
@@ -66,10 +66,11 @@ class MostlyTaken(Fleet):
 
 
 class Bench:
-    """The service in this process, on a database."""
+    """The service in this process, on a database. ``settings``: more of them, by group."""
 
-    def __init__(self, store: Store) -> None:
-        overrides = {"database": {"connection": store.url_of()}, "scheduling": {"most_waiting": 10_000}}
+    def __init__(self, store: Store, settings: Mapping[str, Mapping[str, object]] | None = None) -> None:
+        own = {"database": {"connection": store.url_of()}, "scheduling": {"most_waiting": 10_000}}
+        overrides = {**own, **(settings or {})}
         self.settings = load(overrides=overrides)
         self.database = Database(self.settings)
         handover.install(self.database, self.settings)
@@ -151,12 +152,13 @@ def add_domains(store: Store, nodes: int) -> None:
 @click.command(help=__doc__)
 @click.option("--database", "kind", default="postgresql", type=click.Choice(list(DEFAULT_URLS)))
 @click.option("--url", help="The server, without a database.")
+@click.option("--driver", default=MARIADB_DRIVERS[0], type=click.Choice(MARIADB_DRIVERS), help="That of MariaDB.")
 @click.option("--nodes", default=100_000)
 @click.option("--times", default=30, help="How often each is done in each of the three rounds.")
-def main(kind: str, url: str | None, nodes: int, times: int) -> None:
+def main(kind: str, url: str | None, driver: str, nodes: int, times: int) -> None:
     """Measure, and print a table."""
     with tempfile.TemporaryDirectory() as directory:
-        store = Store(kind, url or DEFAULT_URLS[kind], "bench_several", Path(directory))
+        store = Store(kind, url or DEFAULT_URLS[kind], "bench_several", Path(directory), driver)
         store.create()
         try:
             make_schema_of_ours(store)
