@@ -88,6 +88,7 @@ ON_SERVERS = (
     "tests/functional/scheduling/test_several.py",
     "tests/functional/scheduling/test_shared_resources.py",
     "tests/functional/scheduling/test_shares.py",
+    "tests/functional/scheduling/test_stored_requests.py",
     "tests/functional/scheduling/test_uuids_of_requests.py",
     "tests/functional/scheduling/test_webhook",
     "tests/functional/test_concurrency.py",
