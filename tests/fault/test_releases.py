@@ -28,7 +28,8 @@ from baremetal_sched.db.engine import database_url as normal_url
 from tests.fault.journal import Journal
 from tests.fault.site import GROUPS, Site
 from tests.fault.test_conductors import UNSETTLED, report, settle
-from tests.processes import BAREMETAL_SCHED, Client, program, serve
+from tests.fault.waiting_groups import SETTINGS, WaitingGroups
+from tests.processes import BAREMETAL_SCHED, Client, conductor, program, serve
 from tests.waiting import START, wait_until
 
 SECONDS = float(os.environ.get("FAULT_SECONDS", "3"))
@@ -209,16 +210,21 @@ def older(tmp_path: Path) -> Path:
     return folder
 
 
+def upgrade_from(older: Path, newer: Path, database_url: str) -> None:
+    """Let the database be that of the older release, upgraded to the newer one while the older one may still run."""
+    if database_url.startswith("sqlite"):
+        pytest.skip("no other host serves a SQLite file")
+    for folder, *command in ((newer, "downgrade", "--yes", "base"), (older, "upgrade"), (newer, "upgrade")):
+        db(folder, *command, "--database", database_url)
+
+
 @pytest.mark.parametrize("api", ["older", "newer"])
 def test_conductors_of_both_releases(
     api: str, database_url: str, tmp_path: Path, older: Path, subtests: pytest.Subtests
 ) -> None:
     """Conductors of an older release and of this one deploy and clean, and take over from each other when one is
     stopped or killed. The nodes of ``rack2`` belong to the release that the API is not of."""
-    if database_url.startswith("sqlite"):
-        pytest.skip("no other host serves a SQLite file")
-    for folder, *command in ((tmp_path, "downgrade", "--yes", "base"), (older, "upgrade"), (tmp_path, "upgrade")):
-        db(folder, *command, "--database", database_url)
+    upgrade_from(older, tmp_path, database_url)
     releases = {"c1": older, **({"api": older} if api == "older" else {"c3": older})}
     with ExitStack() as stack:
         site = Site(tmp_path, database_url, stack, None, releases, {"fake": {"deploy_delay": 0.5}})
@@ -243,3 +249,25 @@ def test_conductors_of_both_releases(
     for folder in (tmp_path, older):
         with subtests.test(folder=folder.name):
             assert db(folder, "check", "--database", database_url) == "ok\n"
+
+
+def test_groups_wait_while_both_releases_serve(database_url: str, tmp_path: Path, older: Path) -> None:
+    """Claims of several machines and servers of server groups wait through each release, and get the machines that are
+    given back through each."""
+    upgrade_from(older, tmp_path, database_url)
+    database = ("--database", database_url)
+    with ExitStack() as stack:
+        clients = []
+        for folder, host in ((older, "c1"), (tmp_path, "c2")):
+            _, url = stack.enter_context(serve(folder, "--without-conductor", *database, settings=SETTINGS))
+            stack.enter_context(conductor(folder, host, *database, settings=SETTINGS))
+            clients.append(stack.enter_context(Client(url)))
+        groups, findings = WaitingGroups(url, clients[0]), list[str]()
+        until = time.monotonic() + SECONDS
+        for number, (asks, frees) in enumerate(cycle(product(clients, clients))):
+            if number >= 4 and time.monotonic() > until:
+                break
+            findings += groups.turn(asks, frees)
+    assert findings == []
+    for folder in (tmp_path, older):
+        assert db(folder, "check", *database) == "ok\n"
