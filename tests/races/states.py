@@ -216,10 +216,15 @@ def _boot_in_group(service: Service) -> None:
     service.baremetal("DELETE", f"/nodes/{NAMES['node2']}/maintenance")
 
 
-def _wait_in_group(service: Service) -> None:
-    """A server of the group is on n1, and another one waits for n2, which a consumer holds."""
+def _hold_beside_group(service: Service) -> None:
+    """A server of the group is on n1, and a consumer holds n2."""
     _boot_in_group(service)
     service.claim(NAMES["consumer"], NAMES["node2"])
+
+
+def _wait_in_group(service: Service) -> None:
+    """And another server of the group waits for n2."""
+    _hold_beside_group(service)
     server = {"name": "s3", "flavorRef": "gold", "imageRef": NAMES["plain_image"], "networks": "none"}
     hints = {"group": NAMES["group"], "wait": "3600"}
     service.compute("POST", "/servers", {"server": server, "os:scheduler_hints": hints})
@@ -270,6 +275,13 @@ def _pair(service: Service) -> None:
 def _claim_both(service: Service, **more: Any) -> None:
     """A claim has n1 and n2, which are in different racks, for a group; or it waits for them."""
     body = {**BOTH, "consumer": {"uuid": NAMES["instance"], "project_id": "p", "user_id": "u"}, **more}
+    service.http.post_json("/scheduling/v1/claims", body)
+
+
+def _claim_other(service: Service) -> None:
+    """A claim has n2."""
+    consumer = {"uuid": NAMES["new_consumer"], "project_id": "p", "user_id": "u"}
+    body = {"resource_class": "gold", "candidate_nodes": ["n2"], "consumer": consumer}
     service.http.post_json("/scheduling/v1/claims", body)
 
 
@@ -372,6 +384,7 @@ STATES: Mapping[str, tuple[Callable[[Service], None], ...]] = {
     "many-holds": (_free, _hold_often),
     "waiting-hold": (_free, _plan, _wait),
     "group-server": (_free, _add_group, _boot_in_group),
+    "group-held": (_free, _add_group, _hold_beside_group),
     "group-waiting": (_free, _add_group, _wait_in_group),
     "overdue": (_free, _hold, _wait, _lapse),
     "pair": (_free, _pair),
@@ -379,4 +392,5 @@ STATES: Mapping[str, tuple[Callable[[Service], None], ...]] = {
     "several-less-one": (_free, _pair, _claim_both, _release_one),
     "held-pair": (_free, _pair, _hold),
     "several-waiting": (_free, _pair, _hold, partial(_claim_both, wait=3600)),
+    "several-waiting-for-both": (_free, _pair, _hold, _claim_other, partial(_claim_both, wait=3600)),
 }

@@ -4,6 +4,7 @@ import pytest
 
 from tests.races.exploring import Explorer
 from tests.races.test_doors import require_serial
+from tests.races.test_several import leave_out_events
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,18 @@ from tests.races.test_doors import require_serial
 )
 def test_one_comes_after_the_other(explorer: Explorer, state: str, one: str, other: str) -> None:
     require_serial(explorer, state, one, other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("boot in group and wait", "release"), ("release", "boot in group and wait")]
+)
+def test_it_begins_to_wait_while_a_release_commits(
+    explorer: Explorer, monkeypatch: pytest.MonkeyPatch, one: str, other: str
+) -> None:
+    monkeypatch.setattr(explorer, "afterwards", "sweep")
+    monkeypatch.setattr(explorer, "_serial", {})
+    leave_out_events(monkeypatch)
+    require_serial(explorer, "group-held", one, other)
 
 
 def test_a_boot_waits_for_the_row_of_the_group(explorer: Explorer) -> None:

@@ -27,6 +27,7 @@ OPERATIONS = (
     _boot("boot and wait", "image", {"wait": "3600"}),
     _boot("boot picky", "picky_image"),
     _boot("boot in group", "plain_image", {"group": "{group}"}),
+    _boot("boot in group and wait", "plain_image", {"group": "{group}", "wait": "3600"}),
     _boot("boot with key", "plain_image", key_name="key"),
     _operation("delete server", method="DELETE", path=_SERVER, is_hot=True),
     _operation("update server", method="PUT", path=_SERVER, body={"server": {"name": "renamed"}}),
