@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from sqlalchemy import Boolean, Connection, text
 
-from baremetal_sched.baremetal.matching.spreading import SEVERAL
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.models import Base
 from baremetal_sched.db.types import dump_json
@@ -66,8 +65,7 @@ def stored(service: Service) -> list[tuple[str, str]]:
 
 def written_again(document: Mapping[str, Any]) -> dict[str, Any]:
     """The document of the request that this document was read as."""
-    request, several = queue.read(document)
-    return request.document() | ({} if several is None else {SEVERAL: several.document()})
+    return queue.request_of(document).document()
 
 
 def state_of(service: Service, kind: str, uuid: str) -> tuple[str, int]:
