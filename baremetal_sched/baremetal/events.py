@@ -17,6 +17,7 @@ from baremetal_sched.db.event_types import NODE_COLUMNS, OF_NODE, EventType
 from baremetal_sched.db.models import Hold, Node, NodeAllocation
 from baremetal_sched.db.notes import Notes, notes_of
 from baremetal_sched.db.results import history_of
+from baremetal_sched.db.types import Writer
 from baremetal_sched.machines import states
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES
 from baremetal_sched.masking import mask_text
@@ -35,7 +36,7 @@ _DELETED = EventType(
 )
 _MAINTENANCE_SET = _of_node("baremetal.node.maintenance_set.end", "Maintenance, its reason or the fault has changed.")
 #: The type of changes of the domains that a node is in.
-_MOVED = _of_node("baremetal.node.domain_set.end", "The node was put into domains, or taken out of some.")
+NODE_MOVED = _of_node("baremetal.node.domain_set.end", "The node was put into domains, or taken out of some.")
 #: The types of changes of the provision state and of the power state, by Ironic's words.
 _PROVISION_SET = {
     level: _of_node(f"baremetal.node.provision_set.{level}", sentence)
@@ -76,7 +77,7 @@ _HELD = {
     }.items()
 }
 EVENT_TYPES = (
-    *(_CREATED, NODE_UPDATED, _DELETED, *_PROVISION_SET.values(), *_POWER_SET.values(), _MAINTENANCE_SET, _MOVED),
+    *(_CREATED, NODE_UPDATED, _DELETED, *_PROVISION_SET.values(), *_POWER_SET.values(), _MAINTENANCE_SET, NODE_MOVED),
     *_OF_ALLOCATION.values(),
     *_HELD.values(),
 )
@@ -148,10 +149,9 @@ def view_of(node: Node, **instead: object) -> dict[str, Any]:
     return {"uuid": node.uuid, **known}
 
 
-def note_move(session: Session, node: str, changed: Changes) -> None:
-    """Note that a node (a UUID; its row locked) has changed its domains: ``{"domain:LEVEL": {"before", "after"}}``, by
-    names."""
-    notes_of(session).add_of_machine(_MOVED, node, {"changed": changed}, is_locked=True)
+def note_changed(writer: Writer, node: str, changed: Changes, kind: EventType = NODE_UPDATED) -> None:
+    """Note what has changed of a node (a UUID; its row locked) outside its columns: ``{NAME: {"before", "after"}}``."""
+    notes_of(writer).add_of_machine(kind, node, {"changed": changed}, is_locked=True)
 
 
 def _note_node(session: Session, node: Node) -> None:

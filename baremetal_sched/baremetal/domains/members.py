@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, delete, insert, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.domains import domains
-from baremetal_sched.baremetal.events import Changes, note_move
+from baremetal_sched.baremetal.events import NODE_MOVED, Changes, note_changed
 from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.db import schema_state
 from baremetal_sched.db.models import Domain, DomainMember, Node, table_of
@@ -141,4 +141,4 @@ def _note_moves(session: Session, left: Collection[Pair], entered: Collection[Pa
                 change = changes.setdefault(node, {}).setdefault(key, {"before": None, "after": None})
                 change[word] = name
     for node in sorted(changes):
-        note_move(session, uuids[node], changes[node])
+        note_changed(session, uuids[node], changes[node], NODE_MOVED)

@@ -24,7 +24,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import LiveMembers
-from baremetal_sched.baremetal.events import NODE_UPDATED
+from baremetal_sched.baremetal.events import NODE_UPDATED, Changes, note_changed
 from baremetal_sched.baremetal.identifiers import TRAITS_PER_NODE
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provider import projection
@@ -102,7 +102,7 @@ def change_traits(
     at_once = connection.dialect.name == "postgresql" and notes_of(connection).writes_events and before != after
     if at_once:
         changed = {"removed": ",".join(before - after), "added": ",".join(after - before)}
-        noted = values_within(connection, NODE_UPDATED, _told(before, after), None)
+        noted = values_within(connection, NODE_UPDATED, {"changed": _told(before, after)}, None)
         given |= {"node_uuid": node.uuid, **changed, **noted}
     touched = compiled.change(connection, _TOUCH_AND_NOTE if at_once else _TOUCH, given)
     require_changed(touched, "the node was changed")
@@ -113,8 +113,8 @@ def change_traits(
     return after
 
 
-def _told(before: Collection[str], after: Collection[str]) -> dict[str, Any]:
-    return {"changed": {"traits": {"before": sorted(before), "after": sorted(after)}}}
+def _told(before: Collection[str], after: Collection[str]) -> Changes:
+    return {"traits": {"before": sorted(before), "after": sorted(after)}}
 
 
 def _require_few(uuid: str, traits: Collection[str]) -> None:
@@ -133,7 +133,7 @@ def _write(connection: Connection, node: Any, before: frozenset[str], after: fro
         compiled.change_all(connection, statement, [{"node_id": node.id, "trait": each} for each in sorted(changed)])
     projection.change_traits(connection, node, added, removed)
     if before != after:
-        notes_of(connection).add_of_machine(NODE_UPDATED, node.uuid, _told(before, after), is_locked=True)
+        note_changed(connection, node.uuid, _told(before, after))
 
 
 @lru_cache
