@@ -303,3 +303,13 @@ def test_members_count_where_their_machines_are(cloud: Cloud) -> None:
     cloud.service.set_columns(node, provision_state="error")
     put(cloud.service, "r3", cloud.service.add_node("late"))
     assert cloud.boot(group) != "BUILD"
+
+
+def test_servers_that_are_requested_together_do_not_count_each_other(cloud: Cloud) -> None:
+    """Why they are too many is said of the racks as they are without them."""
+    fleet(cloud.service, r1=1, r2=2, r3=2)
+    group = make(cloud.service)
+    assert cloud.boot(group) == "BUILD"
+    said = cloud.boot(group, 3)
+    assert "Only 2 of the 3 servers can be placed." in said
+    assert "are in a rack that has" not in said
