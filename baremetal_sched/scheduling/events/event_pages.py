@@ -15,6 +15,9 @@ from baremetal_sched.settings import Settings
 #: The text for those who want only what happens from now on (``after``), or the newest events (``before``).
 NOW = "now"
 
+#: Events that one statement reads, if some of them may be hidden from the reader.
+_BATCH = 1000
+
 
 @dataclass(frozen=True)
 class EventPage:
@@ -64,7 +67,7 @@ class EventRequest:
             until = events[-1].number
         now = reading.stream(connection, until)
         now.require(cursor)  # some of them may have been deleted since
-        return EventPage(self._masked(events), now.cursor(until), until >= stream.last)
+        return EventPage(events, now.cursor(until), until >= stream.last)
 
     def before(self, connection: Connection, settings: Settings, before: str) -> EventPage:
         """Return what is up to a cursor, the newest first. Raises the same."""
@@ -80,7 +83,7 @@ class EventRequest:
             events = self._find(connection, start, cursor.number, on_nodes, newest_first=True)
         end = events[-1].number - 1 if len(events) == self.limit else start
         older = reading.stream(connection, end).cursor(end) if end > oldest else None
-        return EventPage(self._masked(events), older, older is None)
+        return EventPage(events, older, older is None)
 
     @property
     def _is_sparse(self) -> bool:
@@ -106,19 +109,29 @@ class EventRequest:
         *,
         newest_first: bool = False,
     ) -> list[Event]:
-        return reading.read_after(
-            connection,
-            after,
-            self.limit,
-            project=self.mask.project,
-            types=types.selected(self.types),
-            nodes=self.nodes,
-            on_nodes=on_nodes,
-            user=self.user,
-            subject=self.subject,
-            until=until,
-            newest_first=newest_first,
-        )
+        """Return events as the reader may see them. How many these are, and so the cursor, says nothing about changes
+        of persons who are hidden from it."""
+        sees_all = self.user is None or (self.user and self.mask.is_system)
+        size = self.limit if sees_all else max(self.limit, _BATCH)
+        found: list[Event] = []
+        while True:
+            events = reading.read_after(
+                connection,
+                after,
+                size,
+                project=self.mask.project,
+                types=types.selected(self.types),
+                nodes=self.nodes,
+                on_nodes=on_nodes,
+                user=self.user,
+                subject=self.subject,
+                until=until,
+                newest_first=newest_first,
+            )
+            found += self._masked(events)
+            if len(events) < size or len(found) >= self.limit:
+                return found[: self.limit]
+            after, until = (after, events[-1].number - 1) if newest_first else (events[-1].number, until)
 
     def _masked(self, events: list[Event]) -> list[Event]:
         masked = map(self.mask.apply, events)

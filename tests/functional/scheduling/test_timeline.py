@@ -9,7 +9,7 @@ from sqlalchemy import update
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.db import schema_state
 from baremetal_sched.db.models import Hold
-from baremetal_sched.scheduling.events import reading
+from baremetal_sched.scheduling.events import event_pages, reading
 from tests.functional.scheduling.happening import CLAIMED, RELEASED, forget, happen, lose
 from tests.functional.scheduling.test_domains import make, put
 from tests.functional.scheduling.test_events import CLAIMS, EVENTS, HOLDS, Reader, message
@@ -149,6 +149,27 @@ def test_who_is_hidden_like_who_asserts_a_hold(secured: Service, subtests: pytes
                 for order in ("", "&before=now"):
                     answer = secured.http.get(f"{EVENTS}?user_id={user}{order}", headers=headers).json
                     assert bool(answer["events"]) == (user in expected), user
+
+
+def test_cursors_do_not_tell_who_is_hidden(secured: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_pages, "_BATCH", 2)
+    uuid = secured.add_node("n1", owner="a")
+    anna_for_the_system = {**ADMINISTRATOR, "X-Auth-Token": "anna"}
+    callers = (ANNA, ADMINISTRATOR, ADMINISTRATOR, *[anna_for_the_system] * 3, ANNA)
+    for number, caller in enumerate(callers):
+        patch = [{"op": "add", "path": f"/extra/{number}", "value": 1}]
+        secured.baremetal("PATCH", f"/nodes/{uuid}", patch, headers=caller)
+    number_all(secured)
+
+    def found(query: str, user: str, headers: Any) -> Any:
+        return secured.http.get(f"{EVENTS}?{query}&user_id={user}", headers=headers).json
+
+    for query in ("before=now&limit=1", "limit=1"):
+        assert found(query, "admin", CARL) == found(query, "nobody", CARL)
+        assert len(found(query, "anna", CARL)["events"]) == 1
+    for query in ("before=now&limit=2", "limit=2"):
+        assert len(found(query, "anna", CARL)["events"]) == 2
+    assert len(found("before=now", "anna", ADMINISTRATOR)["events"]) == 5
 
 
 def test_who_is_not_written_while_an_earlier_release_may_serve(secured: Service) -> None:
