@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Webhook
+from baremetal_sched.db.models import Domain, Webhook
 from baremetal_sched.scheduling.api.webhooks import visible_to
 from baremetal_sched.scheduling.events import reading
 from baremetal_sched.scheduling.events.reading import Stream
@@ -24,20 +24,21 @@ def show_webhooks(call: UiCall, session: Session) -> Response:
     """GET /webhooks"""
     call.refuse_query()
     order = (Webhook.parked.desc(), Webhook.failing_since.is_(None), Webhook.id)
-    query = select(Webhook).where(*visible_to(call)).order_by(*order).limit(MOST_WEBHOOKS + 1)
-    found = session.scalars(query).all()
+    query = select(Webhook, Domain.level, Domain.name).outerjoin(Domain, Domain.uuid == Webhook.domain)
+    found = session.execute(query.where(*visible_to(call)).order_by(*order).limit(MOST_WEBHOOKS + 1)).all()
     stream = reading.stream(session)
     return page(
         call,
         "webhooks.html",
-        rows=[_row(each, stream) for each in found[:MOST_WEBHOOKS]],
+        rows=[_row(hook, level and f"{level}:{name}", stream) for hook, level, name in found[:MOST_WEBHOOKS]],
         has_more=len(found) > MOST_WEBHOOKS,
         most=MOST_WEBHOOKS,
         now=utcnow(),
     )
 
 
-def _row(hook: Webhook, stream: Stream) -> dict[str, Any]:
+def _row(hook: Webhook, domain: str | None, stream: Stream) -> dict[str, Any]:
+    """Return what the row shows; ``domain``: LEVEL:NAME of that of the webhook, None if it is gone."""
     return {
         "uuid": hook.uuid,
         "name": hook.name or hook.uuid[:8],
@@ -45,6 +46,7 @@ def _row(hook: Webhook, stream: Stream) -> dict[str, Any]:
         "project": hook.project or None,
         "types": hook.types,
         "nodes": hook.nodes,
+        "domain": domain or hook.domain,
         "parked": hook.parked,
         "failing_since": hook.failing_since and datetime.fromtimestamp(hook.failing_since, UTC).replace(tzinfo=None),
         "error": hook.last_error,

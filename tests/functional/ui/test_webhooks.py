@@ -8,6 +8,7 @@ from sqlalchemy import update
 
 from baremetal_sched.db.models import Webhook
 from tests.functional.scheduling.happening import forget, happen
+from tests.functional.scheduling.test_domains import make as make_domain
 from tests.functional.ui.pages import look, read
 from tests.functional.ui.test_actions import confirmed
 from tests.receiver import Receiver, answering
@@ -66,6 +67,16 @@ def test_their_states(service: Service) -> None:
     assert "0.5 s: It answered 500." in rows["parked"][5]
     forget(service, 1)
     assert look(service, "/webhooks").rows("Webhooks")[2][2] == "events are lost"
+
+
+def test_what_they_select(service: Service) -> None:
+    uuid, rack = service.add_node("n1"), make_domain(service, "r1")
+    make(service, "rack", domain="rack:r1")
+    make(service, "both", types=["scheduling.hold.*"], nodes=[uuid], domain="rack:r1")
+    rows = {row[0]: row[5] for row in look(service, "/webhooks").rows("Webhooks")}
+    assert rows == {"rack": "all types in rack:r1", "both": "scheduling.hold.* of 1 node in rack:r1"}
+    service.http.delete(f"/scheduling/v1/domains/{rack}")
+    assert look(service, "/webhooks").rows("Webhooks")[0][5] == f"all types in {rack}"
 
 
 def test_one_is_resumed(service: Service) -> None:
