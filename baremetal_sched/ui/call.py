@@ -12,6 +12,7 @@ from werkzeug.utils import cached_property
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.versions import newest
+from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.compute.api.call import ComputeCall
 from baremetal_sched.compute.api.edge import ComputeApi
 from baremetal_sched.db.transaction import Database
@@ -67,6 +68,12 @@ class UiCall(BaremetalCall):
     def image(self) -> ImageCall:
         """The same request as one to the image API, whose rules decide who sees images."""
         return cast(ImageCall, self._image.request_of(self))
+
+    def leading_to(self, counted: Visibility) -> Visibility:
+        """Return the nodes that a page counts whose numbers lead to the list of nodes: of the ``counted`` ones, those
+        that the list has."""
+        is_narrower = counted.everything and not (self.caller.unrestricted or self.allows("baremetal:node:list_all"))
+        return Visibility(self.caller.project_id) if is_narrower else counted
 
     @property
     def max_body_size(self) -> int:

@@ -45,7 +45,7 @@ class CapacityMap:
 
 def show_capacity(call: UiCall, connection: Connection) -> Response:
     """GET /capacity"""
-    visible = visible_to(call)
+    visible = call.leading_to(visible_to(call))
     wanted = exports.format_of(call)
     query = submitted(call, PARAMETERS)
     try:

@@ -62,7 +62,7 @@ class DomainBox:
 def show_domains(call: UiCall, session: Session) -> Response:
     """GET /domains. Raises NotAllowed."""
     call.require(CAPACITY)
-    visible = visible_to(call)
+    visible = call.leading_to(visible_to(call))
     seen_among(call, visible)
     wanted = exports.format_of(call)
     query = submitted(call, PARAMETERS)

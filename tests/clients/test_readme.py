@@ -94,7 +94,8 @@ def test_the_tour(tmp_path: Path) -> None:
 
 #: What the README's commands print that say no, by how they begin: their exit status, and words.
 _SAY_NO = {
-    "scheduling explain": (3, "lack"),
+    "scheduling explain --class": (3, "has 1 of gold free: 1 fail"),
+    "scheduling explain": (3, ""),
     "scheduling claim --class gold --count": (3, "at most 1 in the same rack"),
 }
 

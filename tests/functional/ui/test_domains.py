@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from tests.functional.scheduling.test_domains import OWNER, ask, make, put
+from tests.functional.scheduling.test_domains import OWNER, OWNERS_ADMIN, ask, make, put
 from tests.functional.ui.pages import Document, look
 from tests.service import ADMINISTRATOR, Service
 
@@ -129,3 +129,8 @@ def test_what_tenants_see(database_url: str) -> None:
         )
         assert foreign.replace("r2", "r3") == missing != ""
         look(service, "/domains", 403, **{"X-Auth-Token": "u:a", "X-Roles": "other"})
+        # The list of nodes has no other machines for administrators of a project: no number leads to an error.
+        for address in ("/domains", "/capacity?level=rack"):
+            document = look(service, address, **OWNERS_ADMIN)
+            links = [each.removeprefix("/ui") for each in document.links() if each.startswith("/ui/nodes?domain=")]
+            assert {len(look(service, link, **OWNERS_ADMIN).rows("Nodes")) for link in links} == {1}
