@@ -146,7 +146,7 @@ class ListEvents(_ReadsEvents, command.Lister):
         filters = self.filters(client, parsed_args)
         if parsed_args.after is not None:
             if parsed_args.since or parsed_args.last is not None:
-                raise UsageError("--after is neither for --since nor for --last.")
+                raise UsageError("--after, --since and --last exclude each other: give one of them.")
             found = [*_after(client, filters, parsed_args.after, parsed_args.limit)]
         else:
             most = next(each for each in (parsed_args.last, parsed_args.limit, _LAST) if each is not None)
