@@ -138,7 +138,7 @@ def _day(connection: Connection, classes: list[Figures]) -> list[dict[str, Any]]
         {
             "name": (name := figures.keys["resource_class"]),
             "free": figures.free,
-            "least": min(each.free for each in samples[key]),
+            "least": min(figures.free, *(each.free for each in samples[key])),
             "waiting": max(each.waiting for each in samples[key]),
             "picture": day(f"day-{place}", f"{name} over the last day", samples[key], begins),
         }

@@ -256,7 +256,7 @@ def test_a_day_has_what_is_known_and_gaps_for_the_rest() -> None:
     assert waits.get("d") == "M8 38.8H10"
     title, description = named(root)
     assert "alert(1)" in title
-    assert description.startswith("Now 2 free, 3 in use, 1 waiting. In the last day 2 to 2 free")
+    assert description.startswith("At the last count 2 free, 3 in use, 1 waiting. In the last day 2 to 2 free")
     many = [DaySample(EVERY * place, place % 7, place % 5, place % 3) for place in range(SAMPLES)]
     assert len(day("d", "gold", many, 0)) < 20_000
     assert "Nothing is known" in named(parsed(day("d", "gold", [], 0)))[1]

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.api.policies.domains import sees_domains
 from baremetal_sched.baremetal.domains import domain_list
 from baremetal_sched.baremetal.domains.naming import levels
+from baremetal_sched.baremetal.matching.masks import HOPELESS
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.matching.request_group_conditions import without
 from baremetal_sched.errors import InvalidError, NotFoundError
@@ -103,6 +104,7 @@ def show_find(call: UiCall, session: Session) -> Response:
         most_conditions=MOST_CONDITIONS,
         claimable=claimable,
         may_claim=may_claim,
+        hopeless=HOPELESS,
         claim_command=claimable.command() if claimable and may_claim else "",
     )
 

@@ -75,6 +75,6 @@ def _description(samples: Sequence[DaySample]) -> str:
     last, free = samples[-1], [each.free for each in samples]
     used, waiting = (max(getattr(each, name) for each in samples) for name in ("in_use", "waiting"))
     return (
-        f"Now {last.free} free, {last.in_use} in use, {last.waiting} waiting. "
+        f"At the last count {last.free} free, {last.in_use} in use, {last.waiting} waiting. "
         f"In the last day {min(free)} to {max(free)} free, at most {used} in use, at most {waiting} waiting."
     )

@@ -35,7 +35,7 @@ def test_listed_and_followed(site: Site) -> None:
     assert "nosuch could not be found" in site.run("scheduling event list --node nosuch").stderr
     for wrong, words in (
         ("--after x", "is no cursor"),
-        ("--after x:1 --since 1h", "neither for --since"),
+        ("--after x:1 --since 1h", "exclude each other"),
         ("--type scheduling.holds.*", "Did you mean 'scheduling.hold.*'?"),
     ):
         refused = site.run(f"scheduling event list {wrong}")

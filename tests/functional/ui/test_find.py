@@ -116,6 +116,14 @@ def test_several_spread_and_together(service: Service, row: Rows) -> None:
     assert ("h2", "Wait for 101") not in look(service, "/find?class=gold&wanted=101").texts
 
 
+def test_what_never_fits_is_not_to_be_claimed(service: Service) -> None:
+    """A claim of it is refused, also one that would wait."""
+    service.add_node("n1")
+    service.baremetal("PUT", "/nodes/n1/maintenance", {"reason": "fan"})
+    assert ("h2", "Wait for one") in look(service, "/find?class=gold").texts
+    assert "scheduling claim" not in look(service, "/find?class=gld").text
+
+
 def test_names_that_there_are_not(service: Service) -> None:
     service.add_node("n1", traits=("CUSTOM_NVME",))
     document = look(service, "/find?class=gold&required=CUSTOM_NVEM,CUSTOM_UNHEARD_OF")

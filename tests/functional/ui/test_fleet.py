@@ -201,7 +201,10 @@ def test_the_last_day_of_the_largest_classes(service: Service) -> None:
     service.database.change(capacity_history.write)
     rows = look(service, "/").rows("The classes with most machines over the last day")
     assert [row[:4] for row in rows] == [[f"class-{number}", *[str(number + 1)] * 2, "0"] for number in (6, 5, 4, 3, 2)]
-    assert "Now 7 free, 0 in use" in rows[0][4]
+    assert "At the last count 7 free, 0 in use" in rows[0][4]
+    service.http.post_json("/scheduling/v1/claims", {"resource_class": "class-6"}, status=201)
+    rows = look(service, "/").rows("The classes with most machines over the last day")
+    assert rows[0][:4] == ["class-6", "6", "6", "0"]
 
 
 def test_the_last_day_is_for_those_who_see_all_capacity(secured: Service) -> None:
