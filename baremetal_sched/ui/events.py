@@ -54,6 +54,7 @@ def show_events(call: UiCall, connection: Connection) -> Response:
         status,
         complaint=complaint,
         rows=[_row(each) for each in found.events],
+        seen=_seen(call, connection, found.events),
         older=found.cursor and str(found.cursor),
         kept=without(call.query, "before"),
         is_newest=not query.has("before"),
@@ -88,6 +89,15 @@ def _uuid(call: UiCall, connection: Connection, text: str) -> str:
     if uuid is None:
         raise InvalidValue(message=f"There is no node {text} that you may see. Of a deleted one, give the UUID.")
     return uuid
+
+
+def _seen(call: UiCall, connection: Connection, events: list[Event]) -> frozenset[str]:
+    """Return those of the nodes (UUIDs) that are still there and that the caller sees: a project also reads events of
+    machines that its claims had."""
+    nodes = {each.node for each in events if each.node is not None}
+    if not nodes:
+        return frozenset()
+    return frozenset(connection.scalars(select(Node.uuid).where(Node.uuid.in_(nodes), *call.visible.conditions())))
 
 
 def _row(event: Event) -> dict[str, Any]:

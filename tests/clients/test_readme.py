@@ -119,4 +119,4 @@ def test_what_others_do_not_do(tmp_path: Path) -> None:
             printed[" ".join(words[:3])] = said
     assert " n1 " in printed["scheduling claim list"]
     assert "claimed by consumer" in printed["scheduling explain node"]
-    assert "scheduling.hold" in printed["scheduling event list"]
+    assert "hold.asserted" in printed["scheduling event list"]

@@ -91,3 +91,17 @@ def test_what_a_project_sees(secured: Service) -> None:
 def test_switched_off(database_url: str) -> None:
     with Service(database_url, events={"enabled": False}) as service:
         assert "[events] enabled" in look(service, "/events").text
+
+
+def test_links_lead_to_nodes_that_the_reader_sees(secured: Service) -> None:
+    """A machine that a project had, and does not see, is not linked, nor is a deleted one."""
+    own, other = secured.add_node("n1", owner="a"), secured.add_node("n2", owner="b")
+    happen(secured, other, projects=("a",))
+    number_all(secured)
+    shown = read(secured.http.get("/ui/events", headers=ANNA))
+    assert {each for each in shown.links() if each.startswith("/ui/nodes/")} == {f"/ui/nodes/{own}"}
+    assert other[:8] in shown.text
+    everything = read(secured.http.get("/ui/events", headers=ADMINISTRATOR)).links()
+    assert f"/ui/nodes/{other}" in everything
+    secured.http.delete(f"/baremetal/v1/nodes/{other}", headers=ADMINISTRATOR)
+    assert f"/ui/nodes/{other}" not in read(secured.http.get("/ui/events", headers=ADMINISTRATOR)).links()
