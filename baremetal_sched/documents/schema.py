@@ -24,6 +24,24 @@ def canonical_uuid(text: str) -> str | None:
     return canonical if text.lower().replace("-", "") == canonical.replace("-", "") else None
 
 
+#: Maximum number of characters of a UUID in any notation.
+_LONGEST_UUID = 64
+
+
+def is_tolerant_uuid(value: object) -> bool:
+    """Return whether the value is a UUID, ignoring dashes, braces and letter case, that the database can store as it
+    is."""
+    if not isinstance(value, str):
+        return True
+    if len(value) > _LONGEST_UUID:
+        return False
+    text = value.replace("urn:", "").replace("uuid:", "").strip("{}").replace("-", "").lower()
+    try:
+        return uuid.UUID(value).hex == text
+    except ValueError:
+        return False
+
+
 def uuid_of(text: str, otherwise: Exception) -> str:
     """Return ``text`` as ``canonical_uuid`` does. Raises ``otherwise`` if it is not a UUID."""
     canonical = canonical_uuid(text)

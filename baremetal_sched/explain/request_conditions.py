@@ -36,8 +36,7 @@ from baremetal_sched.placement.candidates.request.resolved_request import Group,
 from baremetal_sched.placement.candidates.sql import conditions, single_provider
 from baremetal_sched.placement.candidates.trees.candidate import TimeLimit
 from baremetal_sched.placement.candidates.trees.enumeration import candidates
-from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider
-from baremetal_sched.placement.candidates.trees.slots import can_satisfy, is_eligible
+from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider, can_satisfy, is_eligible
 from baremetal_sched.placement.names import is_custom
 from baremetal_sched.placement.schemas.common import INT32
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS

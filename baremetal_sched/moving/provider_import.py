@@ -22,10 +22,10 @@ from baremetal_sched.moving.run import ImportRun
 from baremetal_sched.moving.source_databases import BATCH, SourceRow
 from baremetal_sched.placement import trait_ids
 from baremetal_sched.placement.inventories import InventoryValues
+from baremetal_sched.placement.names import is_scheduler_trait
 from baremetal_sched.placement.projected import SingleUnit
 from baremetal_sched.placement.provider_parts import INVENTORY_FIELDS
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS
-from baremetal_sched.placement.traits import is_scheduler_trait
 
 #: What a provider has in Placement if there is none: it is made for a node.
 _NEW: SourceRow = {"id": None, "generation": 1, "parent_provider_id": None}

@@ -25,8 +25,8 @@ from baremetal_sched.db.sql_functions import concat
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import InventoryInUse
 from baremetal_sched.placement import allocations, indivisible, names, trait_ids, tree
+from baremetal_sched.placement.names import is_scheduler_trait
 from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDER_TRAITS, PROVIDERS, TRAITS
-from baremetal_sched.placement.traits import is_scheduler_trait
 
 
 class Copies(NamedTuple):

@@ -11,8 +11,9 @@ from typing import Any
 from uuid import UUID
 
 from baremetal_sched.documents.json_schema import SchemaDict
+from baremetal_sched.documents.schema import is_tolerant_uuid
 from baremetal_sched.errors.placement import BadQuery
-from baremetal_sched.placement.schemas.common import IDENTIFIER, closed, is_tolerant_uuid
+from baremetal_sched.placement.schemas.common import IDENTIFIER, closed
 
 FORBIDDEN_TRAITS_SINCE = 22
 MEMBER_OF_REPEATED_SINCE = 24

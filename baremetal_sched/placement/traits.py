@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from sqlalchemy import ColumnElement, SQLColumnExpression, bindparam, delete, exists, func, insert, or_, select
+from sqlalchemy import bindparam, delete, exists, func, insert, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import utcnow
@@ -21,6 +21,7 @@ from baremetal_sched.placement import names as all_names
 from baremetal_sched.placement import provider_parts
 from baremetal_sched.placement import trait_ids as id_texts
 from baremetal_sched.placement.locked import GENERATION_CHANGED, LockedProvider
+from baremetal_sched.placement.names import is_scheduler_trait
 from baremetal_sched.placement.tables import SHARING_TRAIT, TRAITS
 
 _NAMED = (
@@ -28,19 +29,6 @@ _NAMED = (
     .where(TRAITS.c.name.in_(bindparam("names", expanding=True)))
     .order_by(TRAITS.c.name)
 )
-
-#: Traits of a scheduler (Nova), which it may set on the provider of a node.
-SCHEDULER_NAMESPACES = ("COMPUTE_", "OWNER_")
-
-
-def is_scheduler_trait(name: str) -> bool:
-    """Return whether the trait ``name`` of a node's provider belongs to the scheduler."""
-    return name.startswith(SCHEDULER_NAMESPACES)
-
-
-def scheduler_clause(name: SQLColumnExpression[str]) -> ColumnElement[bool]:
-    """Return ``is_scheduler_trait`` as an SQL condition."""
-    return or_(*(name.startswith(namespace, autoescape=True) for namespace in SCHEDULER_NAMESPACES))
 
 
 def list_traits(

@@ -19,7 +19,7 @@ from baremetal_sched.baremetal.provider.availability import STOCK
 from baremetal_sched.baremetal.visibility import usable_by
 from baremetal_sched.db.models import Node
 from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider
-from baremetal_sched.placement.traits import is_scheduler_trait
+from baremetal_sched.placement.names import is_scheduler_trait
 
 #: What ids of conditions on classes begin with, and those of conditions between groups.
 CLASS = "class:"

@@ -26,7 +26,7 @@ from baremetal_sched.db.models import (
 )
 from baremetal_sched.db.sql_functions import as_digits, string_agg
 from baremetal_sched.placement import consumers, trait_ids, usages, waiting_requests
-from baremetal_sched.placement.traits import is_scheduler_trait
+from baremetal_sched.placement.names import is_scheduler_trait
 
 _Child = aliased(ResourceProvider)
 

@@ -22,8 +22,7 @@ from baremetal_sched.db.models import (
     Trait,
 )
 from baremetal_sched.placement import names
-from baremetal_sched.placement.names import resource_class_of
-from baremetal_sched.placement.traits import scheduler_clause
+from baremetal_sched.placement.names import resource_class_of, scheduler_clause
 
 #: The type of the events about undone changes.
 EVENT_TYPE = "reconciliation"

@@ -1,9 +1,8 @@
 """Deploy templates: steps that are part of a deployment which asks for the trait that the template is called after."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import records
@@ -59,11 +58,3 @@ def update(session: Session, ident: str, operations: patch.Patch) -> DeployTempl
 def destroy(session: Session, ident: str) -> None:
     """Remove a template. Raises DeployTemplateNotFound."""
     session.delete(records.find_for_change(session, DeployTemplate, ident, missing))
-
-
-def steps_for(session: Session, traits: Collection[str]) -> list[dict[str, Any]]:
-    """Return the steps of the templates whose name is one of ``traits``; steps of older templates come first."""
-    if not traits:
-        return []
-    found = select(DeployTemplate.steps).where(DeployTemplate.name.in_(traits)).order_by(DeployTemplate.id)
-    return [step for steps in session.scalars(found) for step in steps]

@@ -8,8 +8,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import driver_calls
 from baremetal_sched.baremetal.conductors.ownership import Membership
-from baremetal_sched.baremetal.provisioning import deploy_templates
-from baremetal_sched.db.models import Node, NodeTrait
+from baremetal_sched.db.models import DeployTemplate, Node, NodeTrait
 from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES
 from baremetal_sched.masking import mask_text
@@ -63,7 +62,13 @@ def _not_deployable(node: Node, error: SchedulerError) -> InvalidValue:
 
 
 def _templates(session: Session, node: Node) -> list[dict[str, Any]]:
-    return deploy_templates.steps_for(session, _require_traits(session, node))
+    """Return the steps of the deploy templates that the node's instance asks for; those of older templates come
+    first."""
+    traits = _require_traits(session, node)
+    if not traits:
+        return []
+    found = select(DeployTemplate.steps).where(DeployTemplate.name.in_(traits)).order_by(DeployTemplate.id)
+    return [step for steps in session.scalars(found) for step in steps]
 
 
 def _require_traits(session: Session, node: Node) -> list[str]:

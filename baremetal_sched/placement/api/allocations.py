@@ -7,6 +7,7 @@ from flask import Response
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
+from baremetal_sched.documents.schema import is_tolerant_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.placement import allocations, consumers, providers, reshaper
 from baremetal_sched.placement.api.call import PlacementCall
@@ -21,7 +22,6 @@ from baremetal_sched.placement.schemas.allocations import (
     put_schema,
     reshape_schema,
 )
-from baremetal_sched.placement.schemas.common import is_tolerant_uuid
 from baremetal_sched.placement.usages import UNKNOWN
 from baremetal_sched.web.responses import empty_response
 

@@ -6,7 +6,6 @@ message.
 """
 
 import re
-import uuid
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +13,7 @@ import jsonschema_rs
 import orjson
 
 from baremetal_sched.documents.json_schema import JsonSchema, SchemaDict
+from baremetal_sched.documents.schema import is_tolerant_uuid
 
 CLASS_NAME = "^[A-Z0-9_]+$"
 UUID_KEY = "^[0-9a-fA-F-]{36}$"
@@ -42,23 +42,6 @@ def closed(properties: SchemaDict, required: tuple[str, ...] = ()) -> dict[str, 
 
 
 _STRICT_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
-
-#: Maximum number of characters of a UUID in any notation.
-_LONGEST = 64
-
-
-def is_tolerant_uuid(value: object) -> bool:
-    """Return whether the value is a UUID, ignoring dashes, braces and letter case, that the database can store as it
-    is."""
-    if not isinstance(value, str):
-        return True
-    if len(value) > _LONGEST:
-        return False
-    text = value.replace("urn:", "").replace("uuid:", "").strip("{}").replace("-", "").lower()
-    try:
-        return uuid.UUID(value).hex == text
-    except ValueError:
-        return False
 
 
 def is_strict_uuid(value: object) -> bool:

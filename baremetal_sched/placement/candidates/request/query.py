@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from baremetal_sched.documents.schema import is_tolerant_uuid
 from baremetal_sched.errors.placement import BadQuery, BadQueryValue, DuplicateQueryKey, MissingQueryValue
 from baremetal_sched.placement.query_values import (
     GROUP_POLICIES,
@@ -17,7 +18,7 @@ from baremetal_sched.placement.query_values import (
     parse_resources,
     parse_traits,
 )
-from baremetal_sched.placement.schemas.common import INT32, is_tolerant_uuid
+from baremetal_sched.placement.schemas.common import INT32
 
 _GROUPED = re.compile(r"(resources|required|member_of|in_tree)(.*)", re.DOTALL)
 

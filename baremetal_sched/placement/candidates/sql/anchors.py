@@ -13,8 +13,7 @@ from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates.request.resolved_request import Group, ResolvedRequest
 from baremetal_sched.placement.candidates.sql import conditions
 from baremetal_sched.placement.candidates.sql.conditions import Column, Conditions, Source
-from baremetal_sched.placement.candidates.trees.providers import Provider
-from baremetal_sched.placement.candidates.trees.slots import can_satisfy
+from baremetal_sched.placement.candidates.trees.providers import Provider, can_satisfy
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDERS
 
 #: Each page of roots is at most this many times the one before, up to the largest: few pages, however many roots.

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from baremetal_sched.placement.candidates.trees import bounds
 from baremetal_sched.placement.candidates.trees.candidate import TimeLimit
 from baremetal_sched.placement.candidates.trees.partial_choice import PartialChoice
-from baremetal_sched.placement.candidates.trees.providers import Provider
-from baremetal_sched.placement.candidates.trees.slots import Slot
+from baremetal_sched.placement.candidates.trees.providers import Provider, Slot
 
 #: At most this many choices are remembered.
 _MOST = 50_000

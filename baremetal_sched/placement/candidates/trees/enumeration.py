@@ -23,8 +23,7 @@ from baremetal_sched.placement.candidates.trees.candidate import (
 )
 from baremetal_sched.placement.candidates.trees.dead_ends import DeadEnds
 from baremetal_sched.placement.candidates.trees.partial_choice import PartialChoice
-from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider, RequestedAmounts
-from baremetal_sched.placement.candidates.trees.slots import Slot, slots_of
+from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider, RequestedAmounts, Slot, slots_of
 
 #: At most this many patterns are kept for trees that look alike.
 _MOST_KEPT = 10_000

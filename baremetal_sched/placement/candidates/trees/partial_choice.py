@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
 from baremetal_sched.placement.candidates.trees.bounds import Demand
-from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider
-from baremetal_sched.placement.candidates.trees.slots import Slot
+from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider, Slot
 
 
 class PartialChoice:
