@@ -14,8 +14,9 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import flag_modified
 
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.compiled import insert_missing
 from baremetal_sched.db.models import Image
-from baremetal_sched.db.results import insert_missing, rows_changed
+from baremetal_sched.db.results import rows_changed
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors.image import (
     ImageAlreadyExists,

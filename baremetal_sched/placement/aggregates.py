@@ -6,8 +6,8 @@ from sqlalchemy import ColumnElement, bindparam, delete, insert, select, update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.compiled import insert_missing
 from baremetal_sched.db.models import Aggregate, ProviderAggregate
-from baremetal_sched.db.results import insert_missing
 from baremetal_sched.placement import gate
 from baremetal_sched.placement.locked import GENERATION_CHANGED, LockedProvider
 from baremetal_sched.placement.tables import AGGREGATES, PROVIDER_AGGREGATES, PROVIDERS

@@ -16,8 +16,9 @@ from sqlalchemy.sql.dml import UpdateBase
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.compiled import insert_if_missing
 from baremetal_sched.db.models import Allocation, Consumer, ProviderTrait, ResourceClass, ResourceProvider, Trait
-from baremetal_sched.db.results import insert_if_missing, new_id, require_changed, rows_changed
+from baremetal_sched.db.results import new_id, require_changed, rows_changed
 from baremetal_sched.db.sql_functions import as_digits, concat
 from baremetal_sched.db.types import Query, Rows
 from baremetal_sched.placement.tables import CLASSES, CONSUMERS

@@ -1,23 +1,7 @@
-"""Names and ids of traits and resource classes, and what a process remembers of them, and whether there are trees.
-
-The rule of this memory:
-
-* Nothing is remembered with SQLite, which gives ids out again: each call of ``memory_of`` returns an empty memory.
-* All of it is forgotten when a transaction fails for any other reason than a bug (``db.transaction``), since it may be
-  the cause: a trait that is gone, or one that was rolled back.
-* The name of an id never changes, and no id is given out again. Names of ids are remembered until then.
-* The id of a name may change: the name can be deleted and created again. For searches it is remembered for 60 seconds,
-  with whether few providers have it, and forgotten with all others at once. A search by these ids must check the names
-  in its statement, or look them up again before it answers that there is nothing.
-* For rows that are written it is remembered until a failure: nothing can refer to an id that is gone, so the
-  transaction fails, and is run again without it.
-* That some provider has a parent is remembered for 10 seconds; until then the search's fast path is not tried.
-"""
+"""Names and ids of traits and resource classes."""
 
 import re
-import time
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 
 import os_resource_classes
@@ -25,58 +9,12 @@ from sqlalchemy import ColumnElement, SQLColumnExpression, or_, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.compiled import insert_missing
 from baremetal_sched.db.models import ResourceClass, Trait, table_of
-from baremetal_sched.db.results import insert_missing
-from baremetal_sched.db.types import Reader, Writer, process_cache
+from baremetal_sched.db.types import Reader, Writer
 from baremetal_sched.errors.placement import ResourceClassNotFound
-
-#: Seconds for which the ids of names are remembered for searches.
-_IDS_SECONDS = 60.0
-
-#: Seconds for which it is remembered that there are trees.
-_TREES_SECONDS = 10.0
-
-#: What has names.
-Named = type[Trait] | type[ResourceClass]
-
-#: By kind and name: the id, and whether few providers have it.
-SearchedIds = dict[tuple[str, str], tuple[int, bool]]
-
-
-@dataclass
-class NameMemory:
-    """``names`` by id. ``written_traits``: ids of traits by name, for rows that are written."""
-
-    names: dict[Named, dict[int, str]] = field(default_factory=lambda: {Trait: {}, ResourceClass: {}})
-    written_traits: dict[str, int] = field(default_factory=dict)
-    _searched: SearchedIds = field(default_factory=dict)
-    _searched_until: float = 0.0
-    _trees_until: float = 0.0
-
-    def searched_ids(self) -> SearchedIds:
-        """Return the ids that searches looked up in the last seconds; the caller adds others."""
-        now = time.monotonic()
-        if self._searched_until < now:
-            self._searched, self._searched_until = {}, now + _IDS_SECONDS
-        return self._searched
-
-    def note_trees(self) -> None:
-        """Remember for a moment that some provider has a parent."""
-        self._trees_until = time.monotonic() + _TREES_SECONDS
-
-    def saw_trees(self) -> bool:
-        """Return whether a provider with a parent was seen a moment ago."""
-        return time.monotonic() < self._trees_until
-
-
-def memory_of(reader: Reader) -> NameMemory:
-    """Return the memory of the process, or an empty one if it remembers nothing."""
-    cache = process_cache(reader)
-    if cache is None:
-        return NameMemory()
-    memory: NameMemory | None = cache.get(NameMemory)
-    return cache.setdefault(NameMemory, NameMemory()) if memory is None else memory
-
+from baremetal_sched.placement import name_memory
+from baremetal_sched.placement.name_memory import Named
 
 #: Maximum length of the name of a trait or resource class.
 NAME_LENGTH = 255
@@ -147,7 +85,7 @@ def class_id(reader: Reader, name: str) -> int:
 
 def names_of(reader: Reader, model: Named, ids: Iterable[int]) -> Mapping[int, str]:
     """Return names by id for the ``ids`` that exist, and perhaps for others."""
-    known = memory_of(reader).names[model]
+    known = name_memory.of(reader).names[model]
     missing = set(ids) - known.keys()
     if missing:
         table = table_of(model)
@@ -165,9 +103,9 @@ def traits_to_give(writer: Writer, names: Collection[str]) -> dict[str, int]:
     """Like ``ensure_traits``, for rows that are written now, using this process's cache.
 
     A trait that was deleted a moment ago may still be found by its old id, which nothing can refer to. The transaction
-    is run again, and by then the id is forgotten (see the rule of this module).
+    is run again, and by then the id is forgotten (``name_memory``).
     """
-    known = memory_of(writer).written_traits
+    known = name_memory.of(writer).written_traits
     if not known.keys() >= set(names):
         known.update(_ensure(writer, Trait, names))
     return {name: known[name] for name in names}

@@ -13,8 +13,9 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.compiled import if_missing
 from baremetal_sched.db.notes import insert_within
-from baremetal_sched.db.results import if_missing, require_changed, rows_changed
+from baremetal_sched.db.results import require_changed, rows_changed
 from baremetal_sched.db.sql_functions import as_digits, concat
 from baremetal_sched.placement.consumers import OF_SINGLE, ConsumerWrite, new_row
 from baremetal_sched.placement.tables import (

@@ -17,8 +17,8 @@ from baremetal_sched.baremetal.matching.several import count_places
 from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.db import schema_state
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.compiled import insert_if_missing
 from baremetal_sched.db.models import Allocation, GroupMember, MachineGroup, Node, WaitingRequest, table_of
-from baremetal_sched.db.results import insert_if_missing
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.scheduling import GroupDiffers, GroupsNotServed
 from baremetal_sched.placement.tables import PROVIDERS

@@ -10,7 +10,6 @@ import structlog
 from flask import Response
 
 from baremetal_sched import masking
-from baremetal_sched.db.requester import Requester
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.route import Route
 
@@ -22,11 +21,6 @@ _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 #: Servers may allow paths of any length; log lines are limited.
 _LONGEST = 255
-
-
-def requester_of(call: Call) -> Requester:
-    """Return the requester in the form that work items and history store."""
-    return Requester(call.request_id, call.caller.user_id, call.caller.project_id)
 
 
 def changes_something(route: Route | None, method: str) -> bool:

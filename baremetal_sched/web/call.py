@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from werkzeug.http import parse_list_header
 from werkzeug.utils import cached_property
 
+from baremetal_sched.db.requester import Requester
 from baremetal_sched.documents import schema
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.settings import Settings
@@ -67,6 +68,11 @@ class Call:
         """Return the target for policy rules, from the request itself."""
         # Attributes that the caller lacks are left out, so that nothing equals them.
         return {} if self.caller.project_id is None else {"project_id": self.caller.project_id}
+
+    @property
+    def requester(self) -> Requester:
+        """Return the requester in the form that work items and history store."""
+        return Requester(self.request_id, self.caller.user_id, self.caller.project_id)
 
     @cached_property
     def preferences(self) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import DatabaseTimeout
 from baremetal_sched.errors.baremetal import NodeBusy, NodeChanged, NodeLocked
-from baremetal_sched.web import audit, slots
+from baremetal_sched.web import slots
 from baremetal_sched.web.api import Api
 from baremetal_sched.web.call import Call
 
@@ -85,7 +85,7 @@ class WaitingApi(Api):
                 return transaction()
             except Unanswered as error:
                 question = error.question
-                reply = self.drivers.call(question, audit.requester_of(call), call.deadline)
+                reply = self.drivers.call(question, call.requester, call.deadline)
                 if question.then is not None:
                     return question.then, reply
                 answers.keep(question, reply)

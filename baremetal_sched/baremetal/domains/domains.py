@@ -11,8 +11,8 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import schema_state
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.compiled import insert_missing
 from baremetal_sched.db.models import Domain, DomainMember, table_of
-from baremetal_sched.db.results import insert_missing
 from baremetal_sched.db.types import Rows
 from baremetal_sched.errors.domains import (
     DomainExists,

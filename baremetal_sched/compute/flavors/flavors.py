@@ -13,9 +13,10 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.compute.flavors import extra_specs
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.compiled import insert_missing
 from baremetal_sched.db.models import Flavor, FlavorProject, table_of
 from baremetal_sched.db.paging import Page, select_page
-from baremetal_sched.db.results import insert_missing, rows_changed
+from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.types import Rows, as_text
 from baremetal_sched.errors.compute import (
     ExtraSpecNotFound,

@@ -9,7 +9,7 @@ from sqlalchemy import Column, Connection, select
 
 from baremetal_sched.db.models import ResourceClass, Trait
 from baremetal_sched.documents.json_template import Template, part
-from baremetal_sched.placement import trait_ids
+from baremetal_sched.placement import name_memory, trait_ids
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.candidates.request.resolve import TREES_SINCE
 from baremetal_sched.placement.candidates.sql import provider_rows
@@ -17,7 +17,7 @@ from baremetal_sched.placement.candidates.sql.conditions import one_of
 from baremetal_sched.placement.candidates.sql.provider_rows import ByText
 from baremetal_sched.placement.candidates.trees.candidate import Candidate, Found, Pattern, PatternMatch
 from baremetal_sched.placement.candidates.trees.providers import ProviderRow
-from baremetal_sched.placement.names import memory_of, names_of
+from baremetal_sched.placement.names import names_of
 from baremetal_sched.placement.schemas.allocations import KEYED_SINCE, MAPPINGS_SINCE
 from baremetal_sched.placement.tables import PROVIDERS
 
@@ -93,7 +93,7 @@ class _Parts:
     def __init__(self, connection: Connection, requested: set[str], version: int) -> None:
         self._requested = requested
         self._version = version
-        names = memory_of(connection).names
+        names = name_memory.of(connection).names
         self._classes: Mapping[int, str] = names[ResourceClass]
         self._names: Mapping[int, str] = names[Trait]
         self._looked_up = False

@@ -19,6 +19,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Dialect, Integer, func, literal, select
 
 from baremetal_sched.db.types import Query, Rows
+from baremetal_sched.placement import name_memory
 from baremetal_sched.placement.candidates.answer import TRAITS_SINCE, Summaries, render_each
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.candidates.request.resolve import names_places, recall, resolve
@@ -28,7 +29,6 @@ from baremetal_sched.placement.candidates.sql import single_provider
 from baremetal_sched.placement.candidates.sql.conditions import is_named
 from baremetal_sched.placement.candidates.sql.provider_rows import columns_of
 from baremetal_sched.placement.candidates.trees.providers import ProviderRow
-from baremetal_sched.placement.names import memory_of
 from baremetal_sched.placement.tables import PROVIDERS, TRAITS
 
 #: Makes the statement of a request and its limit for a dialect, by name. It may look at which things are the same, and
@@ -141,7 +141,7 @@ def answer(connection: Connection, request: CandidateRequest, version: int, opti
     It takes one statement, and so shows one moment on every database; and one for names that were not looked up a
     moment ago, or if it finds nothing: one of them may be gone.
     """
-    memory = memory_of(connection)
+    memory = name_memory.of(connection)
     if not _is_plain(request) or options.randomize or memory.saw_trees():
         return None
     remembered = recall(connection, request, version)

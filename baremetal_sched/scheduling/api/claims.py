@@ -34,7 +34,6 @@ from baremetal_sched.scheduling.api.request_bodies import ClaimBody, SchedulingC
 from baremetal_sched.scheduling.claims import ClaimStatus, NewClaim
 from baremetal_sched.scheduling.schemas.answers import COUNT, TEXT, said
 from baremetal_sched.scheduling.schemas.claims import KINDS, STATES
-from baremetal_sched.web import audit
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.query import Query, page_of
 from baremetal_sched.web.responses import empty_response, json_response
@@ -109,7 +108,7 @@ def _explained(call: SchedulingCall, body: ClaimBody, new: NewClaim) -> tuple[st
     """Return why nothing is free, and the verdict on the request; None if there is no time to find out."""
 
     def explain(session: Session) -> Explanation:
-        requester.attach(session, audit.requester_of(call))
+        requester.attach(session, call.requester)
         context = MachineContext.of_project(session, call.settings, new.request.project)
         return explain_request(context, machine_groups.asked(session, new.project, new.request, names_nodes=True))
 
@@ -128,7 +127,7 @@ def _write(call: SchedulingCall, work: Callable[[Session, bool], T]) -> T:
     """
 
     def attached(session: Session, again: bool = False) -> T:
-        requester.attach(session, audit.requester_of(call))
+        requester.attach(session, call.requester)
         return work(session, again)
 
     try:

@@ -28,7 +28,6 @@ from baremetal_sched.scheduling.api.request_bodies import (
 )
 from baremetal_sched.scheduling.schemas.answers import said
 from baremetal_sched.scheduling.schemas.explanations import MOST_WANTED, NUMBER_WANTED
-from baremetal_sched.web import audit
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.responses import json_response
 
@@ -67,7 +66,7 @@ def _number(values: list[str]) -> int:
 
 def context_of(call: Call, session: Session, machine: str | None = None) -> MachineContext:
     """Return the context with the nodes that the caller may see; ``machine`` (UUID): with this one only."""
-    requester.attach(session, audit.requester_of(call))  # whose turn it is
+    requester.attach(session, call.requester)  # whose turn it is
     # Nothing belongs to the project of a caller that has none.
     project = None if call.allows(EXPLAIN_ALL) else call.caller.project_id or ""
     context = MachineContext.of_project(session, call.settings, project)

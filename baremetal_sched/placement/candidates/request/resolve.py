@@ -12,9 +12,9 @@ from baremetal_sched.db import compiled
 from baremetal_sched.db.models import ResourceClass, Trait
 from baremetal_sched.db.types import Query, process_cache
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
+from baremetal_sched.placement import name_memory
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.candidates.request.resolved_request import FrozenDict, Group, ResolvedRequest
-from baremetal_sched.placement.names import memory_of
 from baremetal_sched.placement.query_values import TraitConditions
 from baremetal_sched.placement.schemas.common import INT32
 from baremetal_sched.placement.tables import (
@@ -94,10 +94,10 @@ def _without_unknown(request: CandidateRequest, ids: Ids) -> CandidateRequest:
 def recall(connection: Connection, request: CandidateRequest, version: int) -> ResolvedRequest | None:
     """Like ``resolve``, but from what that looked up a moment ago; None if it did not.
 
-    A name may be gone by now, or stand for another id (the rule is in ``names``). Trees and aggregates are not
+    A name may be gone by now, or stand for another id (the rule is in ``name_memory``). Trees and aggregates are not
     remembered, because their members change: the request must name none (``names_places``).
     """
-    known, ids = memory_of(connection).searched_ids(), Ids()
+    known, ids = name_memory.of(connection).searched_ids(), Ids()
     for kind, names in zip(_MODELS, _mentioned(request), strict=True):
         for name in names:
             found = known.get((kind, name))
@@ -204,7 +204,7 @@ def with_unknown(request: CandidateRequest, ids: Ids) -> Ids:
 def look_up(connection: Connection, request: CandidateRequest) -> Ids:
     """Return the ids of the names in the request, without unknown ones."""
     asked = _asked(request)
-    memory = memory_of(connection)
+    memory = name_memory.of(connection)
     known = memory.searched_ids()
     ahead = process_cache(connection) is not None and not known
     counts = [(kind, len(names)) for kind, names in asked.items() if names]
