@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select, text, update
 
-from baremetal_sched.baremetal.allocations.allocation_claim import ACTIVE, CONSUMER_TYPE
+from baremetal_sched.baremetal.allocations.placing import ACTIVE, CONSUMER_TYPE
 from baremetal_sched.db.models import Node, NodeAllocation
 from baremetal_sched.db.models.base import Base
 from baremetal_sched.moving.provider_import import Providers, times_of

@@ -15,7 +15,7 @@ from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Allocation, Consumer, GroupMember, Node, WaitingRequest
 from baremetal_sched.errors.placement import TAKEN_MEANWHILE, ConsumerConflict, ConsumerWaits, NoAllocations
 from baremetal_sched.errors.scheduling import ClaimDiffers, ClaimElsewhere, ClaimNotFound, ConsumerInUse, UuidTaken
-from baremetal_sched.placement import allocations, queue_positions, waiting_requests
+from baremetal_sched.placement import allocations, waiting_requests
 from baremetal_sched.placement.consumers import RESERVED, ConsumerWrite, amounts_held_by, belongs_to_kind
 from baremetal_sched.placement.events import RELEASED
 from baremetal_sched.placement.names import resource_class_of
@@ -28,9 +28,9 @@ from baremetal_sched.placement.waiting_requests import (
     WAITING,
     NewWaitingRequest,
 )
-from baremetal_sched.scheduling import group_claims, machine_groups
-from baremetal_sched.scheduling.group_claims import ClaimedMachine, GroupClaim
-from baremetal_sched.scheduling.queue import request_of
+from baremetal_sched.scheduling import machine_groups
+from baremetal_sched.scheduling.machine_groups import ClaimedMachine, GroupClaim
+from baremetal_sched.scheduling.queue import position, positions, request_of
 from baremetal_sched.scheduling.schemas.answers import document
 from baremetal_sched.scheduling.schemas.claims import CLAIM_MEMBERS
 from baremetal_sched.scheduling.schemas.claims import STATES as STATES
@@ -97,10 +97,10 @@ def claim_now(session: Session, new: NewClaim, settings: Settings) -> "ClaimStat
 
 
 def _claim_several(context: MachineContext, new: NewClaim, several: Several) -> "ClaimStatus | None":
-    chosen = group_claims.choose(context, new.request, several, new.project)
+    chosen = machine_groups.choose(context, new.request, several, new.project)
     if chosen is None:
         return None
-    group_claims.write(context.session, new, chosen)
+    machine_groups.write(context.session, new, chosen)
     row = new.waiting_request(new.request.machine_class())
     (status,) = statuses_of(context.session, [waiting_requests.enter_claimed(context.session, row)])
     return status
@@ -187,14 +187,14 @@ def statuses_of(session: Session, requests: Sequence[WaitingRequest]) -> list[Cl
     several = [claim.uuid for claim in requests if claim.state == CLAIMED and SEVERAL in claim.request]
     single = [claim.uuid for claim in requests if claim.state == CLAIMED and SEVERAL not in claim.request]
     held = amounts_held_by(session, single, CLAIM) if single else {}
-    machines = group_claims.machines_of(session, several)
+    machines = machine_groups.machines_of(session, several)
     held |= {uuid: _merged(found) for uuid, found in machines.items()}
     waiting = [claim for claim in requests if claim.state in UNDECIDED]
     now = session.scalar(select(epoch())) or 0.0 if waiting else 0.0
     if len(waiting) == 1:
-        places = {waiting[0].id: queue_positions.position(session, waiting[0])}
+        places = {waiting[0].id: position(session, waiting[0])}
     else:
-        places = queue_positions.positions(session, waiting) if waiting else {}
+        places = positions(session, waiting) if waiting else {}
     states = [state_of(claim, now, is_held=claim.uuid in held) for claim in requests]
     return [
         ClaimStatus(
@@ -249,7 +249,7 @@ def withdraw(session: Session, claim: WaitingRequest) -> None:
     if claim.state != CLAIMED:
         return
     if SEVERAL in claim.request:
-        group_claims.release(session, claim.uuid)
+        machine_groups.release(session, claim.uuid)
         return
     with suppress(NoAllocations):
         allocations.release_given(session, claim.uuid, CLAIM)

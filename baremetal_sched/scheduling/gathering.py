@@ -29,7 +29,7 @@ from baremetal_sched.errors import DatabaseAway, SchedulerError
 from baremetal_sched.errors.scheduling import ConsumerInUse
 from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.waiting_requests import FAILED, GATHERING, IS_GATHERING
-from baremetal_sched.scheduling import group_claims, machine_groups
+from baremetal_sched.scheduling import machine_groups
 from baremetal_sched.scheduling.queue import KnownRequest, known_requests
 from baremetal_sched.settings import Settings
 
@@ -228,7 +228,7 @@ def serve(
     """Serve the ``request`` of a claim if enough machines are free; return whether it was. If its machines cannot be
     chosen now, it still waits: only a request whose UUIDs are in use has failed."""
     try:
-        work = partial(group_claims.serve, settings=settings, uuid=uuid, request=request)
+        work = partial(machine_groups.serve, settings=settings, uuid=uuid, request=request)
         served = database.write(work, deadline=deadline)
     except ConsumerInUse as error:
         database.write(partial(_fail, uuid=uuid, reason=str(error)), deadline=deadline)

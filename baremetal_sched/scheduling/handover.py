@@ -54,7 +54,7 @@ from baremetal_sched.placement.waiting_requests import (
     WAITING,
     QueueEntry,
 )
-from baremetal_sched.scheduling import claims, gathering, group_claims
+from baremetal_sched.scheduling import claims, gathering, machine_groups
 from baremetal_sched.scheduling.queue import MachineQueue, current_request, machine_queues, request_of
 from baremetal_sched.settings import Settings
 
@@ -319,7 +319,7 @@ class ClaimHandover:
         """
         waiting = waiting_requests.find(session, uuid)
         if waiting is not None and waiting.state == GATHERING:
-            return group_claims.serve(session, self._settings, uuid, request_of(waiting.request))
+            return machine_groups.serve(session, self._settings, uuid, request_of(waiting.request))
         if waiting is None or waiting.state != WAITING:
             return False
         server_groups.lock_all(session, groups)

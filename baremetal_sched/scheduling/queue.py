@@ -1,11 +1,12 @@
-"""The queue of waiting requests: the conditions of each, and the requests that may get a free machine."""
+"""The queue of waiting requests: the conditions of each, the requests that may get a free machine, and the places of
+requests in the queues of their classes."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import Membership
@@ -20,7 +21,7 @@ from baremetal_sched.compute import server_group_places
 from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.models import Node, WaitingRequest
 from baremetal_sched.placement import waiting_requests
-from baremetal_sched.placement.waiting_requests import QueueEntry
+from baremetal_sched.placement.waiting_requests import IS_WAITING, QueueEntry
 from baremetal_sched.settings import Settings
 
 
@@ -171,6 +172,33 @@ def next_for(session: Session, node: str, resource_class: str, settings: Setting
     """
     found = queue_of(session.connection(), node, resource_class, settings.scheduling.most_tested, settings)
     return waiting_requests.first_of(session, found.entries[0]) if found is not None and found.entries else None
+
+
+def position(session: Session, claim: WaitingRequest) -> int:
+    """Return the place of a waiting claim in the queue of its class; the first is 1."""
+    earlier: ColumnElement[bool] = or_(
+        WaitingRequest.priority > claim.priority,
+        and_(
+            WaitingRequest.priority == claim.priority,
+            tuple_(WaitingRequest.asked_at, WaitingRequest.id) < tuple_(claim.asked_at, claim.id),
+        ),
+    )
+    ahead = select(func.count()).where(IS_WAITING, WaitingRequest.resource_class == claim.resource_class, earlier)
+    return 1 + (session.scalar(ahead) or 0)
+
+
+def positions(session: Session, claims: Sequence[WaitingRequest]) -> dict[int, int]:
+    """Return the places of claims in the queues of their classes, by id; claims that do not wait have none.
+
+    SELECT id, place FROM (SELECT id, row_number() OVER (PARTITION BY resource_class ORDER BY priority DESC, asked_at,
+    id) AS place FROM pending_claims WHERE state = 'waiting' AND … AND resource_class IN (…)) AS queue WHERE id IN (…)
+    """
+    order = (WaitingRequest.priority.desc(), WaitingRequest.asked_at, WaitingRequest.id)
+    place = func.row_number().over(partition_by=WaitingRequest.resource_class, order_by=order).label("place")
+    classes = {claim.resource_class for claim in claims}
+    queue = select(WaitingRequest.id, place).where(IS_WAITING, WaitingRequest.resource_class.in_(classes)).subquery()
+    rows = session.execute(select(queue).where(queue.c.id.in_([claim.id for claim in claims])))
+    return {claim_id: number for claim_id, number in rows}
 
 
 def explain_node(

@@ -151,7 +151,7 @@ def _url_map(paths: tuple[str, ...]) -> Map:
 
 
 def _change(call: Call, database: Database, work: Callable[[Connection], Response], deadline: float | None) -> Response:
-    asked = call.requester
+    asked = call.requested_by
 
     def change(connection: Connection) -> Response:
         requester.attach(connection, asked)
@@ -163,7 +163,7 @@ def _change(call: Call, database: Database, work: Callable[[Connection], Respons
 def _write(
     route: Route, call: Call, database: Database, parameters: dict[str, Any], deadline: float | None
 ) -> Response:
-    prepare, view, asked = route.prepare, route.view, call.requester
+    prepare, view, asked = route.prepare, route.view, call.requested_by
 
     def change(session: Session) -> Response:
         requester.attach(session, asked)

@@ -70,7 +70,7 @@ class Call:
         return {} if self.caller.project_id is None else {"project_id": self.caller.project_id}
 
     @property
-    def requester(self) -> Requester:
+    def requested_by(self) -> Requester:
         """Return the requester in the form that work items and history store."""
         return Requester(self.request_id, self.caller.user_id, self.caller.project_id)
 

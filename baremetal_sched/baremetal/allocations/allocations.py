@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal import records
-from baremetal_sched.baremetal.allocations import allocation_claim, placing
+from baremetal_sched.baremetal.allocations import placing
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.holds import guards
 from baremetal_sched.baremetal.identifiers import is_logical_name
@@ -130,11 +130,11 @@ def create(
     fields.setdefault("uuid", str(uuid_module.uuid4()))
     fields["candidate_nodes"] = uuids_of(session, fields.get("candidate_nodes", ()), visible)
     records.require_keys_free(session, fields, _THING, NodeAllocation.uuid, NodeAllocation.name)
-    allocation = NodeAllocation(state=allocation_claim.ALLOCATING, created_at=utcnow(), **fields)
+    allocation = NodeAllocation(state=placing.ALLOCATING, created_at=utcnow(), **fields)
     if node is None:
         node = placing.place(session, allocation, settings, eligible, wait=wait)
     else:
-        allocation_claim.backfill(session, allocation, node, settings)
+        placing.backfill(session, allocation, node, settings)
     if node is not None:
         allocation.conductor_affinity = membership.owner(node.uuid, node.conductor_group, node.driver)
     session.add(allocation)

@@ -85,7 +85,7 @@ class WaitingApi(Api):
                 return transaction()
             except Unanswered as error:
                 question = error.question
-                reply = self.drivers.call(question, call.requester, call.deadline)
+                reply = self.drivers.call(question, call.requested_by, call.deadline)
                 if question.then is not None:
                     return question.then, reply
                 answers.keep(question, reply)

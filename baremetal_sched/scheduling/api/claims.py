@@ -108,7 +108,7 @@ def _explained(call: SchedulingCall, body: ClaimBody, new: NewClaim) -> tuple[st
     """Return why nothing is free, and the verdict on the request; None if there is no time to find out."""
 
     def explain(session: Session) -> Explanation:
-        requester.attach(session, call.requester)
+        requester.attach(session, call.requested_by)
         context = MachineContext.of_project(session, call.settings, new.request.project)
         return explain_request(context, machine_groups.asked(session, new.project, new.request, names_nodes=True))
 
@@ -127,7 +127,7 @@ def _write(call: SchedulingCall, work: Callable[[Session, bool], T]) -> T:
     """
 
     def attached(session: Session, again: bool = False) -> T:
-        requester.attach(session, call.requester)
+        requester.attach(session, call.requested_by)
         return work(session, again)
 
     try:

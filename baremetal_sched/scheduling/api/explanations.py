@@ -66,7 +66,7 @@ def _number(values: list[str]) -> int:
 
 def context_of(call: Call, session: Session, machine: str | None = None) -> MachineContext:
     """Return the context with the nodes that the caller may see; ``machine`` (UUID): with this one only."""
-    requester.attach(session, call.requester)  # whose turn it is
+    requester.attach(session, call.requested_by)  # whose turn it is
     # Nothing belongs to the project of a caller that has none.
     project = None if call.allows(EXPLAIN_ALL) else call.caller.project_id or ""
     context = MachineContext.of_project(session, call.settings, project)

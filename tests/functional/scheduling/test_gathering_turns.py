@@ -9,7 +9,7 @@ from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.errors.placement import SearchTookTooLong
 from baremetal_sched.placement.waiting_requests import LAST
-from baremetal_sched.scheduling import claims, gathering, group_claims
+from baremetal_sched.scheduling import claims, gathering, machine_groups
 from baremetal_sched.scheduling.claims import NewClaim
 from baremetal_sched.scheduling.gathering import SweepPlace
 from baremetal_sched.settings import load
@@ -149,14 +149,14 @@ def test_an_error_in_one_request_is_that_of_one(served: Service, monkeypatch: py
         served.add_node(name)
     held = claim(served, "red", 2, 201)
     wrong, blue = claim(served, "green", 2), claim(served, "blue", 2)
-    real = group_claims.serve
+    real = machine_groups.serve
 
     def fails(session: Any, settings: Any, uuid: str, request: Any) -> bool:
         if uuid == wrong:
             raise ValueError(uuid)
         return real(session, settings, uuid, request)
 
-    monkeypatch.setattr(group_claims, "serve", fails)
+    monkeypatch.setattr(machine_groups, "serve", fails)
     release(served, held)
     assert served_of(served, wrong, blue) == [False, True]
 

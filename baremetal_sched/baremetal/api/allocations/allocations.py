@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.allocations import allocations
-from baremetal_sched.baremetal.allocations.allocation_claim import ALLOCATING
+from baremetal_sched.baremetal.allocations.placing import ALLOCATING
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.resources import collection, owners
 from baremetal_sched.baremetal.api.resources.query import BaremetalQuery
