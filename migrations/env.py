@@ -13,8 +13,8 @@ from baremetal_sched.db import (
 )
 from baremetal_sched.db.engine import make_engine
 from baremetal_sched.db.models import Base
-from baremetal_sched.db.revisions import head
 from baremetal_sched.db.schema_lock import set_timeouts
+from baremetal_sched.db.schema_state import head
 
 
 def note_state(*, ctx: MigrationContext, heads: set[str], **_: Any) -> None:

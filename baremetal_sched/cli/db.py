@@ -67,18 +67,18 @@ def _follow_flags(database: "Database") -> None:
 
 def _plan(database: "Database") -> str:
     """Return the work that ``prepare`` would do. Raises SchemaTooNew, DatabaseAway."""
-    from baremetal_sched.db import revisions, schema
+    from baremetal_sched.db import schema, schema_state
 
     state = schema.read_state(database.engine)
-    done = revisions.age(state.revision) + 1
-    ahead = revisions.chain()[done:]
+    done = schema_state.age(state.revision) + 1
+    ahead = schema_state.chain()[done:]
     lines = [f"database: {state.revision or 'none'}", f"release: {schema.head()}"]
-    lines += [f"migration {revision}: {revisions.title(revision)}" for revision in ahead]
+    lines += [f"migration {revision}: {schema_state.title(revision)}" for revision in ahead]
     if state.revision is None:
         lines.append("The schema would be created.")
     elif not ahead:
         lines.append("An interrupted change would be completed." if state.changing_to else "Nothing is to be done.")
-    elif revisions.needs_stop(state.revision, schema.head()):
+    elif schema_state.needs_stop(state.revision, schema.head()):
         lines.append("It needs a stop: running releases stop serving the database when it begins.")
     else:
         lines.append("It needs no stop: running releases continue.")
@@ -94,13 +94,13 @@ def downgrade(revision: str, yes: bool, settings: "Settings") -> None:
 
     Stop all conductors before: it is refused while one is alive.
     """
-    from baremetal_sched.db import revisions, schema
+    from baremetal_sched.db import schema, schema_state
 
     with mistakes():
-        target = revisions.find(revision)
+        target = schema_state.find_revision(revision)
     with opened(settings, served=False) as database:
         current = schema.current(database.engine)
-        if revisions.age(target) < revisions.age(current):
+        if schema_state.age(target) < schema_state.age(current):
             _require_no_conductor(database, settings)
             _confirm(database, revision, yes)
         if current is not None:

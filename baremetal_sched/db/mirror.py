@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select, update
 from baremetal_sched.db import schema_state
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models.base import SchemaState, table_of
-from baremetal_sched.db.revisions import head, served_since
+from baremetal_sched.db.schema_state import head, served_since
 
 _STATE = table_of(SchemaState)
 

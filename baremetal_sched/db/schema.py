@@ -16,11 +16,10 @@ from sqlalchemy import Connection, Engine, inspect
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from baremetal_sched.db import revisions, schema_state
+from baremetal_sched.db import schema_state
 from baremetal_sched.db.faults import Fault, classify, unavailable
-from baremetal_sched.db.revisions import alembic_config, head
 from baremetal_sched.db.schema_lock import LOCK_TIMEOUT_SECONDS, exclusive, set_timeouts, wait_for_writers
-from baremetal_sched.db.schema_state import SchemaStatus
+from baremetal_sched.db.schema_state import SchemaStatus, age, alembic_config, head, needs_stop
 from baremetal_sched.errors import SchemaBusy, SchemaTooOld
 
 __all__ = [
@@ -62,7 +61,7 @@ def read_state(engine: Engine) -> SchemaStatus:
         return _read_state(engine)
     except DBAPIError:
         found = current(engine)  # on a new connection, if the old one was lost
-    if found is None or (found in revisions.chain() and found != head()):
+    if found is None or (found in schema_state.chain() and found != head()):
         return SchemaStatus(found)
     try:
         return _read_state(engine)
@@ -76,7 +75,7 @@ def upgrade(engine: Engine, revision: str = "head") -> None:
     Raises SchemaTooNew for a database of a newer release, SchemaBusy if a lock cannot be acquired, DatabaseAway,
     InvalidValue for an unknown revision.
     """
-    _change(engine, revisions.find(revision), 1)
+    _change(engine, schema_state.find_revision(revision), 1)
 
 
 def downgrade(engine: Engine, revision: str) -> None:
@@ -84,7 +83,7 @@ def downgrade(engine: Engine, revision: str) -> None:
 
     Raises what ``upgrade`` raises.
     """
-    _change(engine, revisions.find(revision), -1)
+    _change(engine, schema_state.find_revision(revision), -1)
 
 
 def finish_upgrade(engine: Engine) -> None:
@@ -132,12 +131,12 @@ def _read_state(engine: Engine) -> SchemaStatus:
 
 def _change(engine: Engine, target: str | None, direction: int) -> None:
     state = SchemaStatus(current(engine))
-    if revisions.age(state.revision) == revisions.age(target) >= 0 and read_state(engine).is_settled:
+    if age(state.revision) == age(target) >= 0 and read_state(engine).is_settled:
         return
     try:
         with exclusive(engine) as connection:
             found = _revision(connection)
-            if (revisions.age(target) - revisions.age(found)) * direction > 0:
+            if (age(target) - age(found)) * direction > 0:
                 _stop_others(connection, found, target)
                 _migrate(connection, found, target)
                 if found is None and target is not None:  # no earlier release can have served an empty database
@@ -174,7 +173,7 @@ def _stop_others(connection: Connection, found: str | None, target: str | None) 
 
 
 def _needs_stop(found: str, target: str | None) -> bool:
-    return target is None or revisions.age(target) < revisions.age(found) or revisions.needs_stop(found, target)
+    return target is None or age(target) < age(found) or needs_stop(found, target)
 
 
 def _migrate(connection: Connection, found: str | None, target: str | None) -> None:
@@ -182,5 +181,5 @@ def _migrate(connection: Connection, found: str | None, target: str | None) -> N
 
     config = alembic_config(connection)
     config.attributes["target"] = target
-    run: Callable[..., Any] = command.upgrade if revisions.age(target) > revisions.age(found) else command.downgrade
+    run: Callable[..., Any] = command.upgrade if age(target) > age(found) else command.downgrade
     run(config, target or "base")

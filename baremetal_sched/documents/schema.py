@@ -1,15 +1,24 @@
-"""The base of all marshmallow schemas: strict types, no unknown input, and messages that name the first error."""
+"""Checks of documents: the base of all marshmallow schemas (strict types, no unknown input, and messages that name the
+first error), and JSON Schema with the messages of jsonschema.
+
+That library is imported with the first document that it checks: few requests need it, and it takes as long to import as
+Flask.
+"""
 
 import base64
 import re
 import uuid
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from marshmallow import RAISE, Schema, ValidationError, fields
 from oslo_utils import strutils
 
 from baremetal_sched.errors import InvalidValue
+
+if TYPE_CHECKING:
+    import jsonschema
 
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}", re.IGNORECASE)
 
@@ -211,3 +220,36 @@ class Whole(fields.Field[int]):
         if not -(2**31) <= value < 2**31:
             raise ValidationError(f"{value} is out of range")
         return value
+
+
+# -- JSON Schema -------------------------------------------------------------------------------------------------------
+
+#: A JSON schema as it is written.
+SchemaDict = Mapping[str, object]
+
+
+class JsonSchema:
+    """A JSON schema, draft 2020-12.
+
+    ``formats``: the checks of the formats that it names. A check returns whether a value fits, or raises ValueError.
+    """
+
+    def __init__(self, schema: SchemaDict, formats: Mapping[str, Callable[[object], bool]] | None = None) -> None:
+        self._schema = schema
+        self._formats = formats or {}
+
+    def error(self, document: object) -> "jsonschema.ValidationError | None":
+        """Return the error that explains best why the document does not fit; None if it fits."""
+        from jsonschema.exceptions import best_match  # see above
+
+        found: jsonschema.ValidationError | None = best_match(self._validator.iter_errors(document))
+        return found
+
+    @cached_property
+    def _validator(self) -> "jsonschema.Draft202012Validator":
+        from jsonschema import Draft202012Validator, FormatChecker  # see above
+
+        checker = FormatChecker(formats=())
+        for name, check in self._formats.items():
+            checker.checks(name, raises=ValueError)(check)
+        return Draft202012Validator(self._schema, format_checker=checker)

@@ -19,9 +19,16 @@ from baremetal_sched.baremetal.matching.conditions import (
     of_lock,
 )
 from baremetal_sched.baremetal.matching.masks import Analysis, places
-from baremetal_sched.baremetal.matching.question import Question, Scope, names_of, providers_source
+from baremetal_sched.baremetal.matching.question import (
+    Question,
+    Scope,
+    names_of,
+    of_group,
+    of_root,
+    providers_source,
+    without,
+)
 from baremetal_sched.baremetal.matching.request import MachineContext
-from baremetal_sched.baremetal.matching.request_group_conditions import of_group, of_root, without
 from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION as VERSION
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.baremetal.matching.tree_shapes import BASE_CLASSES, Forest

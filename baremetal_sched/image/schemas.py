@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from baremetal_sched.documents.json_schema import JsonSchema, SchemaDict
+from baremetal_sched.documents.schema import JsonSchema, SchemaDict
 from baremetal_sched.errors.image import ImageChangeForbidden, InvalidImage
 from baremetal_sched.image.access import MEMBER_STATUSES, VISIBILITIES
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.sealing import readable
-from baremetal_sched.documents.json_schema import JsonSchema
+from baremetal_sched.documents.schema import JsonSchema
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import UnsupportedByDriver
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES

@@ -10,8 +10,7 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
-from baremetal_sched.documents.json_schema import SchemaDict
-from baremetal_sched.documents.schema import is_tolerant_uuid
+from baremetal_sched.documents.schema import SchemaDict, is_tolerant_uuid
 from baremetal_sched.errors.placement import BadQuery
 from baremetal_sched.placement.schemas.common import IDENTIFIER, closed
 

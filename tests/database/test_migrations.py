@@ -14,7 +14,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, event, insert, inspect, text
 
 from baremetal_sched.baremetal.provider.audit import audit
-from baremetal_sched.db import revisions, schema, schema_state
+from baremetal_sched.db import schema, schema_state
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.engine import make_engine
 from baremetal_sched.db.models import Base, Webhook, table_of
@@ -217,7 +217,7 @@ def test_a_lock_that_cannot_be_had_is_said_in_words(engine: Engine, monkeypatch:
 
 
 def test_a_change_that_is_announced_is_served_by_who_can_serve_both(engine: Engine) -> None:
-    head, before = revisions.head(), revisions.chain()[-2]
+    head, before = schema_state.head(), schema_state.chain()[-2]
     assert schema_state.refusal(SchemaStatus(head, head, head)) is None
     assert schema_state.refusal(SchemaStatus(head)) is None
     assert schema_state.refusal(SchemaStatus("zzzz", "zzzz", head)) is None
@@ -236,20 +236,20 @@ def test_a_change_that_is_announced_is_served_by_who_can_serve_both(engine: Engi
 
 def test_an_upgrade_lets_no_release_in_that_was_gone_before(engine: Engine) -> None:
     """Otherwise holds, events and webhooks would stop during every rolling upgrade."""
-    before, head = revisions.chain()[-2:]
-    for oldest in (before, revisions.served_since(before)):
+    before, head = schema_state.chain()[-2:]
+    for oldest in (before, schema_state.served_since(before)):
         schema.downgrade(engine, before)
         with engine.begin() as connection:
             schema_state.finish(connection, oldest)
         schema.upgrade(engine)
         with engine.connect() as connection:
-            expected = max(oldest, revisions.served_since(head), key=revisions.age)
+            expected = max(oldest, schema_state.served_since(head), key=schema_state.age)
             assert schema_state.oldest(connection) == expected
 
 
 def test_a_change_that_was_announced_and_not_made_is_taken_back(engine: Engine) -> None:
     with engine.begin() as connection:
-        schema_state.announce(connection, revisions.head(), "0008")
+        schema_state.announce(connection, schema_state.head(), "0008")
     with pytest.raises(SchemaChanging, match="baremetal-sched db"):
         schema.require_served(engine)
     schema.upgrade(engine)
@@ -258,19 +258,19 @@ def test_a_change_that_was_announced_and_not_made_is_taken_back(engine: Engine) 
 
 def test_revisions_are_known_without_alembic() -> None:
     """By the names of their files, so that no process of the API imports it."""
-    script = ScriptDirectory.from_config(revisions.alembic_config())
-    assert revisions.chain() == tuple(each.revision for each in script.walk_revisions())[::-1]
+    script = ScriptDirectory.from_config(schema_state.alembic_config())
+    assert schema_state.chain() == tuple(each.revision for each in script.walk_revisions())[::-1]
 
 
 def test_what_a_migration_says_of_older_releases() -> None:
-    for revision in revisions.chain():
-        assert revisions.age(revisions.served_since(revision)) <= revisions.age(revision)
-        assert not revisions.needs_stop(revision, revision)
+    for revision in schema_state.chain():
+        assert schema_state.age(schema_state.served_since(revision)) <= schema_state.age(revision)
+        assert not schema_state.needs_stop(revision, revision)
     # Releases up to 7fe2d29 do not look whether they may go on.
-    assert revisions.needs_stop("0008", revisions.head())
-    assert revisions.find("head") == revisions.head()
+    assert schema_state.needs_stop("0008", schema_state.head())
+    assert schema_state.find_revision("head") == schema_state.head()
     with pytest.raises(InvalidValue, match="the revisions of this release are base, 0001"):
-        revisions.find("nonsense")
+        schema_state.find_revision("nonsense")
 
 
 def test_providers_of_nodes_and_their_trees_are_found(service: Service) -> None:

@@ -83,7 +83,7 @@ def test_a_password_is_not_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_what_an_upgrade_would_do(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    chain = schema.revisions.chain()
+    chain = schema_state.chain()
     url = ("--database", "sqlite:///x.sqlite")
 
     def plan() -> list[str]:
@@ -98,7 +98,7 @@ def test_what_an_upgrade_would_do(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
     assert plan() == [f"database: {schema.head()}", f"release: {schema.head()}", "Nothing is to be done."]
     monkeypatch.setattr(schema, "read_state", lambda engine: SchemaStatus(chain[-2]))
     for needs, said in ((True, "It needs a stop: "), (False, "It needs no stop: ")):
-        monkeypatch.setattr(schema.revisions, "needs_stop", lambda found, target, needs=needs: needs)
+        monkeypatch.setattr(schema_state, "needs_stop", lambda found, target, needs=needs: needs)
         older = plan()
         assert older[2].startswith(f"migration {chain[-1]}: ")
         assert older[3].startswith(said)

@@ -4,7 +4,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import pytest
 
-from baremetal_sched.baremetal.matching.request_group_conditions import without
+from baremetal_sched.baremetal.matching.question import without
 from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION as VERSION
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.placement.candidates.request.query import parse

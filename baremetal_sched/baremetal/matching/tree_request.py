@@ -38,10 +38,11 @@ from baremetal_sched.baremetal.matching.question import (
     names_of,
     needed_trait,
     nodes_source,
+    of_group,
     shuffled,
+    without,
 )
 from baremetal_sched.baremetal.matching.request import Amounts, FreeMachines, Host, MachineContext, MachineRequest
-from baremetal_sched.baremetal.matching.request_group_conditions import of_group, without
 from baremetal_sched.baremetal.matching.spreading import SEVERAL, Several, with_group
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.types import selecting

@@ -3,7 +3,7 @@
 import re
 
 from baremetal_sched.compute.schemas.form import BOOLEAN, NAME, PROJECT_ID, Form, closed, whole_number
-from baremetal_sched.documents.json_schema import SchemaDict
+from baremetal_sched.documents.schema import SchemaDict
 from baremetal_sched.errors import InvalidValue
 
 #: The first microversions with a description, and with extra specs in the flavor.

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema_rs
 
-from baremetal_sched.documents.json_schema import JsonSchema, SchemaDict
-from baremetal_sched.documents.schema import canonical_uuid, excerpt
+from baremetal_sched.documents.schema import JsonSchema, SchemaDict, canonical_uuid, excerpt
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.masking import mask
 from baremetal_sched.options.kinds import LEVEL

@@ -1,7 +1,7 @@
 """Bodies of requests about key pairs."""
 
 from baremetal_sched.compute.schemas.form import NAME, Form, closed
-from baremetal_sched.documents.json_schema import SchemaDict
+from baremetal_sched.documents.schema import SchemaDict
 
 TYPE_SINCE = 2
 USER_SINCE = 10

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from baremetal_sched.compute.schemas.form import BOOLEAN, NAME, Form, closed, whole_number
 from baremetal_sched.compute.servers.server_rows import MOST_TAGS
-from baremetal_sched.documents.json_schema import SchemaDict
+from baremetal_sched.documents.schema import SchemaDict
 
 TAGS_SINCE = 26
 NETWORKS_REQUIRED_SINCE = 37

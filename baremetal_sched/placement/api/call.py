@@ -7,7 +7,7 @@ from typing import Any
 from flask import Response
 
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.documents.json_schema import SchemaDict
+from baremetal_sched.documents.schema import SchemaDict
 from baremetal_sched.errors.placement import BadQuery
 from baremetal_sched.placement.api.policies import USAGES
 from baremetal_sched.placement.schemas.common import validation_error

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from baremetal_sched.documents.json_schema import SchemaDict
+from baremetal_sched.documents.schema import SchemaDict
 from baremetal_sched.placement.schemas.common import CONSUMER_TYPE, IDENTIFIER, RESOURCES, UUID, UUID_KEY, closed
 from baremetal_sched.placement.schemas.inventories import REPLACE
 

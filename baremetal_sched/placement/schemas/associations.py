@@ -1,6 +1,6 @@
 """Bodies about aggregates, traits and resource classes."""
 
-from baremetal_sched.documents.json_schema import SchemaDict
+from baremetal_sched.documents.schema import SchemaDict
 from baremetal_sched.placement.schemas.common import UUID, closed
 
 _GENERATION: SchemaDict = {"type": "integer"}

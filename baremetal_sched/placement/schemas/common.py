@@ -12,8 +12,7 @@ from typing import Any
 import jsonschema_rs
 import orjson
 
-from baremetal_sched.documents.json_schema import JsonSchema, SchemaDict
-from baremetal_sched.documents.schema import is_tolerant_uuid
+from baremetal_sched.documents.schema import JsonSchema, SchemaDict, is_tolerant_uuid
 
 CLASS_NAME = "^[A-Z0-9_]+$"
 UUID_KEY = "^[0-9a-fA-F-]{36}$"

@@ -1,6 +1,6 @@
 """Bodies about inventories."""
 
-from baremetal_sched.documents.json_schema import SchemaDict
+from baremetal_sched.documents.schema import SchemaDict
 from baremetal_sched.placement.schemas.common import CLASS_NAME, INT32, closed
 
 _GENERATION: SchemaDict = {"type": "integer"}

@@ -11,8 +11,8 @@ from baremetal_sched.baremetal.api.policies.domains import sees_domains
 from baremetal_sched.baremetal.domains import domain_list
 from baremetal_sched.baremetal.domains.naming import levels
 from baremetal_sched.baremetal.matching.masks import HOPELESS
+from baremetal_sched.baremetal.matching.question import without
 from baremetal_sched.baremetal.matching.request import MachineContext
-from baremetal_sched.baremetal.matching.request_group_conditions import without
 from baremetal_sched.errors import InvalidError, NotFoundError
 from baremetal_sched.explain import explanations
 from baremetal_sched.explain.explanations import FittingMachine

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from baremetal_sched.placement.candidates import answer, fast_path
-from baremetal_sched.placement.candidates.sql import provider_rows, tree_loader
+from baremetal_sched.placement.candidates import answer, fast_path, search
+from baremetal_sched.placement.candidates.sql import provider_rows
 from baremetal_sched.placement.candidates.trees.providers import ProviderRow
 from tests import worlds
 from tests.restored import restored
@@ -316,8 +316,8 @@ def test_what_an_answer_was_made_of_is_not_kept(
     for module, name in (
         (answer, "Summaries"),
         (fast_path, "Summaries"),
-        (tree_loader, "Parser"),
-        (tree_loader, "UnparsedTree"),
+        (search, "Parser"),
+        (search, "UnparsedTree"),
     ):
         monkeypatch.setattr(module, name, watched(getattr(module, name)))
     for query in WAYS:

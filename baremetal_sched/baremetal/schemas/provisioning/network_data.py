@@ -4,8 +4,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Interface
 
 from marshmallow import ValidationError
 
-from baremetal_sched.documents.json_schema import JsonSchema, SchemaDict
-from baremetal_sched.documents.schema import JsonObject, Parent
+from baremetal_sched.documents.schema import JsonObject, JsonSchema, Parent, SchemaDict
 
 _LINK_TYPES = ("bridge", "dvs", "hw_veb", "hyperv", "ovs", "phy", "tap", "vhostuser", "vif")
 _BOND_MODES = (*("802.3ad", "balance-rr", "active-backup", "balance-xor", "broadcast", "balance-tlb", "balance-alb"),)

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from baremetal_sched.baremetal.schemas.provisioning.runbooks import CLEAN_STEP, DEPLOY_STEP, MOST_STEPS
-from baremetal_sched.documents.json_schema import JsonSchema
-from baremetal_sched.documents.schema import decode_base64, excerpt, parse_flag
+from baremetal_sched.documents.schema import JsonSchema, decode_base64, excerpt, parse_flag
 from baremetal_sched.errors import InvalidValue
 
 if TYPE_CHECKING:
