@@ -42,8 +42,7 @@ from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import SchedulerError, UnavailableError
 from baremetal_sched.errors.placement import ConsumerConflict, SearchTookTooLong, TooManyCandidates
 from baremetal_sched.errors.scheduling import CannotBegin
-from baremetal_sched.placement import freed_machines, waiting_requests
-from baremetal_sched.placement.freed_machines import FreedMachines
+from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.tables import PROVIDERS
 from baremetal_sched.placement.waiting_requests import (
     ALLOCATION,
@@ -55,7 +54,14 @@ from baremetal_sched.placement.waiting_requests import (
     QueueEntry,
 )
 from baremetal_sched.scheduling import claims, gathering, machine_groups
-from baremetal_sched.scheduling.queue import MachineQueue, current_request, machine_queues, request_of
+from baremetal_sched.scheduling.queue import (
+    FreedMachines,
+    MachineQueue,
+    current_request,
+    freed_machines,
+    machine_queues,
+    request_of,
+)
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -117,7 +123,7 @@ class SessionHandover:
 
     def _again(self, queue: MachineQueue, most: int) -> MachineQueue:
         """Return who may get the machine as the queue is now."""
-        machines = freed_machines.wanted(self.session.connection(), Notes(nodes={queue.machine}))
+        machines = freed_machines(self.session.connection(), Notes(nodes={queue.machine})).wanted
         queues = self._queues(machines, most)
         return queues[0] if queues else replace(queue, entries=(), is_cut=False)
 
@@ -257,7 +263,7 @@ class ClaimHandover:
 
     def wanted(self, connection: Connection, notes: Notes) -> Sequence[MachineQueue]:
         """Return the machines that were freed and that may fit a waiting request."""
-        machines = freed_machines.wanted(connection, notes)
+        machines = freed_machines(connection, notes).wanted
         return machine_queues(connection, self._settings, machines, self._most) if machines else ()
 
     def serve(self, session: Session, machines: Sequence[MachineQueue]) -> None:
@@ -269,7 +275,7 @@ class ClaimHandover:
         self._database.write(partial(self._offer, machines=machines), deadline=deadline)
 
     def _offer(self, session: Session, machines: Collection[int]) -> None:
-        wanted = freed_machines.wanted(session.connection(), Notes(providers=set(machines)))
+        wanted = freed_machines(session.connection(), Notes(providers=set(machines))).wanted
         serve_free(session, self._settings, wanted, self._most)
 
     def lock(self, connection: Connection, nodes: Collection[str]) -> None:
@@ -281,7 +287,7 @@ class ClaimHandover:
         to wait."""
 
         def look(connection: Connection) -> tuple[FreedMachines, frozenset[str] | None, bool]:
-            freed = freed_machines.freed(connection, notes)
+            freed = freed_machines(connection, notes)
             groups = groups_that_wait(connection, self._settings, freed.wanted, self._most) if freed.wanted else None
             return freed, groups, gathering.may_help(connection, freed.gathered, notes.groups)
 
