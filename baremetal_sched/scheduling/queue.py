@@ -1,5 +1,5 @@
-"""The queue of waiting requests: the conditions of each, and the requests that may get a free machine; the machines that
-a transaction freed, or may have freed, for them."""
+"""The queue of waiting requests: the conditions of each, and the requests that may get a free machine; the machines
+that a transaction freed, or may have freed, for them."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
