@@ -119,7 +119,8 @@ def run(
     text = _with_ids(text, ids)
     if not stream:
         return found.execute(connection, text, parameters)
-    options = {"stream_results": True, "max_row_buffer": _AT_ONCE} if _can_stream(connection) else None
+    can_stream = connection.dialect.name in ("mysql", "mariadb")
+    options = {"stream_results": True, "max_row_buffer": _AT_ONCE} if can_stream else None
     return connection.exec_driver_sql(text, parameters, options)
 
 
@@ -157,10 +158,6 @@ def change_all(connection: Connection, statement: Executable, many: Sequence[Map
         connection.execute(statement, many)
     for given in many if len(many) == 1 else ():
         change(connection, statement, given)
-
-
-def _can_stream(connection: Connection) -> bool:
-    return connection.dialect.name in ("mysql", "mariadb")
 
 
 @lru_cache(maxsize=1000)

@@ -252,7 +252,7 @@ def _classify_postgresql(error: Any) -> Fault:
         return Fault.TIMEOUT if is_timeout else _POSTGRESQL[state]
     if (state or "").startswith("08"):
         return Fault.AWAY
-    if state is not None or not _is_operational(error):
+    if state is not None or type(error).__name__ not in {"OperationalError", "ConnectionTimeout", "InterfaceError"}:
         return Fault.BUG
     text = str(error)
     for words, fault in _POSTGRESQL_LOGIN:
@@ -274,7 +274,3 @@ def mysql_code(error: Any) -> int | None:
     """Return the code of an error of MariaDB or MySQL, the first argument in both drivers; None for errors of other
     databases or of the driver itself."""
     return error.args[0] if error.args and isinstance(error.args[0], int) else None
-
-
-def _is_operational(error: Any) -> bool:
-    return type(error).__name__ in {"OperationalError", "ConnectionTimeout", "InterfaceError"}

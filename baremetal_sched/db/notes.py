@@ -228,7 +228,9 @@ def values_of(by: Requester, kind: EventType, data: Mapping[str, Any], project: 
 def values_within(
     connection: Connection, kind: EventType, data: Mapping[str, Any], project: str | None
 ) -> dict[str, Any]:
-    """Return the parameters of ``insert_within``."""
+    """Return the parameters of ``insert_within``; none if no events are written."""
+    if not notes_of(connection).writes_events:
+        return {}
     return {
         f"{_PREFIX}{name}": value for name, value in values_of(requester.of(connection), kind, data, project).items()
     }

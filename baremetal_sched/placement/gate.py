@@ -125,9 +125,7 @@ def _is_at_once(connection: Connection) -> bool:
 
 
 def _within(connection: Connection, kind: EventType, consumer: str, project: str, user: str) -> dict[str, Any]:
-    """Return the parameters of a statement that writes the event itself; none if no events are written."""
-    if not notes_of(connection).writes_events:
-        return {}
+    """Return the parameters of a statement that writes the event itself."""
     return values_within(connection, kind, _data(consumer, project, user), project)
 
 

@@ -168,10 +168,9 @@ def _associate(session: Session, allocation: NodeAllocation, node: Node) -> None
     granted = [name for entry in required for name in entry.granted(present)]
     node.instance_uuid = node.allocation_uuid = allocation.uuid
     node.instance_info = {**(node.instance_info or {}), "traits": list(dict.fromkeys(granted))}
-    node.touch()
     allocation.node_id = node.id
     allocation.state = ACTIVE
-    allocation.updated_at = utcnow()
+    node.updated_at = allocation.updated_at = utcnow()
 
 
 # -- new allocations ---------------------------------------------------------------------------------------------------

@@ -136,7 +136,7 @@ def _check_request(key: str, value: str) -> None:
         if value not in TRAIT_VALUES:
             raise InvalidExtraSpec(key=key, reason=f"its value must be {' or '.join(TRAIT_VALUES)}, not '{value}'.")
         return
-    if not is_class(name):
+    if name not in STANDARD_CLASSES and not is_custom(name):
         raise InvalidExtraSpec(key=key, reason=not_a_class(name))
     if _DIGITS.fullmatch(value) is None:
         raise InvalidExtraSpec(
@@ -164,11 +164,6 @@ def _check_similar(key: str, namespace: str) -> None:
         raise InvalidExtraSpec(key=key, reason=f"it is not understood; did you mean '{close[0]}'? {hint}")
     if plain.startswith("capabilit"):
         raise InvalidExtraSpec(key=key, reason="it is not understood. Write capabilities:NAME=VALUE.")
-
-
-def is_class(name: str) -> bool:
-    """Return whether ``name`` is one of os-resource-classes, or ``CUSTOM_`` and then ``A-Z 0-9 _``."""
-    return name in STANDARD_CLASSES or is_custom(name)
 
 
 def not_a_class(name: str) -> str:

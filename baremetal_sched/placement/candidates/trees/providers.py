@@ -210,14 +210,9 @@ def can_satisfy(group: Group, provider: Provider) -> bool:
     )
 
 
-def can_contribute(group: Group, anchor: Anchor, provider: Provider, resource_class: int, amount: int) -> bool:
-    """Return whether the provider can give the amount to the group without suffix. An aggregate of the root spans the
-    tree."""
-    return provider.gives(resource_class, amount) and is_eligible(group, anchor, provider)
-
-
 def is_eligible(group: Group, anchor: Anchor, provider: Provider) -> bool:
-    """Return whether the provider may give to the group without suffix, whatever it has."""
+    """Return whether the provider may give to the group without suffix, whatever it has. An aggregate of the root spans
+    the tree."""
     if not group.forbidden.isdisjoint(provider.traits):
         return False
     local = provider.root_id == anchor.root.id
@@ -251,4 +246,5 @@ def slots_of(resolved: ResolvedRequest, anchor: Anchor) -> Iterator[Slot]:
             continue
         for item in items:
             able = having.get(item[0], [])
-            yield slot(group, [item], [provider for provider in able if can_contribute(group, anchor, provider, *item)])
+            giving = [each for each in able if each.gives(*item) and is_eligible(group, anchor, each)]
+            yield slot(group, [item], giving)
