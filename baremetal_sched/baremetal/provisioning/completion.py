@@ -104,10 +104,9 @@ def note_abort(
 
 
 def clear_progress(node: Node) -> None:
-    """Clear the current step, the remaining steps and the agent. The node has a new revision then."""
+    """Clear the current step, the remaining steps and the agent."""
     clear_steps(node)
     agent_info.leave(node)
-    node.touch()
 
 
 #: Keys of ``driver_internal_info`` that are kept only while steps are executed.
@@ -153,6 +152,7 @@ def fail(
     history.record(session, node, reason, event_type=kind, severity="ERROR", conductor=conductor)
     state_machine.fail(node, reason)
     clear_progress(node)
+    node.touch()
 
 
 def _end_of(node: Node, column: str) -> str:

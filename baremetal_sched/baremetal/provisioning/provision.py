@@ -143,6 +143,7 @@ def request(session: Session, node: Node, order: Order, membership: Membership, 
         work_queue.request(session, node, owner, RESUME, {})
     else:
         completion.clear_progress(node)
+        node.touch()
 
 
 def resume(
@@ -200,6 +201,7 @@ def _abort(session: Session, node: Node, owner: str) -> None:
         work_queue.request(session, node, owner, ABORTED_SERVICE, {})
     else:
         completion.clear_progress(node)
+        node.touch()
 
 
 def _validate(context: _OrderContext, doing: str, *interfaces: str) -> None:
