@@ -91,8 +91,7 @@ def replace(session: Session, provider: LockedProvider, names: Iterable[str], ge
     if unknown:
         raise UnknownTraits(traits=", ".join(unknown))
     if present is not None:
-        if SHARING_TRAIT in wanted - present:
-            raise MirrorsNode(provider=provider.uuid, what=f"traits, {SHARING_TRAIT} included")
+        _refuse_sharing(provider, wanted - present)
         ids = all_names.ids_of(session, Trait, _beside_node(present, wanted))
     provider.serves_machines = provider.serves_machines or SHARING_TRAIT in wanted
     set_exactly(session, provider, set(ids.values()))
@@ -112,6 +111,11 @@ def _beside_node(present: Iterable[str], wanted: Iterable[str]) -> set[str]:
     """Return the node's traits among ``present`` and the scheduler's traits among ``wanted``."""
     own = {name for name in present if not is_scheduler_trait(name)}
     return own | {name for name in wanted if is_scheduler_trait(name)}
+
+
+def _refuse_sharing(provider: LockedProvider, added: Collection[str]) -> None:
+    if SHARING_TRAIT in added:
+        raise MirrorsNode(provider=provider.uuid, what=f"traits, {SHARING_TRAIT} included")
 
 
 def set_exactly(session: Session, provider: LockedProvider, trait_ids: set[int]) -> None:

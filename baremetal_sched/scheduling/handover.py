@@ -43,6 +43,7 @@ from baremetal_sched.errors import SchedulerError, UnavailableError
 from baremetal_sched.errors.placement import ConsumerConflict, SearchTookTooLong, TooManyCandidates
 from baremetal_sched.errors.scheduling import CannotBegin
 from baremetal_sched.placement import waiting_requests
+from baremetal_sched.placement.gate import FreedMachines, freed_machines
 from baremetal_sched.placement.tables import PROVIDERS
 from baremetal_sched.placement.waiting_requests import (
     ALLOCATION,
@@ -54,14 +55,7 @@ from baremetal_sched.placement.waiting_requests import (
     QueueEntry,
 )
 from baremetal_sched.scheduling import claims, gathering, machine_groups
-from baremetal_sched.scheduling.queue import (
-    FreedMachines,
-    MachineQueue,
-    current_request,
-    freed_machines,
-    machine_queues,
-    request_of,
-)
+from baremetal_sched.scheduling.queue import MachineQueue, current_request, machine_queues, request_of
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
