@@ -16,6 +16,7 @@ from baremetal_sched.baremetal.matching.explanation import Explanation
 from baremetal_sched.baremetal.matching.masks import HOPELESS, Verdict
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.matching.sentences import FALLBACK
+from baremetal_sched.baremetal.matching.spreading import SEVERAL
 from baremetal_sched.baremetal.visibility import is_exactly
 from baremetal_sched.db import paging, requester
 from baremetal_sched.db.models import WaitingRequest
@@ -56,7 +57,9 @@ def create_claim(call: SchedulingCall, session: None) -> Response:
     body = read_claim(call)
     status = _claimed(call, body)
     headers = {"Location": f"{call.base_url}/v1/claims/{status.claim.uuid}"}
-    return json_response(_document(call, status), {CLAIMED: 201, WAITING: 202}.get(status.state, 200), headers)
+    # A claim of one machine stays as cheap as it can be.
+    document = _document(call, status) if SEVERAL in status.claim.request else claims.document_of(status)
+    return json_response(document, {CLAIMED: 201, WAITING: 202}.get(status.state, 200), headers)
 
 
 def _claimed(call: SchedulingCall, body: ClaimBody) -> ClaimStatus:
@@ -160,7 +163,7 @@ def show_claim(call: SchedulingCall, session: None, claim: str) -> Response:
 
 def _document(call: SchedulingCall, status: ClaimStatus) -> dict[str, Any]:
     """Return the claim as JSON, with the domains of its machines."""
-    if not status.machines:  # a claim of one machine stays as cheap as it can be
+    if not status.machines:
         return claims.document_of(status)
     return call.database.select(lambda connection: documents_of(call, connection, [status])[0], deadline=call.deadline)
 

@@ -25,7 +25,7 @@ def test_who_waits_since_when_and_why(service: Service) -> None:
     wait(service, UUID.replace("1", "2"), HOSTILE)
     with service.statements() as statements:
         rows = look(service, "/waiting").rows(WAITING)
-    assert [row[:4] for row in rows] == [["claim", "1", "p", "now"], ["claim Events", "2", HOSTILE, "now"]]
+    assert [row[:4] for row in rows] == [["claim", "1", "p", "now"], ["claim", "2", HOSTILE, "now"]]
     assert rows[0][5]
     assert rows[0][6].startswith("Cancel …")
     assert rows[0][6].endswith(f"openstack scheduling claim cancel {UUID}")
