@@ -39,7 +39,7 @@ PICTURES = {
     "ui_waiting.png": ("/ui/waiting", 340),
     "ui_webhooks.png": ("/ui/webhooks", 420),
 }
-_WIDTH = 1000
+_WIDTH = 1280
 #: Sizes of windows, by the names in the files.
 SCREENS = {"390": (390, 844), "1280": (1280, 900), "1920": (1920, 1080)}
 
@@ -72,7 +72,12 @@ DEEDS: tuple[tuple[str, dict[str, Any], int], ...] = (
         },
         202,
     ),
-    ("webhooks", {"url": "https://hooks.example.com/machines", "name": "chat"}, 201),
+    # Of a type of which there is no event: nothing is sent.
+    (
+        "webhooks",
+        {"url": "https://hooks.example.com/machines", "name": "chat", "types": ["baremetal.node.provision_set.error"]},
+        201,
+    ),
 )
 
 
