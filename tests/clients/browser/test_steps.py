@@ -51,13 +51,13 @@ class Steps:
 
 @pytest.fixture
 def site(browser: Browser, sqlite_template: Path, tmp_path: Path) -> Iterator[Served]:
-    """Two racks, and a claim of three machines."""
+    """Three racks, one of 50 machines, and a claim of three machines."""
     path = tmp_path / "site.sqlite"
     path.write_bytes(sqlite_template.read_bytes())
     path.chmod(0o600)
     with Service(f"sqlite:///{path}", api={"auth_strategy": "none"}) as service, in_thread(service) as served:
         service.add_conductor("c1")
-        fill(service, a=3, b=3)
+        fill(service, b=4, c=4, a=50)
         claim(service, 3)
         yield served
 
@@ -70,9 +70,36 @@ def give_back_a_claim(steps: Steps, served: Served) -> None:
     assert listed(served.service) == []
 
 
+def hold_a_rack_with_a_reason(steps: Steps, served: Served) -> None:
+    steps.click(steps.page.locator("nav").get_by_role("link", name="Domains"))
+    steps.click(steps.link("Hold a …"))
+    steps.fill("Reason", "New power supplies")
+    steps.click(steps.button("Hold"))
+    held = served.service.http.get("/scheduling/v1/holds?domain=rack:a&reason=New+power+supplies").json["maintenance"]
+    assert len(held) == 50
+
+
+def see_three_machines_apart_by_rack(steps: Steps, _: Served) -> None:
+    steps.click(steps.page.locator("nav").get_by_role("link", name="Find"))
+    steps.fill("Resource class", "gold")
+    steps.fill("How many machines", "3")
+    steps.choose("Spread over domains", "rack")
+    steps.press("Enter", steps.page.get_by_label("How many machines"))
+    for rack in "abc":
+        expect(steps.page.get_by_role("table").get_by_role("link", name=rack, exact=True).first).to_be_visible()
+
+
+def see_what_happened_in_the_last_hour(steps: Steps, _: Served) -> None:
+    steps.click(steps.page.locator("nav").get_by_role("link", name="Events"))
+    expect(steps.page.locator("main")).to_contain_text("scheduling.machine.claimed")
+
+
 #: What is to be done, and the most steps that it may take.
 WORK: dict[Callable[[Steps, Served], None], int] = {
     give_back_a_claim: 3,
+    hold_a_rack_with_a_reason: 6,
+    see_three_machines_apart_by_rack: 5,
+    see_what_happened_in_the_last_hour: 1,
 }
 
 
