@@ -28,7 +28,7 @@ WISH = "class=baremetal-storage&required=CUSTOM_LIQUID_COOLED"
 PICTURES = {
     "ui_fleet.png": ("/ui/", 760),
     "ui_nodes.png": ("/ui/nodes", 560),
-    "ui_find.png": (f"/ui/find?{WISH}", 1150),
+    "ui_find.png": (f"/ui/find?{WISH}", 1080),
     "ui_node.png": ("/ui/nodes/a-general-4", 620),
     "ui_capacity.png": ("/ui/capacity", 700),
     "ui_claims.png": ("/ui/claims", 420),
