@@ -82,6 +82,7 @@ CLAIM_SEVERAL = {
 CANCEL_CLAIM = Command("openstack scheduling claim cancel {uuid}")
 EXPLAIN = Command("openstack scheduling explain")
 SHOW_CAPACITY = Command("openstack scheduling capacity")
+CREATE_WEBHOOK = Command("openstack scheduling webhook create https://hooks.example.com/machines")
 LIST_PARKED_WEBHOOKS = Command("openstack scheduling webhook list --state parked")
 RESUME_WEBHOOK = Command("openstack scheduling webhook resume {webhook}")
 #: Without the zeros, the flavor would ask for a processor and memory beside the machine, which machines do not offer.
