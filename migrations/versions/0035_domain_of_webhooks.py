@@ -19,6 +19,8 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    if "domain" not in {column["name"] for column in sa.inspect(op.get_bind()).get_columns("webhooks")}:
+        return  # a migrator that was killed has removed it
     # Without the filter they would send everything.
     webhooks = sa.table(
         "webhooks", sa.column("domain"), sa.column("parked", sa.Boolean()), sa.column("last_error", sa.String())

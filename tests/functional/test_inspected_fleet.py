@@ -135,7 +135,8 @@ def test_the_fleet_gets_its_classes_and_traits_from_rules(inspected: Service) ->
         assert set(node["traits"]) == machine.traits
         assert node["conductor_group"] == machine.group
         assert node["conductor"] == f"conductor-{machine.group}"
-        expected = {key: value for key, value in machine.fields["properties"].items() if key != "local_gb"}
+        found = machine.fields["properties"].items()
+        expected = {key: value for key, value in found if key not in ("local_gb", "rack")}
         assert node["properties"] == expected
         assert set(inspected.provider_traits(node["uuid"])) == machine.traits
 

@@ -54,6 +54,7 @@ GRANT INSERT, UPDATE, DELETE ON baremetal_sched.webhooks TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.aggregates TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.allocations TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.bios_settings TO 'baremetal_conductor'@'%';
+GRANT INSERT, UPDATE, DELETE ON baremetal_sched.capacity_samples TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.conductor_hardware_types TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.conductor_interfaces TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.conductors TO 'baremetal_conductor'@'%';

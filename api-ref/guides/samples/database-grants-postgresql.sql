@@ -20,7 +20,7 @@ GRANT INSERT, UPDATE, DELETE ON
     TO baremetal_api;
 
 GRANT INSERT, UPDATE, DELETE ON
-    aggregates, allocations, bios_settings, conductor_hardware_types, conductor_interfaces, conductors, consumers,
+    aggregates, allocations, bios_settings, capacity_samples, conductor_hardware_types, conductor_interfaces, conductors, consumers,
     driver_calls, event_notes, event_projects, event_stream, events, firmware_components, group_members, holds, inventories, machine_groups, node_allocations, node_history, node_inventories,
     node_traits, node_work, nodes, page_sessions, pending_claims, portgroups, ports, provider_aggregates, provider_traits, resource_classes, resource_providers,
     server_actions, server_groups, servers, traits, webhook_tests, webhooks

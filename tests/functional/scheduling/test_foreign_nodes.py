@@ -121,7 +121,7 @@ NAMES = {
 }
 #: They say nothing of nodes.
 #: Pages of what nodes alone do not change.
-WITHOUT_NODES = ("/servers", "/allocations", "/flavors", "/images")
+WITHOUT_NODES = ("/claims", "/events", "/webhooks", "/servers", "/allocations", "/flavors", "/images")
 
 PUBLIC = [route for route in (*API, *PAGES) if route.public]
 #: Holds of one node are not for tenants who do not see it: ``test_holds.py`` has them.
