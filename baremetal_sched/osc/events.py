@@ -131,7 +131,7 @@ class ListEvents(_ReadsEvents, command.Lister):
         super().add_options(parser)
         number = parser.add_mutually_exclusive_group()
         number.add_argument(
-            "--last", type=int, metavar="<number>", help=f"The newest ones, so many; by default {_LAST}."
+            "--last", type=int, metavar="<number>", help=f"The number of the newest events to print. Default: {_LAST}."
         )
         number.add_argument("--limit", type=int, metavar="<number>", help="At most this many.")
         parser.add_argument(
@@ -175,7 +175,7 @@ def _after(client: Client, filters: list[tuple[str, str]], after: str, limit: in
 
 
 def _newest(client: Client, filters: list[tuple[str, str]], most: int) -> Iterator[tuple[Any, str]]:
-    """Yield the newest events, the newest first, at most so many. If older ones are left, that is said."""
+    """Yield the newest events, at most ``most``, the newest first. Standard error says if there may be older ones."""
     now = client.get("scheduling", "/events", [("after", "now")])["cursor"]
     stream, _, *marks = now.split(":")
     before, left = now, most

@@ -192,7 +192,7 @@ def is_of(hold: Hold, user: str) -> bool:
 
 
 def person_of(hold: Hold) -> str:
-    """Return the name of who asserted the hold, or the id without one; empty if it was nobody who had logged in."""
+    """Return the name of who asserted the hold, or the id without one. It is empty without a log-in."""
     return hold.asserted_by_name or hold.asserted_by or ""
 
 

@@ -4,7 +4,7 @@ import threading
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from baremetal_sched.conductor import webhooks
 from baremetal_sched.conductor.daemon import ConductorDaemon
@@ -24,6 +24,8 @@ from tests.service import Service
 from tests.waiting import wait_until
 
 service = test_webhook_deliveries.service
+
+LEASED = select(Webhook.leased_until)
 
 
 def look(conductor: ConductorDaemon, service: Service) -> list[str]:
@@ -56,6 +58,8 @@ def test_a_look_finds_what_time_makes_due(service: Service, receiver: Receiver, 
             passing_time.go_by(service, seconds)
             assert len(look(conductor, service)) > 1
             wait_until(lambda title=title: title in receiver.subjects, "the delivery")
+            # Until its end, the delivery writes the lease, too.
+            wait_until(lambda: service.database.select(lambda found: found.scalar(LEASED)) == 0, "its end")
 
 
 def test_a_look_finds_tests(service: Service, receiver: Receiver) -> None:
