@@ -17,7 +17,7 @@ def open_snapshot(engine: Engine) -> Iterator[Session]:
         with Session(engine, autoflush=False) as session:
             yield session
         return
-    with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
+    with engine.connect() as connection:
         # These settings apply only to this connection: it is closed afterwards instead of reused.
         try:
             _begin(connection)
@@ -28,10 +28,13 @@ def open_snapshot(engine: Engine) -> Iterator[Session]:
 
 
 def _begin(connection: Connection) -> None:
+    """Begin the transaction by statements: SQLAlchemy's option ``isolation_level`` does not wrap the driver's errors, so
+    a connection that was lost in the pool would not be replaced."""
     if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
         return
+    connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     if getattr(connection.dialect, "is_mariadb", False):  # MySQL has no time-outs of this kind
         connection.exec_driver_sql("SET SESSION idle_transaction_timeout = 0, idle_readonly_transaction_timeout = 0")
     connection.exec_driver_sql("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import func, insert, select, text, update
+from sqlalchemy import NullPool, create_engine, func, insert, select, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
@@ -291,6 +291,30 @@ def test_a_snapshot_that_stands_still_for_longer_than_others_may(database_url: s
         with pytest.raises(DatabaseAway):
             database.write(pause)
         assert database.read(lambda session: session.scalar(select(1))) == 1
+
+
+#: How a session learns its number, and how another ends it.
+KILLS = {
+    "postgresql": ("SELECT pg_backend_pid()", "SELECT pg_terminate_backend({})"),
+    "mariadb": ("SELECT connection_id()", "KILL {}"),
+}
+
+
+def test_a_connection_that_was_lost_in_the_pool_is_replaced(database: Database) -> None:
+    number, kill = KILLS.get(database.engine.dialect.name.replace("mysql", "mariadb"), ("", ""))
+    if not number:
+        pytest.skip("it has no server")
+    killer = create_engine(database.engine.url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
+    for run, engine in (
+        (database.snapshot, database.engine),
+        (database.write, database.engine),
+        (database.read, database.reading_engine),
+    ):
+        with engine.connect() as pooled:
+            lost = pooled.scalar(text(number))
+        with killer.connect() as connection:
+            connection.exec_driver_sql(kill.format(lost))
+        assert run(lambda session: session.scalar(text(number))) != lost
 
 
 def test_a_snapshot_writes_nothing(database: Database) -> None:
