@@ -46,6 +46,7 @@ MEMBERS: Mapping[str, Mapping[str, Any]] = {
         "description": "The consumer that claims a machine or gives it back; null if it is hidden.",
     },
     "claim": {"type": "object", "description": "The claim that waits, or has waited."},
+    "end": {"type": "object", "description": "The end of the claim."},
     "hold": {"type": "object", "description": "The hold. Its actors are null if they are hidden."},
     "allocation": {"type": "object", "description": "The allocation."},
 }

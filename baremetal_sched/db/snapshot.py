@@ -28,8 +28,8 @@ def open_snapshot(engine: Engine) -> Iterator[Session]:
 
 
 def _begin(connection: Connection) -> None:
-    """Begin the transaction by statements: SQLAlchemy's option ``isolation_level`` does not wrap the driver's errors, so
-    a connection that was lost in the pool would not be replaced."""
+    """Begin the transaction by statements. SQLAlchemy's option ``isolation_level`` does not wrap the errors of the
+    driver, so a connection that was lost in the pool would not be replaced."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")

@@ -79,6 +79,26 @@ class WaitingNotServed(UnavailableError):
     )
 
 
+class EndsNotServed(UnavailableError):
+    template = (
+        "Nothing can have an end while a release before this one may serve the database, because that release ends "
+        f"nothing. When all its processes have ended, run: {commands.FINISH_UPGRADE}"
+    )
+
+
+class HasEnded(ConflictError):
+    template = "{consumer} has ended: its machine is being given back."
+
+
+class HasNoEnd(ConflictError):
+    """Claimed through the placement API, by a client that does not know ends."""
+
+    template = (
+        "{consumer} can have no end: it was claimed through the placement API. Claims of the scheduling API, servers "
+        "and bare metal allocations can."
+    )
+
+
 class GroupsNotServed(UnavailableError):
     template = (
         "Several machines cannot be claimed at once while a release before this one may serve the database, because "

@@ -1,6 +1,6 @@
 """Options of Placement, explanations and servers."""
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
 from baremetal_sched.options import kinds
 
@@ -113,6 +113,65 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             max=60,
             help="Seconds between two sweeps of a conductor over holds: the maintenance flag follows the planned time "
             "within this time. Claims are refused from the planned start on, whether a conductor runs or not.",
+        ),
+        cfg.FloatOpt(
+            "shortest_claim",
+            default=60,
+            min=0,
+            help="A claim that has an end stops waiting this many seconds before it: nobody gets a machine for less.",
+        ),
+        cfg.FloatOpt(
+            "default_claim",
+            default=0,
+            min=0,
+            help="Seconds for which a claim, a server or an allocation has its machine if its request names no end; "
+            "0: without end. Only callers with ``scheduling:claims:set_end_all`` may then ask for none.",
+        ),
+        cfg.FloatOpt(
+            "longest_claim",
+            default=0,
+            min=0,
+            help="The greatest number of seconds from the moment of a request to the end that it sets; 0: no limit. "
+            "Callers with ``scheduling:claims:set_end_all`` are not bound by this.",
+        ),
+        cfg.FloatOpt(
+            "longest_in_all",
+            default=0,
+            min=0,
+            help="The greatest number of seconds from the moment at which a consumer has got its machine to its end, "
+            "however often the end is moved; 0: no limit. Callers with ``scheduling:claims:set_end_all`` are not bound "
+            "by this.",
+        ),
+        cfg.BoolOpt(
+            "prolong_while_others_wait",
+            default=True,
+            help="Whether an end may be moved later while a request waits that the machine may fit. Callers with "
+            "``scheduling:claims:set_end_all`` are not bound by this.",
+        ),
+        cfg.BoolOpt(
+            "ends_respect_protected",
+            default=False,
+            help="Whether a node that is ``protected`` stays in use after the end of its claim, until it is no longer "
+            "protected. The claim is late then.",
+        ),
+        cfg.ListOpt(
+            "tell_before",
+            item_type=types.Float(min=1),
+            default=[86400, 3600],
+            help="Seconds before the end of a claim at which the event ``scheduling.claim.ends_soon`` tells of it.",
+        ),
+        cfg.FloatOpt(
+            "turnaround",
+            default=3600,
+            min=0,
+            help="Seconds that a machine is expected to need after a claim until it is available again. Explanations "
+            "and capacity at a later moment count on it.",
+        ),
+        cfg.Opt(
+            "turnaround_of",
+            type=types.Dict(value_type=types.Float(min=0)),
+            default={},
+            help="The same for machines of some resource classes: ``gold:7200,silver:600``, by the nodes' classes.",
         ),
         cfg.IntOpt(
             "most_polls",

@@ -17,8 +17,9 @@ from baremetal_sched.errors.placement import (
     NoAllocations,
     TreeHeld,
 )
-from baremetal_sched.placement import gate, indivisible, stock, usages
+from baremetal_sched.placement import ends, gate, indivisible, stock, usages
 from baremetal_sched.placement.consumers import FIRST, KEEP, PLACEMENT, ConsumerWrite, Taken, Unset, save, text_of
+from baremetal_sched.placement.ends import End
 from baremetal_sched.placement.indivisible import Trees
 from baremetal_sched.placement.stock import InventoryLookup
 from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, PROVIDERS, SERVES_MACHINES, first_waiting, is_open
@@ -209,6 +210,7 @@ def _replace_rows(
     if held:
         connection.execute(_FREE, {"consumers": list(held)})
     rows: list[dict[str, Any]] = []
+    with_end: list[tuple[int, End]] = []
     for request in requests:
         consumer = consumers.get(request.uuid)
         if not wanted[request.uuid]:
@@ -234,8 +236,13 @@ def _replace_rows(
             }
             for (provider_id, class_id), amount in wanted[request.uuid].items()
         ]
+        if request.end is not None:
+            with_end.append((consumer_id, request.end))
     if rows:
         connection.execute(_NEW, rows)
+    for consumer_id, end in with_end:
+        ends.enter(connection, consumer_id, end)
+        ends.turn(connection, consumer_id)
 
 
 def release(writer: Writer, consumer_uuid: str, kind: str | None = None) -> None:

@@ -21,6 +21,7 @@ from baremetal_sched.db.models import Allocation, Consumer, ProviderTrait, Resou
 from baremetal_sched.db.results import new_id, require_changed, rows_changed
 from baremetal_sched.db.sql_functions import as_digits, concat
 from baremetal_sched.db.types import Query, Rows
+from baremetal_sched.placement.ends import End
 from baremetal_sched.placement.tables import CLASSES, CONSUMERS
 
 #: The generation of a consumer whose UUID is reserved, and of one that has what it was given first.
@@ -42,7 +43,7 @@ class ConsumerWrite:
     """The future allocations of a consumer: amounts by class by provider (UUID). Without any, the consumer is freed.
 
     ``kind`` is the kind of the request that they are for. A ``generation`` of ``RESERVED`` is that of a request which
-    waited.
+    waited. ``end``: that of a new consumer.
     """
 
     uuid: str
@@ -52,6 +53,7 @@ class ConsumerWrite:
     generation: int | Unset | None = Unset.ANY_GENERATION
     consumer_type: str | Unset = Unset.KEEP_TYPE
     kind: str = PLACEMENT
+    end: End | None = None
 
     def type_beside(self, present: str | None) -> str | None:
         """Return the future type of the consumer; ``present`` is what it has."""

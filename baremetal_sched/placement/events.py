@@ -25,7 +25,17 @@ OF_STATES = {
         RELEASED: "It was deleted after it had got its machine.",
     }.items()
 }
-EVENT_TYPES = (MACHINE_CLAIMED, MACHINE_RELEASED, *OF_STATES.values())
+#: The types of what becomes of the end of a claim.
+_of_end = partial(EventType, subject="claim", members=("claim", "consumer", "end"))
+ENDS_SOON = _of_end(
+    "scheduling.claim.ends_soon", "The machine of a claim, an allocation or a server (``kind``) is given back soon."
+)
+LATE = _of_end(
+    "scheduling.claim.late", "The end has come, and the machine cannot be given back yet, for the ``reason``."
+)
+ENDED = _of_end("scheduling.claim.ended", "The machine was given back at its end.")
+
+EVENT_TYPES = (MACHINE_CLAIMED, MACHINE_RELEASED, *OF_STATES.values(), ENDS_SOON, LATE, ENDED)
 
 #: The columns that the events of claims tell.
 OF_CLAIM = (

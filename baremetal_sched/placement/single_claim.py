@@ -17,9 +17,11 @@ from baremetal_sched.db.compiled import if_missing
 from baremetal_sched.db.notes import insert_within
 from baremetal_sched.db.results import require_changed, rows_changed
 from baremetal_sched.db.sql_functions import as_digits, concat
+from baremetal_sched.placement import ends
 from baremetal_sched.placement.consumers import OF_SINGLE, ConsumerWrite, new_row
 from baremetal_sched.placement.tables import (
     ALLOCATIONS,
+    CLAIM_ENDS,
     CLASSES,
     CONSUMERS,
     INVENTORIES,
@@ -57,7 +59,6 @@ _TAKE = (
 )
 #: No request waits for a machine of this class. The gate looks up whether this provider is one.
 _IS_UNWANTED = first_waiting_for(bindparam("resource_class", type_=String)).is_(None)
-_TAKE_UNWANTED = _TAKE.where(_IS_UNWANTED)
 # MariaDB and MySQL do both in one statement, which saves a round trip:
 # UPDATE inventories i, resource_providers p, resource_classes c SET i.used = i.used + :amount,
 # p.generation = p.generation + 1 WHERE p.uuid = … AND c.name = … AND i.provider_id = p.id AND …
@@ -69,7 +70,17 @@ _BUMP_AND_TAKE = (
     .where(or_(PROVIDERS.c.mirrored_class_id.is_(None), PROVIDERS.c.mirrored_class_id == CLASSES.c.id))
     .values({INVENTORIES.c.used: INVENTORIES.c.used + _AMOUNT, PROVIDERS.c.generation: PROVIDERS.c.generation + 1})
 )
-_BUMP_AND_TAKE_UNWANTED = _BUMP_AND_TAKE.where(_IS_UNWANTED)
+
+
+@lru_cache
+def _take_of(*, gives: bool, ends: bool, bumps: bool = False) -> Any:
+    """Return the UPDATE that takes the amount; ``gives``: also if other requests wait; ``ends``: for a consumer with an
+    end; ``bumps``: it increments the generation of the provider as well."""
+    statement = _BUMP_AND_TAKE if bumps else _TAKE
+    statement = statement if gives else statement.where(_IS_UNWANTED)
+    return statement.values({INVENTORIES.c.calendar: INVENTORIES.c.calendar + 1}) if ends else statement
+
+
 #: INSERT INTO allocations SELECT k.id, p.id, c.id, :amount, :now FROM consumers k, resource_providers p,
 #: resource_classes c WHERE k.id = :consumer AND p.uuid = :provider AND c.name = :resource_class AND k.usages = … c.id …
 #: The class is that of the consumer's text, whatever has been renamed.
@@ -104,12 +115,15 @@ _RELEASE_AND_NOTE = _RELEASE.add_cte(insert_within(_UUID, select(_RETURNED.c.pro
 
 
 @lru_cache
-def _enter_and_claim(columns: tuple[str, ...], *, gives: bool, notes: bool) -> Any:
+def _enter_and_claim(
+    columns: tuple[str, ...], *, gives: bool, notes: bool, told_before: tuple[float, ...] | None
+) -> Any:
     """WITH entered AS (INSERT INTO consumers … ON CONFLICT DO NOTHING RETURNING id),
     counted AS (UPDATE resource_providers … WHERE … AND EXISTS (SELECT … FROM entered) RETURNING id),
     taken AS (UPDATE inventories … FROM counted … RETURNING …, <it is still open>),
     booked AS (INSERT INTO allocations SELECT … FROM entered, taken),
-    noted AS (INSERT INTO event_notes … WHERE EXISTS (SELECT … FROM taken))
+    noted AS (INSERT INTO event_notes … WHERE EXISTS (SELECT … FROM taken)),
+    ended AS (INSERT INTO claim_ends SELECT … FROM entered, taken), unless ``told_before`` (that of its end) is None
     SELECT entered.id, taken.still_open FROM entered LEFT JOIN taken ON true
 
     Each part reads those before it, which determines the order of locks."""
@@ -117,12 +131,15 @@ def _enter_and_claim(columns: tuple[str, ...], *, gives: bool, notes: bool) -> A
     statement = if_missing(CONSUMERS, "postgresql", usages=OF_SINGLE).values(new)
     entered = statement.returning(CONSUMERS.c.id).cte("entered")
     counted = _BUMP.where(select(entered.c.id).exists()).returning(PROVIDERS.c.id).cte("counted")
-    take = (_TAKE if gives else _TAKE_UNWANTED).where(INVENTORIES.c.provider_id == counted.c.id)
+    take = _take_of(gives=gives, ends=told_before is not None).where(INVENTORIES.c.provider_id == counted.c.id)
     row = INVENTORIES.c.provider_id, INVENTORIES.c.resource_class_id
     taken = take.returning(*row, is_open(INVENTORIES).label("still_open")).cte("taken")
     amounts = select(entered.c.id, *list(taken.c)[:2], _AMOUNT, bindparam("now", type_=DateTime)).join(taken, true())
     booked = insert(ALLOCATIONS).from_select(_COLUMNS, amounts).cte("booked")
     found = select(entered.c.id, taken.c.still_open).outerjoin(taken, true()).add_cte(booked)
+    if told_before is not None:
+        end = select(*ends.new_row(entered.c.id, told_before).values()).join(taken, true())
+        found = found.add_cte(insert(CLAIM_ENDS).from_select([*ends.COLUMNS], end).cte("ended"))
     if not notes:
         return found
     is_taken = select(taken.c.provider_id).exists()
@@ -145,7 +162,9 @@ def enter(
     """
     row = new_row(request)
     given = {**_given(request), **{f"new_{name}": value for name, value in row.items()}, **event}
-    found = compiled.change(connection, _enter_and_claim(tuple(row), gives=gives, notes=bool(event)), given).first()
+    told_before = None if request.end is None else request.end.told_before
+    statement = _enter_and_claim(tuple(row), gives=gives, notes=bool(event), told_before=told_before)
+    found = compiled.change(connection, statement, given).first()
     if found is None:
         return None, False
     if found.still_open is False:
@@ -156,8 +175,8 @@ def enter(
 def _given(request: ConsumerWrite) -> dict[str, Any]:
     ((provider, amounts),) = request.allocations.items()
     ((resource_class, amount),) = amounts.items()
-    of_text = request.usages or {}
-    return {"provider": provider, "resource_class": resource_class, "amount": amount, "now": utcnow(), **of_text}
+    others = {**(request.usages or {}), **(request.end.parameters() if request.end else {})}
+    return {"provider": provider, "resource_class": resource_class, "amount": amount, "now": utcnow(), **others}
 
 
 def release(connection: Connection, held: Any, root: int, event: dict[str, Any]) -> None:
@@ -176,16 +195,18 @@ def claim(connection: Connection, request: ConsumerWrite, consumer: int, *, give
     If not, nothing is claimed, but the provider's generation may have been incremented.
     """
     given = {**_given(request), "consumer": consumer}
-    if not _take(connection, given, gives=gives):
+    if not _take(connection, given, gives=gives, ends=request.end is not None):
         return False
     require_changed(compiled.change(connection, _BOOK, given), "the class was renamed")
+    if request.end is not None:
+        ends.enter(connection, consumer, request.end)
     return True
 
 
-def _take(connection: Connection, given: dict[str, Any], *, gives: bool) -> bool:
+def _take(connection: Connection, given: dict[str, Any], *, gives: bool, ends: bool) -> bool:
     """Update the provider before its inventory, as everywhere, to avoid deadlocks."""
     if connection.dialect.name in ("mysql", "mariadb"):
-        both = _BUMP_AND_TAKE if gives else _BUMP_AND_TAKE_UNWANTED
+        both = _take_of(gives=gives, ends=ends, bumps=True)
         return rows_changed(compiled.change(connection, both, given)) > 0
     bumped = rows_changed(compiled.change(connection, _BUMP, given))
-    return bool(bumped and take(connection, _TAKE if gives else _TAKE_UNWANTED, INVENTORIES, given))
+    return bool(bumped and take(connection, _take_of(gives=gives, ends=ends), INVENTORIES, given))

@@ -29,6 +29,7 @@ CONSUMERS = table_of(models.Consumer)
 ALLOCATIONS = table_of(models.Allocation)
 PENDING_CLAIMS = table_of(models.WaitingRequest)
 GROUP_MEMBERS = table_of(models.GroupMember)
+CLAIM_ENDS = table_of(models.ClaimEnd)
 
 #: A provider with this trait shares its inventory with every tree that has a provider in one of its aggregates.
 SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"

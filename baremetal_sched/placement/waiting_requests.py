@@ -18,13 +18,16 @@ from sqlalchemy import (
     ColumnElement,
     CompoundSelect,
     Connection,
+    Double,
     Integer,
     Select,
     and_,
     bindparam,
+    case,
     delete,
     func,
     insert,
+    literal,
     select,
     union_all,
     update,
@@ -40,7 +43,9 @@ from baremetal_sched.db.types import Query, as_text, dump_json
 from baremetal_sched.errors.scheduling import TooManyWaitingClaims, UuidTaken, WaitingNotServed
 from baremetal_sched.placement import consumers, events, gate
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
+from baremetal_sched.placement.ends import End
 from baremetal_sched.placement.tables import PENDING_CLAIMS
+from baremetal_sched.settings import Settings
 
 #: The schema's revision of the first release that hands machines over.
 FIRST_REVISION = "0020"
@@ -121,7 +126,8 @@ class NewWaitingRequest:
     """A request that is to wait for a machine. It waits for ``seconds`` from now on, unless it began ``since`` and
     waits ``until``, in seconds since 1970. Higher ``priority`` goes first. ``reason`` says why it must wait, in a
     sentence. ``needed_trait`` is one of the traits that the machine must have: machines without it are not looked at.
-    ``gathers``: it is for several machines, of the group ``group_id``.
+    ``gathers``: it is for several machines, of the group ``group_id``. ``end``: what it gets when it gets its machine;
+    it stops waiting ``shortest`` seconds before the moment of its end.
     """
 
     uuid: str
@@ -141,6 +147,8 @@ class NewWaitingRequest:
     priority: int = 0
     gathers: bool = False
     group_id: int | None = None
+    end: End | None = None
+    shortest: float = 0
 
     def consumer(self) -> ConsumerWrite:
         """Return the consumer whose UUID is reserved while the request waits."""
@@ -195,7 +203,7 @@ def _insert(session: Session, new: NewWaitingRequest, **values: Any) -> WaitingR
         kind=new.kind,
         resource_class=new.resource_class,
         asked_at=epoch() if new.since is None else new.since,
-        deadline=epoch() + new.seconds if new.until is None else new.until,
+        deadline=_deadline(new),
         request=dict(new.request),
         request_key=key_of(new.request),
         body_digest=new.body_digest,
@@ -207,6 +215,8 @@ def _insert(session: Session, new: NewWaitingRequest, **values: Any) -> WaitingR
         needed_trait=new.needed_trait,
         priority=new.priority,
         group_id=new.group_id,
+        ends_at=new.end and new.end.at,
+        lasts=new.end and new.end.seconds,
         created_at=utcnow(),
         **requester.of(session).known(),
         **values,
@@ -218,6 +228,20 @@ def _insert(session: Session, new: NewWaitingRequest, **values: Any) -> WaitingR
         entered = session.scalars(select(WaitingRequest).where(WaitingRequest.uuid == new.uuid)).one()
     gate.note_request(session, WAITING if entered.state in UNDECIDED else entered.state, entered, new.reason)
     return entered
+
+
+def _deadline(new: NewWaitingRequest) -> ColumnElement[float]:
+    """Return when the request stops waiting: at its deadline, or so early that it can still have the machine."""
+    deadline = epoch() + new.seconds if new.until is None else literal(new.until, Double())
+    if new.end is None or new.end.at is None:
+        return deadline
+    last: ColumnElement[float] = literal(new.end.at - new.shortest, Double())
+    return case((deadline < last, deadline), else_=last)
+
+
+def end_of(waiting: WaitingRequest, settings: Settings) -> End | None:
+    """Return the end of a request that waits: what it gets with its machine; None if it has none."""
+    return End.of(settings, waiting.ends_at, waiting.lasts)
 
 
 def entries(connection: Connection, resource_class: str, traits: Collection[str], limit: int) -> list[QueueEntry]:

@@ -3,6 +3,7 @@
 from baremetal_sched.db.models.base import Base, SchemaState, table_of
 from baremetal_sched.db.models.conductors import Conductor, ConductorHardwareType, ConductorInterface, DriverCall
 from baremetal_sched.db.models.domains import Domain, DomainMember
+from baremetal_sched.db.models.ends import ClaimEnd
 from baremetal_sched.db.models.events import CapacitySample, EventNote, EventProject, EventStream, NumberedEvent
 from baremetal_sched.db.models.findings import BiosSetting, FirmwareComponent, NodeInventory
 from baremetal_sched.db.models.flavors import Flavor, FlavorProject, Keypair
@@ -37,6 +38,7 @@ __all__ = [
     "BiosSetting",
     "CapacitySample",
     "Chassis",
+    "ClaimEnd",
     "Conductor",
     "ConductorHardwareType",
     "ConductorInterface",

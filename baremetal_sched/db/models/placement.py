@@ -95,7 +95,8 @@ class Inventory(Timestamped, Base):
 
     An inventory of a node's own class repeats columns of the node, so that an index tells how many machines are free:
     ``node_class`` and ``node_group`` (its resource class and conductor group), and ``node_state``: in one word, why the
-    node is not available (NULL if it is). In others ``node_group`` is NULL.
+    node is not available (NULL if it is). In others ``node_group`` is NULL. ``calendar`` counts the changes of when the
+    machine will be free: ends of claims, and planned holds (``placement.ends``).
     """
 
     __tablename__ = "inventories"
@@ -120,6 +121,7 @@ class Inventory(Timestamped, Base):
     node_group: Mapped[str | None] = mapped_column(String(255))
     node_state: Mapped[str | None] = mapped_column(String(32))
     closes_at: Mapped[float | None] = mapped_column(Double)
+    calendar: Mapped[int] = mapped_column(Integer, server_default="0")
 
 
 class Consumer(HasUuid, Timestamped, Base):

@@ -21,6 +21,7 @@ class WaitingRequest(HasUuid, Requested, Created, Base):
     ``deadline`` and ``decided_at`` are seconds since 1970 by the clock of the database; higher priorities go first.
     ``secret`` has secrets for the deployment of a server, and is deleted when the claim no longer waits.
     ``body_digest`` identifies the body that asked for it. ``group_id``: the machine group that gets the machines.
+    ``ends_at`` or ``lasts``, if it has an end: when it gives its machine back, or after how many seconds of having it.
     """
 
     __tablename__ = "pending_claims"
@@ -47,4 +48,6 @@ class WaitingRequest(HasUuid, Requested, Created, Base):
     consumer_type: Mapped[str | None] = mapped_column(String(255))
     reason: Mapped[str | None] = mapped_column(Message)
     group_id: Mapped[int | None] = mapped_column(Integer)
+    ends_at: Mapped[float | None] = mapped_column(Double)
+    lasts: Mapped[float | None] = mapped_column(Double)
     secret: Mapped[Any | None] = mapped_column(SealedJson(whole=True))

@@ -6,6 +6,7 @@ from oslo_policy import policy
 from baremetal_sched.baremetal.api.policies.checks import BASE
 from baremetal_sched.baremetal.api.policies.domains import DOMAIN_RULES
 from baremetal_sched.baremetal.api.policies.domains import DOMAINS as DOMAINS
+from baremetal_sched.baremetal.api.policies.ends import END_RULES
 from baremetal_sched.baremetal.api.policies.holds import GET_NODE, HOLDS
 from baremetal_sched.baremetal.api.policies.nodes import NODES
 
@@ -69,6 +70,7 @@ RULES = (
         scope_types=_SCOPES,
     ),
     *DOMAIN_RULES,
+    *END_RULES,
     policy.RuleDefault(
         MANAGE_DOMAINS,
         _FOR_ALL,

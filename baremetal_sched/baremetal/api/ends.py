@@ -1,0 +1,47 @@
+"""The end that a request names: at every door the same texts, limits and errors."""
+
+from typing import Any
+
+from baremetal_sched.baremetal.api.policies.ends import SET_END_ALL
+from baremetal_sched.db.clock import seconds_of
+from baremetal_sched.db.types import Reader
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.placement import ends
+from baremetal_sched.placement.ends import AskedEnd, End
+from baremetal_sched.web.call import Call
+
+#: The greatest number of seconds that a request may name: a hundred years.
+LONGEST = 100 * 366 * 86_400
+
+NOTHING = AskedEnd()
+
+
+def asked_end(until: str | None, seconds: Any, *, is_named: bool = True) -> AskedEnd:
+    """Return the end that the values ``until`` (a time in ISO 8601) and ``for`` (seconds, a number or its text) of a
+    request name. Raises InvalidValue."""
+    if until is not None and seconds is not None:
+        raise InvalidValue(message="Give until or for, not both.")
+    if seconds is None:
+        return AskedEnd(at=seconds_of("until", until), is_named=is_named)
+    try:
+        number = float(seconds)
+        if isinstance(seconds, bool) or not 0 < number <= LONGEST:
+            raise ValueError
+    except (TypeError, ValueError):
+        raise InvalidValue(
+            message=f"for must be a number of seconds above 0, at most {LONGEST}, and not {str(seconds)[:64]!r}."
+        ) from None
+    return AskedEnd(seconds=number, is_named=True)
+
+
+def granted_end(call: Call, reader: Reader, asked: AskedEnd, began_at: float | None = None) -> End | None:
+    """Return the end of a request that the caller makes; None if it has none. ``began_at`` as in ``ends.granted``.
+
+    Raises EndsNotServed, InvalidValue, and NotAllowed if it names none although the settings have a default.
+    """
+    is_none = asked.is_named and asked.at is None and asked.seconds is None
+    if is_none and call.settings.scheduling.default_claim:
+        call.require(SET_END_ALL)
+    if asked == NOTHING or is_none or not call.allows(SET_END_ALL):
+        return ends.granted(reader, call.settings, asked, began_at)
+    return ends.unbounded(reader, call.settings, asked)

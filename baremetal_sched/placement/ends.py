@@ -1,0 +1,236 @@
+"""Ends of claims: the moment at which a consumer gives its machine back, whatever its user forgets.
+
+An end is a row beside its consumer: it goes with the consumer, and what has no end pays nothing. Its states:
+
+- ``set``: it lies ahead, and can be changed.
+- ``ending``: its conductor has taken it, by one conditional UPDATE, once it was over by the clock of the database; the
+  machine is being given back, and the end can no longer be changed.
+- ``late``: the same, but the machine cannot be given back now. It is tried again.
+
+Whatever changes when a machine will be free (an end, a planned hold) also counts up ``calendar`` of the machine's
+inventory. A claim changes ``used`` of the same row, so that two of them meet on every database, Galera included.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Double,
+    Integer,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    literal,
+    literal_column,
+    select,
+    update,
+)
+from sqlalchemy.orm.exc import StaleDataError
+
+from baremetal_sched.db import compiled, schema_state
+from baremetal_sched.db.clock import epoch, in_words, statement_epoch
+from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.types import Reader, Writer, connection_of
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.scheduling import EndsNotServed, HasEnded
+from baremetal_sched.placement.tables import ALLOCATIONS, CLAIM_ENDS, CONSUMERS, INVENTORIES, PROVIDERS
+from baremetal_sched.settings import Settings
+
+#: The schema's revision of the first release that ends claims.
+FIRST_REVISION = "0038"
+
+# States.
+SET = "set"
+ENDING = "ending"
+LATE = "late"
+
+#: The states in which the machine is being given back.
+OVER = (ENDING, LATE)
+
+
+@dataclass(frozen=True)
+class End:
+    """The end of a claim: ``at`` a moment (seconds since 1970), or ``seconds`` after it has got its machine, or, of
+    several, all of them. ``told_before``: how many seconds before it events tell of it, the longest interval first."""
+
+    at: float | None = None
+    seconds: float | None = None
+    told_before: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, settings: Settings, at: float | None, seconds: float | None) -> "End | None":
+        """Return the end with the intervals of the settings; None if there is neither a moment nor seconds."""
+        if at is None and seconds is None:
+            return None
+        return cls(at, seconds, tuple(sorted(map(float, settings.scheduling.tell_before), reverse=True)))
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters of ``new_row``."""
+        return {"end_at": self.at, "end_seconds": self.seconds}
+
+
+@dataclass(frozen=True)
+class AskedEnd:
+    """The end that a request names: a moment, or seconds, or neither: none. ``is_named``: whether it names one at all;
+    if not, it has the default of the settings."""
+
+    at: float | None = None
+    seconds: float | None = None
+    is_named: bool = False
+
+
+def granted(reader: Reader, settings: Settings, asked: AskedEnd, began_at: float | None = None) -> End | None:
+    """Return the end of a request, with the default of the settings, within their limits; None if it has none.
+    ``began_at``: since when its consumer has its machine; None: it gets it now or later.
+
+    Raises EndsNotServed, and InvalidValue if the end is over or too late. ``unbounded`` is for callers without limits.
+    """
+    options = settings.scheduling
+    if not asked.is_named and options.default_claim:
+        asked = AskedEnd(seconds=options.default_claim)
+    end = unbounded(reader, settings, asked)
+    if end is None:
+        return None
+    now: float = connection_of(reader).scalar(select(epoch()))
+    ends_at = now + (end.seconds or 0.0) if end.at is None else end.at
+    bounds = [
+        (options.longest_claim, now, "longest_claim"),
+        (options.longest_in_all, began_at or now, "longest_in_all"),
+    ]
+    for seconds, since, name in bounds:
+        if seconds and ends_at > since + seconds:
+            raise InvalidValue(
+                message=f"The end is too late: {in_words(since + seconds)} is the last one that [scheduling] {name} "
+                f"({seconds:g} s) allows."
+            )
+    return end
+
+
+def unbounded(reader: Reader, settings: Settings, asked: AskedEnd) -> End | None:
+    """Return the end of a request, without a default and without limits; None if it has none. Raises EndsNotServed, and
+    InvalidValue if it is over."""
+    end = End.of(settings, asked.at, asked.seconds)
+    if end is None:
+        return None
+    require_served(reader)
+    now: float = connection_of(reader).scalar(select(epoch()))
+    if end.at is not None and end.at <= now:
+        raise InvalidValue(message=f"The end must be later than now: {in_words(end.at)} is over.")
+    return end
+
+
+def require_served(reader: Reader) -> None:
+    """Raise EndsNotServed while a release before this one may serve the database: it ends nothing."""
+    if not schema_state.is_since(schema_state.oldest(connection_of(reader)), FIRST_REVISION):
+        raise EndsNotServed
+
+
+_AT: ColumnElement[float] = bindparam("end_at", type_=Double())
+_SECONDS: ColumnElement[float] = bindparam("end_seconds", type_=Double())
+#: The moment that the parameters give.
+_ENDS_AT = func.coalesce(_AT, statement_epoch() + _SECONDS)
+#: The columns of a new end.
+COLUMNS = ("consumer_id", "began_at", "set_at", "ends_at", "state", "due_at")
+
+
+def due_at(ends_at: ColumnElement[float], told_before: tuple[float, ...]) -> ColumnElement[float]:
+    """SQL: the first moment from now on at which something is to be done about an end that has just been set: an
+    interval before it, or the end.
+
+    CASE WHEN ends_at - 86400 > now THEN ends_at - 86400 WHEN … ELSE ends_at END
+    """
+    moments = [ends_at - literal_column(str(seconds), Double()) for seconds in told_before]
+    return case(*((each > statement_epoch(), each) for each in moments), else_=ends_at) if moments else ends_at
+
+
+def new_row(consumer: ColumnElement[int], told_before: tuple[float, ...]) -> dict[str, ColumnElement[Any]]:
+    """Return the ``COLUMNS`` of a new end of a consumer that gets its machine now, as expressions. The parameters are
+    those of ``End``."""
+    now, due = statement_epoch(), due_at(_ENDS_AT, told_before)
+    return dict(zip(COLUMNS, (consumer, now, now, _ENDS_AT, literal(SET), due), strict=True))
+
+
+@lru_cache
+def _insert(told_before: tuple[float, ...]) -> Any:
+    return insert(CLAIM_ENDS).values(new_row(bindparam("consumer", type_=Integer()), told_before)).inline()
+
+
+def enter(connection: Connection, consumer: int, end: End) -> None:
+    """Give an end to a consumer (an id) that has just got its machine."""
+    compiled.change(connection, _insert(end.told_before), {"consumer": consumer, **end.parameters()})
+
+
+_OWN = select(PROVIDERS.c.root_id).join_from(ALLOCATIONS, PROVIDERS, PROVIDERS.c.id == ALLOCATIONS.c.provider_id)
+_ROOT = PROVIDERS.alias("root")
+_MIRRORED = select(_ROOT.c.mirrored_class_id).where(_ROOT.c.id == INVENTORIES.c.provider_id).scalar_subquery()
+_MACHINES = (
+    select(INVENTORIES.c.provider_id, INVENTORIES.c.resource_class_id, INVENTORIES.c.calendar)
+    .where(
+        INVENTORIES.c.provider_id.in_(_OWN.where(ALLOCATIONS.c.consumer_id == bindparam("consumer"))),
+        INVENTORIES.c.resource_class_id == _MIRRORED,
+    )
+    .order_by(INVENTORIES.c.provider_id)
+)
+#: UPDATE inventories SET calendar = calendar + 1 WHERE … AND calendar = :seen
+_TURN = (
+    update(INVENTORIES)
+    .where(
+        INVENTORIES.c.provider_id == bindparam("provider"),
+        INVENTORIES.c.resource_class_id == bindparam("class_id"),
+        INVENTORIES.c.calendar == bindparam("seen"),
+    )
+    .values(calendar=INVENTORIES.c.calendar + 1)
+)
+
+
+def turn(connection: Connection, consumer: int) -> None:
+    """Count up the calendars of the machines that a consumer (an id) has. Raises StaleDataError if one has changed."""
+    for provider, class_id, seen in compiled.run(connection, _MACHINES, {"consumer": consumer}).all():
+        given = {"provider": provider, "class_id": class_id, "seen": seen}
+        if not rows_changed(compiled.change(connection, _TURN, given)):
+            raise StaleDataError("the calendar of a machine was changed")
+
+
+def change(writer: Writer, consumers: Mapping[int, str], end: End | None) -> None:
+    """Give consumers (their UUIDs by id) that have machines this end instead of another; None: none. An end in
+    ``seconds`` counts from now on.
+
+    Raises HasEnded if the end of one has come.
+    """
+    connection = connection_of(writer)
+    for consumer, uuid in sorted(consumers.items()):
+        lies_ahead = and_(CLAIM_ENDS.c.state == SET, CLAIM_ENDS.c.ends_at > epoch())
+        own = CLAIM_ENDS.c.consumer_id == consumer
+        changed = _changed(connection, consumer, end, and_(own, lies_ahead))
+        if not changed and connection.scalar(select(CLAIM_ENDS.c.consumer_id).where(own)) is not None:
+            raise HasEnded(consumer=uuid)
+        if not changed and end is not None:
+            enter(connection, consumer, end)
+        turn(connection, consumer)
+
+
+def _changed(connection: Connection, consumer: int, end: End | None, condition: ColumnElement[bool]) -> bool:
+    """Change or delete the end of a consumer, under the condition; return whether there was one."""
+    if end is None:
+        return bool(rows_changed(connection.execute(delete(CLAIM_ENDS).where(condition))))
+    new = new_row(literal(consumer), end.told_before)
+    values = {name: new[name] for name in ("set_at", "ends_at", "due_at")} | {"told": None}
+    statement = update(CLAIM_ENDS).where(condition).values(values)
+    return bool(rows_changed(connection.execute(statement, end.parameters())))
+
+
+def of_consumers(reader: Reader, uuids: Collection[str]) -> dict[str, Any]:
+    """Return the ends of consumers by their UUIDs: rows of ``claim_ends``, with ``uuid``. Those without one are left
+    out."""
+    query = select(CONSUMERS.c.uuid, CLAIM_ENDS).join_from(
+        CLAIM_ENDS, CONSUMERS, CONSUMERS.c.id == CLAIM_ENDS.c.consumer_id
+    )
+    rows = connection_of(reader).execute(query.where(CONSUMERS.c.uuid.in_(uuids))).all() if uuids else ()
+    return {row.uuid: row for row in rows}
