@@ -98,7 +98,7 @@ def granted(reader: Reader, settings: Settings, asked: AskedEnd, began_at: float
     end = unbounded(reader, settings, asked)
     if end is None:
         return None
-    now: float = connection_of(reader).scalar(select(epoch()))
+    now = _now(reader)
     ends_at = now + (end.seconds or 0.0) if end.at is None else end.at
     bounds = [
         (options.longest_claim, now, "longest_claim"),
@@ -120,10 +120,14 @@ def unbounded(reader: Reader, settings: Settings, asked: AskedEnd) -> End | None
     if end is None:
         return None
     require_served(reader)
-    now: float = connection_of(reader).scalar(select(epoch()))
+    now = _now(reader)
     if end.at is not None and end.at <= now:
         raise InvalidValue(message=f"The end must be later than now: {in_words(end.at)} is over.")
     return end
+
+
+def _now(reader: Reader) -> float:
+    return connection_of(reader).scalar(select(epoch())) or 0.0
 
 
 def require_served(reader: Reader) -> None:
