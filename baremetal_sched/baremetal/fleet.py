@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
-from sqlalchemy import Integer, cast, func, not_, select
+from sqlalchemy import ColumnElement, Integer, cast, func, not_, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import Membership, alive, live_members
 from baremetal_sched.baremetal.matching.node_explanation import count_withheld
 from baremetal_sched.baremetal.visibility import Visibility
-from baremetal_sched.db.models import Conductor, Hold, Node, NodeWork
-from baremetal_sched.db.types import Reader
-from baremetal_sched.placement import waiting_requests
+from baremetal_sched.db.models import Conductor, Hold, Node, NodeWork, WaitingRequest
+from baremetal_sched.db.types import Query, Reader
+from baremetal_sched.placement.waiting_requests import IS_WAITING
 from baremetal_sched.settings import Settings
 
 #: The number of resource classes with a series of their own of claims that wait.
@@ -168,6 +168,14 @@ def _of_work(session: Session) -> list[Metric]:
     waiting = GaugeMetricFamily(
         "baremetal_sched_waiting_claims", "Claims that wait until a machine is free.", labels=["resource_class"]
     )
-    for resource_class, count in session.execute(waiting_requests.count_by_class(MOST_CLASSES)):
+    for resource_class, count in session.execute(waiting_by_class(MOST_CLASSES)):
         waiting.add_metric([resource_class], count)
     return [pending, holds, waiting]
+
+
+def waiting_by_class(most: int, *conditions: ColumnElement[bool]) -> Query:
+    """Return the query of the ``most`` classes for which most claims wait, with how many meet the conditions."""
+    number = func.count()
+    columns = (WaitingRequest.resource_class, number)
+    by_class = select(*columns).where(IS_WAITING, *conditions).group_by(WaitingRequest.resource_class)
+    return by_class.order_by(number.desc(), WaitingRequest.resource_class).limit(most)

@@ -71,6 +71,13 @@ class End:
             return None
         return cls(at, seconds, tuple(sorted(map(float, settings.scheduling.tell_before), reverse=True)))
 
+    def bounded(self, deadline: ColumnElement[float], shortest: float) -> ColumnElement[float]:
+        """SQL: the deadline, or ``shortest`` seconds before the moment of the end if that is earlier."""
+        if self.at is None:
+            return deadline
+        last: ColumnElement[float] = literal(self.at - shortest, Double())
+        return case((deadline < last, deadline), else_=last)
+
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of ``new_row``."""
         return {"end_at": self.at, "end_seconds": self.seconds}

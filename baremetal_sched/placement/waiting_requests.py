@@ -15,7 +15,6 @@ from typing import Any
 
 import orjson
 from sqlalchemy import (
-    ColumnElement,
     CompoundSelect,
     Connection,
     Double,
@@ -23,7 +22,6 @@ from sqlalchemy import (
     Select,
     and_,
     bindparam,
-    case,
     delete,
     func,
     insert,
@@ -39,7 +37,7 @@ from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.compiled import IDS
 from baremetal_sched.db.models import WaitingRequest
 from baremetal_sched.db.results import require_changed, rows_changed
-from baremetal_sched.db.types import Query, as_text, dump_json
+from baremetal_sched.db.types import as_text, dump_json
 from baremetal_sched.errors.scheduling import TooManyWaitingClaims, UuidTaken, WaitingNotServed
 from baremetal_sched.placement import consumers, events, gate
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
@@ -198,12 +196,13 @@ def enter_claimed(session: Session, new: NewWaitingRequest) -> WaitingRequest:
 
 
 def _insert(session: Session, new: NewWaitingRequest, **values: Any) -> WaitingRequest:
+    deadline = epoch() + new.seconds if new.until is None else literal(new.until, Double())
     statement = insert(WaitingRequest).values(
         uuid=new.uuid,
         kind=new.kind,
         resource_class=new.resource_class,
         asked_at=epoch() if new.since is None else new.since,
-        deadline=_deadline(new),
+        deadline=deadline if new.end is None else new.end.bounded(deadline, new.shortest),
         request=dict(new.request),
         request_key=key_of(new.request),
         body_digest=new.body_digest,
@@ -228,15 +227,6 @@ def _insert(session: Session, new: NewWaitingRequest, **values: Any) -> WaitingR
         entered = session.scalars(select(WaitingRequest).where(WaitingRequest.uuid == new.uuid)).one()
     gate.note_request(session, WAITING if entered.state in UNDECIDED else entered.state, entered, new.reason)
     return entered
-
-
-def _deadline(new: NewWaitingRequest) -> ColumnElement[float]:
-    """Return when the request stops waiting: at its deadline, or so early that it can still have the machine."""
-    deadline = epoch() + new.seconds if new.until is None else literal(new.until, Double())
-    if new.end is None or new.end.at is None:
-        return deadline
-    last: ColumnElement[float] = literal(new.end.at - new.shortest, Double())
-    return case((deadline < last, deadline), else_=last)
 
 
 def end_of(waiting: WaitingRequest, settings: Settings) -> End | None:
@@ -357,11 +347,3 @@ def leave(session: Session, uuid: str, state: str = events.WITHDRAWN) -> bool:
     if left and known is not None:
         gate.note_request(session, events.RELEASED if had == CLAIMED else state, known)
     return left
-
-
-def count_by_class(most: int, *conditions: ColumnElement[bool]) -> Query:
-    """Return the query of the ``most`` classes for which most claims wait, with how many meet the conditions."""
-    number = func.count()
-    columns = (WaitingRequest.resource_class, number)
-    by_class = select(*columns).where(IS_WAITING, *conditions).group_by(WaitingRequest.resource_class)
-    return by_class.order_by(number.desc(), WaitingRequest.resource_class).limit(most)

@@ -22,7 +22,6 @@ from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Hold, Node
 from baremetal_sched.errors import NotAllowed
-from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.scheduling import capacity, capacity_history
 from baremetal_sched.scheduling.api.claims import visible_to as claims_visible_to
@@ -102,7 +101,7 @@ def _waiting(call: UiCall, connection: Connection) -> list[tuple[str, int]] | No
     if not call.allows(GET_CLAIM):
         return None
     own = claims_visible_to(call)
-    counted = waiting_requests.count_by_class(fleet.MOST_CLASSES, *([] if own is None else [own]))
+    counted = fleet.waiting_by_class(fleet.MOST_CLASSES, *([] if own is None else [own]))
     return [(name, number) for name, number in connection.execute(counted)]
 
 

@@ -9,11 +9,11 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session, defer
 
 from baremetal_sched import commands
+from baremetal_sched.baremetal import fleet
 from baremetal_sched.compute.api.policies import name_of
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, WaitingRequest
 from baremetal_sched.errors import NotAllowed, WrongScope
-from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIM, IS_WAITING, SERVER
 from baremetal_sched.scheduling import claims
@@ -52,7 +52,7 @@ def show_waiting(call: UiCall, session: Session) -> Response:
     for each in statuses[:MOST_CLAIMS]:
         by_class.setdefault(each.claim.resource_class, []).append((each, *_times(each), _command(each)))
     known = _machine_classes(call, session) if by_class else []
-    counted = waiting_requests.count_by_class(MOST_CLAIMS, *conditions) if by_class else None
+    counted = fleet.waiting_by_class(MOST_CLAIMS, *conditions) if by_class else None
     mine = {each.claim.uuid for each in statuses if _may_cancel(call, each)}
     return page(
         call,
