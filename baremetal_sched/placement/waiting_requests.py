@@ -37,7 +37,7 @@ from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.compiled import IDS
 from baremetal_sched.db.models import WaitingRequest
 from baremetal_sched.db.results import require_changed, rows_changed
-from baremetal_sched.db.types import as_text, dump_json
+from baremetal_sched.db.types import Query, as_text, dump_json
 from baremetal_sched.errors.scheduling import TooManyWaitingClaims, UuidTaken, WaitingNotServed
 from baremetal_sched.placement import consumers, events, gate
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset

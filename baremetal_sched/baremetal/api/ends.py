@@ -1,14 +1,28 @@
-"""The end that a request names: at every door the same texts, limits and errors."""
+"""The end that a request names: at every door the same texts, limits, errors and rule."""
 
 from typing import Any
 
-from baremetal_sched.baremetal.api.policies.ends import SET_END_ALL
+from oslo_policy import policy
+
 from baremetal_sched.db.clock import seconds_of
 from baremetal_sched.db.types import Reader
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.placement import ends
 from baremetal_sched.placement.ends import AskedEnd, End
 from baremetal_sched.web.call import Call
+
+SET_END_ALL = "scheduling:claims:set_end_all"
+
+#: The rule about the limits of ends, which the scheduling API has.
+END_RULES = (
+    policy.RuleDefault(
+        SET_END_ALL,
+        "(role:admin and system_scope:all) or role:service",
+        description="Set any end of a claim, a server or an allocation, or none: beyond the default and the limits of "
+        "``[scheduling]``, and while others wait",
+        scope_types=["system", "project"],
+    ),
+)
 
 #: The greatest number of seconds that a request may name: a hundred years.
 LONGEST = 100 * 366 * 86_400

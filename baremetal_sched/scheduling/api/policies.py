@@ -3,10 +3,10 @@ rules about holds."""
 
 from oslo_policy import policy
 
+from baremetal_sched.baremetal.api.ends import END_RULES
 from baremetal_sched.baremetal.api.policies.checks import BASE
 from baremetal_sched.baremetal.api.policies.domains import DOMAIN_RULES
 from baremetal_sched.baremetal.api.policies.domains import DOMAINS as DOMAINS
-from baremetal_sched.baremetal.api.policies.ends import END_RULES
 from baremetal_sched.baremetal.api.policies.holds import GET_NODE, HOLDS
 from baremetal_sched.baremetal.api.policies.nodes import NODES
 
