@@ -19,7 +19,6 @@ from baremetal_sched.errors.placement import (
 )
 from baremetal_sched.placement import ends, gate, indivisible, stock, usages
 from baremetal_sched.placement.consumers import FIRST, KEEP, PLACEMENT, ConsumerWrite, Taken, Unset, save, text_of
-from baremetal_sched.placement.ends import End
 from baremetal_sched.placement.indivisible import Trees
 from baremetal_sched.placement.stock import InventoryLookup
 from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, PROVIDERS, SERVES_MACHINES, first_waiting, is_open
@@ -128,7 +127,10 @@ def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str)
     trees.confirm(connection, counted=touched)
     gate.freed(connection, {provider for (provider, _), amount in growth.items() if amount < 0})
     stock.move(connection, growth, trees.roots)
-    _replace_rows(connection, requests, entered, consumers, wanted, held)
+    moves = _moves(trees, wanted, had)
+    passing = ends.with_machines(connection, [*held]) if moves else ()
+    written = _replace_rows(connection, requests, entered, consumers, wanted, held)
+    ends.pass_on(connection, passing, {machine: written[uuid] for machine, uuid in moves.items()})
     for request in requests:
         before, after = trees.roots_of(had.get(request.uuid, {})), trees.roots_of(wanted[request.uuid])
         gate.changed(connection, request, consumers.get(request.uuid), before, after)
@@ -199,6 +201,15 @@ def _bump_providers(writer: Writer, provider_ids: Iterable[int]) -> None:
         require_changed(writer.execute(_BUMP, {"provider": provider_id}), "the tree of the provider was changed")
 
 
+def _moves(trees: Trees, wanted: Mapping[str, _Amounts], had: Mapping[str, _Amounts]) -> dict[int, str]:
+    """Return the machines (ids) that pass from one consumer of the request to another, with the latter's UUID."""
+    if len(wanted) < 2:
+        return {}
+    owners = {root: uuid for uuid, amounts in had.items() for root in trees.roots_of(amounts)}
+    takers = {root: uuid for uuid, amounts in wanted.items() for root in trees.roots_of(amounts)}
+    return {root: uuid for root, uuid in takers.items() if owners.get(root, uuid) != uuid}
+
+
 def _replace_rows(
     connection: Connection,
     requests: Sequence[ConsumerWrite],
@@ -206,11 +217,12 @@ def _replace_rows(
     consumers: Mapping[str, Any],
     wanted: Mapping[str, _Amounts],
     held: Mapping[int, _Amounts],
-) -> None:
+) -> dict[str, int]:
+    """Return the ids of the consumers that have something, by UUID."""
     if held:
         connection.execute(_FREE, {"consumers": list(held)})
     rows: list[dict[str, Any]] = []
-    with_end: list[tuple[int, End]] = []
+    written: dict[str, int] = {}
     for request in requests:
         consumer = consumers.get(request.uuid)
         if not wanted[request.uuid]:
@@ -226,6 +238,7 @@ def _replace_rows(
             consumer_id = save(connection, request, consumer, text)
         else:  # the classes in its text are those of the rows, whatever has been renamed
             compiled.change(connection, KEEP, {"consumer": consumer_id, "text": text})
+        written[request.uuid] = consumer_id
         rows += [
             {
                 "consumer_id": consumer_id,
@@ -236,13 +249,13 @@ def _replace_rows(
             }
             for (provider_id, class_id), amount in wanted[request.uuid].items()
         ]
-        if request.end is not None:
-            with_end.append((consumer_id, request.end))
     if rows:
         connection.execute(_NEW, rows)
-    for consumer_id, end in with_end:
-        ends.enter(connection, consumer_id, end)
-        ends.turn(connection, consumer_id)
+    for request in requests:
+        if request.end is not None and request.uuid in written:
+            ends.enter(connection, written[request.uuid], request.end)
+            ends.turn(connection, [written[request.uuid]])
+    return written
 
 
 def release(writer: Writer, consumer_uuid: str, kind: str | None = None) -> None:

@@ -11,9 +11,10 @@ Whatever changes when a machine will be free (an end, a planned hold) also count
 inventory. A claim changes ``used`` of the same row, so that two of them meet on every database, Galera included.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import inf
 from typing import Any
 
 from sqlalchemy import (
@@ -36,7 +37,8 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled, schema_state
 from baremetal_sched.db.clock import epoch, in_words, statement_epoch
-from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.compiled import IDS
+from baremetal_sched.db.results import require_changed, rows_changed
 from baremetal_sched.db.types import Reader, Writer, connection_of
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.scheduling import EndsNotServed, HasEnded
@@ -178,13 +180,13 @@ def enter(connection: Connection, consumer: int, end: End) -> None:
     compiled.change(connection, _insert(end.told_before), {"consumer": consumer, **end.parameters()})
 
 
-_OWN = select(PROVIDERS.c.root_id).join_from(ALLOCATIONS, PROVIDERS, PROVIDERS.c.id == ALLOCATIONS.c.provider_id)
 _ROOT = PROVIDERS.alias("root")
 _MIRRORED = select(_ROOT.c.mirrored_class_id).where(_ROOT.c.id == INVENTORIES.c.provider_id).scalar_subquery()
+_OWN = select(PROVIDERS.c.root_id).join_from(ALLOCATIONS, PROVIDERS, PROVIDERS.c.id == ALLOCATIONS.c.provider_id)
 _MACHINES = (
     select(INVENTORIES.c.provider_id, INVENTORIES.c.resource_class_id, INVENTORIES.c.calendar)
     .where(
-        INVENTORIES.c.provider_id.in_(_OWN.where(ALLOCATIONS.c.consumer_id == bindparam("consumer"))),
+        INVENTORIES.c.provider_id.in_(_OWN.where(ALLOCATIONS.c.consumer_id.in_([IDS]))),
         INVENTORIES.c.resource_class_id == _MIRRORED,
     )
     .order_by(INVENTORIES.c.provider_id)
@@ -201,21 +203,28 @@ _TURN = (
 )
 
 
-def turn(connection: Connection, consumer: int) -> None:
-    """Count up the calendars of the machines that a consumer (an id) has. Raises StaleDataError if one has changed."""
-    for provider, class_id, seen in compiled.run(connection, _MACHINES, {"consumer": consumer}).all():
+def turn(connection: Connection, consumers: Collection[int]) -> None:
+    """Count up the calendars of the machines that consumers (ids) have. Raises StaleDataError if one has changed."""
+    for provider, class_id, seen in compiled.run(connection, _MACHINES, {}, consumers).all():
         given = {"provider": provider, "class_id": class_id, "seen": seen}
-        if not rows_changed(compiled.change(connection, _TURN, given)):
-            raise StaleDataError("the calendar of a machine was changed")
+        changed = compiled.change(connection, _TURN, given)
+        require_changed(changed, "the calendar of a machine was changed")
+
+
+_LOCK = select(CONSUMERS.c.id).where(CONSUMERS.c.id.in_([IDS])).order_by(CONSUMERS.c.id).with_for_update()
 
 
 def change(writer: Writer, consumers: Mapping[int, str], end: End | None) -> None:
     """Give consumers (their UUIDs by id) that have machines this end instead of another; None: none. An end in
     ``seconds`` counts from now on.
 
-    Raises HasEnded if the end of one has come.
+    Locks the consumers, their inventories and their ends, in the order in which a release does. Raises HasEnded if the
+    end of one has come, StaleDataError if one has been released.
     """
     connection = connection_of(writer)
+    if len(compiled.run(connection, _LOCK, {}, consumers).all()) < len(consumers):
+        raise StaleDataError("a consumer was released")
+    turn(connection, consumers)
     for consumer, uuid in sorted(consumers.items()):
         lies_ahead = and_(CLAIM_ENDS.c.state == SET, CLAIM_ENDS.c.ends_at > epoch())
         own = CLAIM_ENDS.c.consumer_id == consumer
@@ -224,7 +233,6 @@ def change(writer: Writer, consumers: Mapping[int, str], end: End | None) -> Non
             raise HasEnded(consumer=uuid)
         if not changed and end is not None:
             enter(connection, consumer, end)
-        turn(connection, consumer)
 
 
 def _changed(connection: Connection, consumer: int, end: End | None, condition: ColumnElement[bool]) -> bool:
@@ -235,6 +243,40 @@ def _changed(connection: Connection, consumer: int, end: End | None, condition: 
     values = {name: new[name] for name in ("set_at", "ends_at", "due_at")} | {"told": None}
     statement = update(CLAIM_ENDS).where(condition).values(values)
     return bool(rows_changed(connection.execute(statement, end.parameters())))
+
+
+#: SELECT e.*, r.id FROM claim_ends e JOIN allocations … JOIN resource_providers p … JOIN resource_providers r ON
+#: r.id = p.root_id WHERE e.consumer_id IN (…) AND r.mirrored_class_id IS NOT NULL FOR UPDATE OF e
+_WITH_MACHINES = (
+    select(CLAIM_ENDS, _ROOT.c.id.label("machine"))
+    .join(ALLOCATIONS, ALLOCATIONS.c.consumer_id == CLAIM_ENDS.c.consumer_id)
+    .join(PROVIDERS, PROVIDERS.c.id == ALLOCATIONS.c.provider_id)
+    .join(_ROOT, _ROOT.c.id == PROVIDERS.c.root_id)
+    .where(CLAIM_ENDS.c.consumer_id.in_([IDS]), _ROOT.c.mirrored_class_id.is_not(None))
+    .order_by(CLAIM_ENDS.c.ends_at, CLAIM_ENDS.c.consumer_id)
+    .with_for_update(of=CLAIM_ENDS)
+)
+
+
+def with_machines(connection: Connection, consumers: Collection[int]) -> Sequence[Any]:
+    """Lock the ends of consumers (ids), which are locked, and return them, the earliest first, each with a ``machine``
+    of its consumer (the id of a provider): for ``pass_on``."""
+    rows: Sequence[Any] = compiled.run(connection, _WITH_MACHINES, {}, consumers).all()
+    return rows
+
+
+def pass_on(connection: Connection, found: Sequence[Any], takers: Mapping[int, int]) -> None:
+    """Pass the ends of ``with_machines`` on to the consumers that have the machines now, ids of both. If a consumer has
+    an end already, the earlier one counts."""
+    earliest = {row.consumer_id: row.ends_at for row in reversed(found)}
+    for row in found:
+        taker = takers.get(row.machine, row.consumer_id)
+        if row.ends_at < earliest.get(taker, inf):
+            earliest[taker] = row.ends_at
+            turn(connection, [taker])
+            connection.execute(delete(CLAIM_ENDS).where(CLAIM_ENDS.c.consumer_id == taker))
+            values = {column.name: getattr(row, column.name) for column in CLAIM_ENDS.c}
+            connection.execute(insert(CLAIM_ENDS), {**values, "consumer_id": taker})
 
 
 def of_consumers(reader: Reader, uuids: Collection[str]) -> dict[str, Any]:

@@ -48,6 +48,8 @@ _ADD = insert(INVENTORIES)
 _STORE = update(INVENTORIES).where(
     INVENTORIES.c.provider_id == bindparam("provider"), INVENTORIES.c.resource_class_id == bindparam("class_id")
 )
+#: Besides, when the machine can be claimed changes: see ``ends``.
+_STORE_AND_TURN = _STORE.values(calendar=INVENTORIES.c.calendar + 1)
 _ADD_TRAITS = insert(PROVIDER_TRAITS)
 _REMOVE_TRAITS = delete(PROVIDER_TRAITS).where(
     PROVIDER_TRAITS.c.provider_id == bindparam("provider"),
@@ -282,8 +284,11 @@ def _remove(session: Session, provider_id: int, stock: _Stock) -> None:
     require_changed(session.execute(removed), "what was to be removed was claimed")
 
 
-def _store(session: Session, provider_id: int, class_id: int, values: Mapping[str, Any]) -> None:
-    compiled.change(session.connection(), _STORE, {"provider": provider_id, "class_id": class_id, **values})
+def _store(
+    session: Session, provider_id: int, class_id: int, values: Mapping[str, Any], *, turns: bool = False
+) -> None:
+    statement = _STORE_AND_TURN if turns else _STORE
+    compiled.change(session.connection(), statement, {"provider": provider_id, "class_id": class_id, **values})
 
 
 def _sync_unit(session: Session, provider: Any, unit: SingleUnit, found: _Stock | None) -> tuple[int, list[str]]:
@@ -304,12 +309,14 @@ def _sync_unit(session: Session, provider: Any, unit: SingleUnit, found: _Stock 
         row = {"provider_id": provider.id, "resource_class_id": class_id, "used": 0, "created_at": utcnow(), **values}
         compiled.change(session.connection(), _ADD, row)
         return class_id, [f"inventory of {unit.resource_class} added"]
+    turns = found.closes_at != unit.closes_at
     if [*found.numbers] == [1, reserved, 1, 1, 1, 1] and found.withheld <= provider.indivisible:
-        if (found.copies, found.closes_at) != (unit.copies, unit.closes_at):
-            _store(session, provider.id, found.class_id, hidden)
+        if turns or found.copies != unit.copies:
+            _store(session, provider.id, found.class_id, hidden, turns=turns)
         return found.class_id, []
     withheld = int(found.withheld and provider.indivisible)
-    _store(session, provider.id, found.class_id, {"updated_at": utcnow(), "withheld": withheld, **values})
+    values |= {"updated_at": utcnow(), "withheld": withheld}
+    _store(session, provider.id, found.class_id, values, turns=turns)
     return found.class_id, [f"inventory of {unit.resource_class} {'reserved' if reserved else 'offered'}"]
 
 
