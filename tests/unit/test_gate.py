@@ -9,18 +9,27 @@ import pytest
 from tests.definitions import PACKAGE, Module, read
 
 GATE = "placement/gate.py"
+TABLES = f"{PACKAGE}.placement.tables"
 _CLAIMS = {"placement/allocations.py", "placement/single_claim.py"}
 #: The modules that may write the rows of a model, by the name of the model.
 WRITERS = {
     "Allocation": _CLAIMS,
     "Consumer": _CLAIMS | {"placement/consumers.py"},
     "WaitingRequest": {"placement/waiting_requests.py"},
+    "ClaimEnd": {"placement/ends.py", "placement/single_claim.py"},
 }
+#: Where the ends of claims are known: in the rooms of the gate.
+KNOW_ENDS = {
+    f"placement/{name}.py" for name in ("allocations", "consumers", "ends", "gate", "single_claim", "waiting_requests")
+}
+#: Where the calendar of a machine is counted up.
+COUNT_UP = {"placement/ends.py", "placement/projected.py", "placement/single_claim.py"}
 #: The names by which statements know the models.
 _NAMES = {
     "ALLOCATIONS": "Allocation",
     "CONSUMERS": "Consumer",
     "PENDING_CLAIMS": "WaitingRequest",
+    "CLAIM_ENDS": "ClaimEnd",
     **{name: name for name in WRITERS},
 }
 _STATEMENTS = {"insert", "update", "delete", "insert_missing", "insert_if_missing", "if_missing"}
@@ -89,10 +98,40 @@ def test_a_text_that_follows_may_be_written_anywhere() -> None:
 def test_writers_pass_the_gate(modules: Mapping[str, Module]) -> None:
     """They call it, or it calls them."""
     own = {what for _, what in modules[GATE].imported}
-    for path in set().union(*WRITERS.values()):
+    for path in set().union(*(paths for model, paths in WRITERS.items() if model != "ClaimEnd")):
         name = f"{PACKAGE}.{path.removesuffix('.py').replace('/', '.')}"
         uses = {_name(node.value) for node in modules[path].nodes if isinstance(node, ast.Attribute)}
         assert "gate" in uses or name in own, path
+
+
+def test_ends_touch_claims_in_the_rooms_of_the_gate_only(modules: Mapping[str, Module]) -> None:
+    found = {
+        path
+        for path, module in modules.items()
+        for _, what in module.imported
+        if path.startswith("placement/") and what.startswith((f"{PACKAGE}.placement.ends", f"{TABLES}.CLAIM_ENDS"))
+    }
+    assert {"placement/allocations.py", "placement/single_claim.py"} < found <= KNOW_ENDS
+
+
+def test_calendars_are_counted_up_in_few_places(modules: Mapping[str, Module]) -> None:
+    found = {path for path, module in modules.items() for _ in calendars(module.tree)}
+    assert found == COUNT_UP
+
+
+def calendars(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield what sets the column: an argument of ``values``, or a key of a dictionary for it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg == "calendar":
+            yield node
+        for key in node.keys if isinstance(node, ast.Dict) else ():
+            if key is not None and (_name(key) == "calendar" or getattr(key, "value", None) == "calendar"):
+                yield key
+
+
+@pytest.mark.parametrize("text", ["a.values(calendar=1)", "a.values({INVENTORIES.c.calendar: 1})", "{'calendar': 1}"])
+def test_a_count_is_found(text: str) -> None:
+    assert len([*calendars(ast.parse(text))]) == 1
 
 
 def test_notes_are_used_in_few_places(modules: Mapping[str, Module]) -> None:
