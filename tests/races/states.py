@@ -14,7 +14,11 @@ from baremetal_sched.baremetal.holds import due, holds
 from baremetal_sched.baremetal.holds.rules import MOST_OF_PROJECT
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Domain, Hold, Node, ServerGroup, WaitingRequest
+from baremetal_sched.db.models import Allocation, ClaimEnd, Domain, Hold, Node, ServerGroup, WaitingRequest
+from baremetal_sched.placement import allocations, ends
+from baremetal_sched.placement.consumers import ConsumerWrite
+from baremetal_sched.placement.ends import End
+from baremetal_sched.placement.waiting_requests import CLAIM
 from baremetal_sched.scheduling import claims
 from baremetal_sched.scheduling.claims import NewClaim
 from baremetal_sched.scheduling.webhooks import webhooks
@@ -302,6 +306,36 @@ def _lapse(service: Service) -> None:
     service.database.write(lambda session: session.execute(update(WaitingRequest).values(deadline=1)) and None)
 
 
+def _hold_for(service: Service, seconds: float) -> None:
+    """A claim has n1 for a while."""
+    amounts, end = {NAMES["node"]: {"CUSTOM_GOLD": 1}}, End(seconds=seconds, told_before=(HOUR,))
+    request = ConsumerWrite(NAMES["consumer"], amounts, "p", "u", None, kind=CLAIM, end=end)
+    service.database.write(lambda session: allocations.write(session, [request], "Unable to allocate:"))
+
+
+def _end(service: Service) -> None:
+    """The ends of all claims have come; no sweep has run since."""
+    over = {"began_at": 1, "set_at": 1, "ends_at": 2, "due_at": 2}
+    service.database.write(lambda session: session.execute(update(ClaimEnd).values(over)) and None)
+
+
+def _end_what_has_none(service: Service) -> None:
+    """All that has a machine has an end, which has come."""
+
+    def enter(session: Session) -> None:
+        for consumer in session.scalars(select(Allocation.consumer_id).distinct()):
+            ends.enter(session.connection(), consumer, End(seconds=HOUR))
+
+    service.database.write(enter)
+    _end(service)
+
+
+def _wait_for_a_while(service: Service) -> None:
+    """Two claims wait, each with an end."""
+    _claims_wait(service)
+    service.database.write(lambda session: session.execute(update(WaitingRequest).values(lasts=HOUR)) and None)
+
+
 def _deploy(service: Service) -> None:
     """The node n1 is active, deployed without an allocation for the consumer that holds it."""
     service.patch(NAMES["node"], ("add", "/instance_uuid", NAMES["consumer"]))
@@ -391,6 +425,14 @@ STATES: Mapping[str, tuple[Callable[[Service], None], ...]] = {
     "several": (_free, _pair, _claim_both),
     "several-less-one": (_free, _pair, _claim_both, _release_one),
     "held-pair": (_free, _pair, _hold),
+    "end-ahead": (_free, partial(_hold_for, seconds=2 * HOUR)),
+    "end-ahead-maintenance": (_free, partial(_hold_for, seconds=2 * HOUR), _maintain),
+    "end-due": (_free, partial(_hold_for, seconds=2 * HOUR), _end),
+    "end-due-waiting": (_free, partial(_hold_for, seconds=2 * HOUR), _wait_for_a_while, _end),
+    "end-due-deployed": (_free, partial(_hold_for, seconds=2 * HOUR), _deploy, _end),
+    "end-due-server": (_free, _boot, _end_what_has_none),
+    "end-due-allocation": (_free, _allocate, _end_what_has_none),
+    "end-waiting": (_free, _hold, _wait_for_a_while),
     "several-waiting": (_free, _pair, _hold, partial(_claim_both, wait=3600)),
     "several-waiting-for-both": (_free, _pair, _hold, _claim_other, partial(_claim_both, wait=3600)),
 }
