@@ -80,6 +80,10 @@ class End:
         last: ColumnElement[float] = literal(self.at - shortest, Double())
         return case((deadline < last, deadline), else_=last)
 
+    def moment(self) -> ColumnElement[float]:
+        """Return the moment for a consumer that gets its machine now, in SQL."""
+        return statement_epoch() + literal(self.seconds, Double()) if self.at is None else literal(self.at, Double())
+
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of ``new_row``."""
         return {"end_at": self.at, "end_seconds": self.seconds}

@@ -203,7 +203,7 @@ def test_allocations_of_a_fleet(database: Database, fleet: list[Machine], asked:
 
         def is_found(wanted: NodeRequest) -> bool:
             try:
-                return wanted.choose_unlocked(session) is not None
+                return wanted.choose_unlocked(MachineContext(session, SETTINGS)) is not None
             except SuitableNodesLocked:
                 return False
 

@@ -200,7 +200,7 @@ def place(
         eligible=eligible,
     )
     try:
-        node = request.choose_unlocked(session)
+        node = request.choose_unlocked(MachineContext(session, settings))
     except SuitableNodesLocked:
         if not wait:
             raise

@@ -26,7 +26,7 @@ from baremetal_sched.baremetal.matching.conditions import (
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.question import Names, Question, Scope, nodes_source
 from baremetal_sched.baremetal.matching.request import Amounts, FreeMachines, Host, MachineContext, MachineRequest
-from baremetal_sched.baremetal.matching.spreading import Several, with_group
+from baremetal_sched.baremetal.matching.spreading import STRICT_END, Several, with_group
 from baremetal_sched.baremetal.nodes.traits import has_any
 from baremetal_sched.baremetal.schemas.allocations import TraitEntry
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
@@ -83,7 +83,7 @@ class NodeRequest(MachineRequest):
             "owner": self.owner,
             "project": self.project,
         }
-        return with_group(own, self.several)
+        return with_group(own, self.several, strict_end=self.strict_end)
 
     def needed_trait(self) -> str | None:
         """Return a trait that every node must have; None if there is none."""
@@ -101,6 +101,7 @@ class NodeRequest(MachineRequest):
             document["owner"],
             eligible=EVERYTHING if project is None else Visibility(project),
             several=Several.read(document),
+            strict_end=document.get(STRICT_END, False),
         )
 
     def machine_class(self) -> str:
@@ -111,25 +112,35 @@ class NodeRequest(MachineRequest):
         """Return the request for this node (UUID) only; None if it is not among the candidates."""
         return replace(self, candidates=(node,)) if node in (self.candidates or (node,)) else None
 
-    def choose(self, context: MachineContext) -> Host | None:
-        """Return a free node that fits, like ``choose_unlocked``; None if conductors work on all that fit."""
+    def choose_within(self, context: MachineContext) -> Host | None:
+        """Return a free node that fits, like ``_unlocked``; None if conductors work on all that fit."""
         try:
-            node = self.choose_unlocked(context.session)
+            node = self._unlocked(context)
         except SuitableNodesLocked:
             return None
         return None if node is None else Host(node, {node.uuid: {self.machine_class(): 1}})
 
-    def choose_unlocked(self, session: Session) -> Node | None:
+    def choose_unlocked(self, context: MachineContext) -> Node | None:
+        """Return a node like ``choose``. Raises StaleDataError if all nodes that fit are being changed by other
+        transactions, SuitableNodesLocked if conductors are working on them."""
+        first, *others = self.turns(context)
+        if others:
+            found = self.choose_within(first)
+            return found.node if found is not None else self._unlocked(*others)
+        return self._unlocked(first)
+
+    def _unlocked(self, context: MachineContext) -> Node | None:
         """Return a free node that fits, preferably the one with the allocation's name, with its row and its inventory
         locked; None if no node fits.
 
         Raises StaleDataError if all nodes that fit are being changed by other transactions, SuitableNodesLocked if
         conductors are working on them.
         """
+        session = context.session
         class_id = self._class_id(session)
         if class_id is None:
             return None
-        fitting = free_nodes_of(class_id, self)
+        fitting = free_nodes_of(class_id, self, context.until_end())
         unlocked = fitting.where(of_lock(counts=True).holds)
         for node_ids in _batches(session, unlocked, class_id, self):
             node = _lock_one(session, unlocked, node_ids)
@@ -140,7 +151,7 @@ class NodeRequest(MachineRequest):
 
     def hosts(self, context: MachineContext, limit: int) -> list[tuple[str, Amounts]]:
         """Return free nodes that fit, at most ``limit``, and the amounts to claim. Nothing is locked."""
-        free = self.free_machines(context)
+        free = self.free_machines(self.bound(context))
         query = None if free is None else free.query.with_only_columns(Node.uuid).limit(limit)
         found = () if query is None else context.session.scalars(query)
         return [(uuid, {uuid: {self.machine_class(): 1}}) for uuid in found]
@@ -150,7 +161,7 @@ class NodeRequest(MachineRequest):
         class_id, own = self._class_id(context.session), self.machine_class()
         if class_id is None:
             return None
-        query = free_nodes_of(class_id, self).where(Node.reservation.is_(None))
+        query = free_nodes_of(class_id, self, context.until_end()).where(Node.reservation.is_(None))
         return FreeMachines(query, lambda node, root: {node.uuid: {own: 1}}, class_id)
 
     def _class_id(self, session: Session) -> int | None:
@@ -167,6 +178,7 @@ class NodeRequest(MachineRequest):
                 *self.places,
                 *self.of_traits,
                 *availability_conditions(),
+                *(() if context is None else self.bound(context).until_end()),
                 of_claim(),
                 of_lock(counts=True),
                 *served,
@@ -242,8 +254,8 @@ def _require_none(session: Session, fitting: Query) -> None:
         raise SuitableNodesLocked(count=found[True])
 
 
-def free_nodes_of(class_id: int, request: NodeRequest) -> Query:
-    """Return the query of the free nodes that fit, locked by conductors or not:
+def free_nodes_of(class_id: int, request: NodeRequest, also: Sequence[Condition] = ()) -> Query:
+    """Return the query of the free nodes that fit and meet these conditions, locked by conductors or not:
 
     SELECT n.id, i.provider_id FROM inventories i JOIN resource_providers p … JOIN nodes n ON n.uuid = p.uuid WHERE
     i.resource_class_id = :class AND i.free = 1 AND …
@@ -251,7 +263,7 @@ def free_nodes_of(class_id: int, request: NodeRequest) -> Query:
     The index over free capacity yields the free nodes one by one (the inventory of a node has a total of 1).
     """
     traits = unjoined([each.holds for each in request.of_traits])
-    others = [each.holds for each in (*request.places, *availability_conditions())]
+    others = [each.holds for each in (*request.places, *availability_conditions(), *also)]
     return (
         select(Node.id, INVENTORIES.c.provider_id)
         .select_from(INVENTORIES)

@@ -7,8 +7,8 @@ group, and ``question`` for why there is none.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
-from baremetal_sched.baremetal.matching.conditions import Condition
+from baremetal_sched.baremetal.matching.conditions import Condition, of_open
 from baremetal_sched.baremetal.matching.free_machine import Amounts as Amounts
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.question import Question
@@ -25,6 +25,7 @@ from baremetal_sched.baremetal.visibility import EVERYTHING, Conditions, Visibil
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
+from baremetal_sched.placement.ends import End
 from baremetal_sched.placement.tables import PROVIDERS
 from baremetal_sched.settings import Settings
 
@@ -36,7 +37,8 @@ class MachineContext:
     ``members``: the live conductors, if they are known already. ``project``: nodes of other projects do not exist for
     it; None: all nodes do. ``named``: the nodes that may be named as examples. ``needed``: the number of machines that
     an explanation is about. ``machine``: only this machine (UUID) is explained. ``unrestricted``: allocations may get
-    the nodes of any project. ``seen``: the conditions on holds that the answer may count by their types.
+    the nodes of any project. ``seen``: the conditions on holds that the answer may count by their types. ``end``: that
+    of the consumer that gets the machine; None: it has none.
     """
 
     session: Session
@@ -48,6 +50,7 @@ class MachineContext:
     machine: str | None = None
     unrestricted: bool = False
     seen: Conditions = ()
+    end: End | None = None
 
     @classmethod
     def of_project(cls, session: Session, settings: Settings, project: str | None) -> "MachineContext":
@@ -65,6 +68,10 @@ class MachineContext:
     def usable(self) -> tuple[ColumnElement[bool], ...]:
         """Return the condition that the project may use a node; empty if it may use all."""
         return () if self.project is None else (usable_by(self.project),)
+
+    def until_end(self) -> tuple[Condition, ...]:
+        """Return the condition that no hold is planned for the node before the end; empty if there is no end."""
+        return () if self.end is None else (of_open(self.end.moment()),)
 
     def tree(self) -> ColumnElement[bool] | None:
         """Return the condition that a provider of ``PROVIDERS`` is in the tree of the machine; None: any is."""
@@ -96,10 +103,12 @@ class MachineRequest(ABC):
     """A request for one machine, or for the ``several`` of a group.
 
     ``server_group``: the server group (a UUID) that its server is to be in; ``conditions``: those of its policy on a
-    node, now.
+    node, now. ``strict_end``: it takes no machine for which a hold is planned before the end of the context; otherwise
+    it takes such a machine only if no other fits.
     """
 
     several: Several | None = None
+    strict_end: bool = False
     server_group: str | None = None
     conditions: tuple[Condition, ...] = ()
 
@@ -146,13 +155,29 @@ class MachineRequest(ABC):
         """Return the request without the conditions of its question that have these ids; None if nothing is left."""
         return None
 
-    @abstractmethod
+    def turns(self, context: MachineContext) -> Iterator[MachineContext]:
+        """Yield the contexts in which machines are looked for, one after the other: with the end, and, unless it is
+        strict, without."""
+        yield context
+        if context.end is not None and not self.strict_end:
+            yield replace(context, end=None)
+
+    def bound(self, context: MachineContext) -> MachineContext:
+        """Return the context with the end only if the request takes no machine that closes before it."""
+        return context if self.strict_end or context.end is None else replace(context, end=None)
+
     def choose(self, context: MachineContext) -> Host | None:
-        """Return a machine that fits, locked; None if none is free, or a name in the request does not exist.
+        """Return a machine that fits, locked; None if none is free, or a name in the request does not exist. If the
+        context has an end, machines without a hold that is planned before it come first.
 
         Raises StaleDataError if other transactions are taking all that fit, and BadQuery, SearchTookTooLong and
         TooManyCandidates for queries.
         """
+        return next(filter(None, map(self.choose_within, self.turns(context))), None)
+
+    @abstractmethod
+    def choose_within(self, context: MachineContext) -> Host | None:
+        """Return a machine like ``choose``, for which no hold is planned before the end of the context."""
 
     def other_providers(self, context: MachineContext) -> Amounts | None:
         """Return the amounts to claim of providers that are no machines; None if there are none. Raises like
@@ -166,8 +191,8 @@ class MachineRequest(ABC):
 
     @abstractmethod
     def free_machines(self, context: MachineContext, *, remembers: bool = False) -> FreeMachines | None:
-        """Return all free machines that fit; None if a name in the request does not exist. ``remembers``: names may be
-        those of a moment ago.
+        """Return all free machines that fit, and for which no hold is planned before the end of the context; None if a
+        name in the request does not exist. ``remembers``: names may be those of a moment ago.
 
         Raises MachinesShare for a request that other providers than machines have to serve, CannotWait if it names no
         class of nodes.

@@ -40,11 +40,16 @@ Tenants = tuple[str | None, str | None]
 
 def choose_many(context: MachineContext, request: MachineRequest) -> list[Host] | None:
     """Return as many machines as are requested, their rows and the inventories of their own class locked, in the order
-    of their ids; None if no choice of the free ones satisfies the request.
+    of their ids; None if no choice of the free ones satisfies the request. If the context has an end, a choice of
+    machines without a hold that is planned before it comes first.
 
     Raises MachinesShare for a request that other providers than machines have to serve, StaleDataError if other
     transactions are taking the machines, and like ``choose``.
     """
+    return next(filter(None, (_chosen(each, request) for each in request.turns(context))), None)
+
+
+def _chosen(context: MachineContext, request: MachineRequest) -> list[Host] | None:
     several, fitting = _group_of(request), request.free_machines(context)
     if fitting is None:
         return None
@@ -69,7 +74,7 @@ def choose_many(context: MachineContext, request: MachineRequest) -> list[Host] 
 def fitting_many(context: MachineContext, request: MachineRequest) -> list[tuple[str, Amounts]]:
     """Return machines (UUIDs of nodes) that ``choose_many`` may choose, and the amounts; none if it would choose
     nothing. Nothing is locked. Raises like it, except for StaleDataError."""
-    several, fitting = _group_of(request), request.free_machines(context)
+    several, fitting = _group_of(request), request.free_machines(request.bound(context))
     if fitting is None:
         return []
     chosen = quotas(several, count_places(context.session, fitting.query, several))
@@ -89,7 +94,8 @@ class TooFew:
 
 def why_too_few(context: MachineContext, request: MachineRequest) -> TooFew | None:
     """Return why ``choose_many`` chooses nothing; None if it would. Raises like it, and BadQuery."""
-    session, several, fitting = context.session, _group_of(request), request.free_machines(context)
+    session, several = context.session, _group_of(request)
+    fitting = request.free_machines(request.bound(context))
     free = {} if fitting is None else count_places(session, fitting.query, several)
     if quotas(several, free) is not None:
         return None

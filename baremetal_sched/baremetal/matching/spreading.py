@@ -26,6 +26,7 @@ MOST = 100
 #: The members of a body that say how many machines it is for, and the name of all of them in a request's document.
 MEMBERS = ("count", "spread", "pack", "group")
 SEVERAL = "several"
+STRICT_END = "strict_end"
 
 
 @dataclass(frozen=True)
@@ -80,9 +81,11 @@ class Several:
         return self.spread_by, self.at_most, self.pack_by
 
 
-def with_group(document: dict[str, Any], several: Several | None) -> dict[str, Any]:
-    """Return the document of a request with its group, which ``Several.read`` reads."""
-    return document if several is None else {**document, SEVERAL: several.document()}
+def with_group(document: dict[str, Any], several: Several | None, *, strict_end: bool = False) -> dict[str, Any]:
+    """Return the document of a request with its group, which ``Several.read`` reads; and whether its end is strict, if
+    it is."""
+    strict = {STRICT_END: True} if strict_end else {}
+    return {**document, **strict, **({} if several is None else {SEVERAL: several.document()})}
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ _MOST = (100_000,)
 _CANDIDATES = 100
 
 #: Fields of requests that are not kept.
-_PASSING = ("anchor", "changed", "conditions", "server_group", "several")
+_PASSING = ("anchor", "changed", "conditions", "server_group", "several", "strict_end")
 
 _UNKNOWN = (TraitNotFound, UnknownClassInQuery)
 
@@ -115,7 +115,7 @@ class TreeRequest(MachineRequest):
         values |= {"extra_specs": dict(self.extra_specs), "excluded": sorted(self.excluded)}
         if self.server_group is not None:  # as earlier releases do
             values["server_group"] = self.server_group
-        return with_group(values, self.several)
+        return with_group(values, self.several, strict_end=self.strict_end)
 
     def machine_class(self) -> str:
         """Return the class of the node that it asks for. The class may not exist yet. Raises CannotWait, BadQuery."""
@@ -154,11 +154,11 @@ class TreeRequest(MachineRequest):
         return () if self.project is None else (of_project(self.project).holds,)
 
     def clauses(self, context: MachineContext) -> list[ColumnElement[bool]]:
-        """Return the conditions on a node besides the query."""
+        """Return the conditions on a node besides the query, that of the end included."""
         served = (context.membership.served(),) if self.served else ()
-        return [*served, *(each.holds for each in self.places()), *self.usable()]
+        return [*served, *(each.holds for each in (*self.places(), *context.until_end())), *self.usable()]
 
-    def choose(self, context: MachineContext) -> Host | None:
+    def choose_within(self, context: MachineContext) -> Host | None:
         """Return a machine, locked, and the amounts to claim; None if there is none, or a name does not exist.
 
         Raises BadQuery for a query that asks for nothing, StaleDataError if all machines that fit are being taken by
@@ -192,7 +192,7 @@ class TreeRequest(MachineRequest):
 
         Raises like ``choose``, except for StaleDataError.
         """
-        session, clauses = context.session, self.clauses(context)
+        session, clauses = context.session, self.clauses(self.bound(context))
         clauses += [] if context.machine is None else [Node.uuid == context.machine]
         hosts: list[tuple[str, Amounts]] = []
         with suppress(*_UNKNOWN):
@@ -296,6 +296,7 @@ class TreeRequest(MachineRequest):
                 *self.places(),
                 *tree_shapes.conditions_on_trees(selecting(context.session), request),
                 *availability_conditions(),
+                *self.bound(context).until_end(),
                 of_claim(),
                 of_lock(counts=True),
                 of_conductor(context.membership, counts=True),

@@ -118,6 +118,11 @@ IS_AVAILABLE = and_(*(condition.clause for condition in CONDITIONS))
 IS_OPEN = or_(Node.closes_at.is_(None), Node.closes_at > statement_epoch())
 
 
+def stays_open(ends_at: ColumnElement[float]) -> ColumnElement[bool]:
+    """SQL condition on Node: no hold is planned that keeps it from being given out before ``ends_at``."""
+    return or_(Node.closes_at.is_(None), Node.closes_at >= ends_at)
+
+
 def is_available(node: Node) -> bool:
     """Return whether ``node`` may be given out. The same as ``IS_AVAILABLE``."""
     return all(condition.holds(node) for condition in CONDITIONS)

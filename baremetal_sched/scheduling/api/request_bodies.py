@@ -16,7 +16,7 @@ from baremetal_sched.baremetal.api.policies.domains import sees_domains
 from baremetal_sched.baremetal.domains import naming
 from baremetal_sched.baremetal.matching.node_request import NodeRequest, uuids_of
 from baremetal_sched.baremetal.matching.request import MachineRequest
-from baremetal_sched.baremetal.matching.spreading import MEMBERS, Several
+from baremetal_sched.baremetal.matching.spreading import MEMBERS, STRICT_END, Several
 from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION, TreeRequest
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE, TraitEntry
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility, usable_by
@@ -142,7 +142,9 @@ class RequestForms:
     whole: bool
 
 
-_OF_CLAIMS = ("consumer", "wait", "even_if_impossible", *MEMBERS)
+#: The members that give an end.
+ENDS = ("until", "for", STRICT_END)
+_OF_CLAIMS = ("consumer", "wait", "even_if_impossible", *MEMBERS, *ENDS)
 CLAIMS = RequestForms(CLAIM_BY_QUERY, CLAIM_BY_FLAVOR, CLAIM_LIKE_ALLOCATION, _OF_CLAIMS, whole=True)
 EXPLANATIONS = RequestForms(QUERY, SERVER, WANTED, ("wanted", *MEMBERS), whole=False)
 
@@ -156,8 +158,8 @@ def read_request(
     also without regard to the owner that an allocation names. Raises BadRequest, InvalidValue, BadQuery.
     """
     resolve = _read_one(document, forms, project, unrestricted=unrestricted)
-    several = Several.of(document)
-    return lambda session: replace(resolve(session), several=several)
+    several, strict_end = Several.of(document), document.get(STRICT_END, False)
+    return lambda session: replace(resolve(session), several=several, strict_end=strict_end)
 
 
 def _read_one(document: Mapping[str, Any], forms: RequestForms, project: str | None, *, unrestricted: bool) -> Resolve:
