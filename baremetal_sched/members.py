@@ -40,6 +40,11 @@ CLAIM = Members(
         "consumer": "object",
         "asked_at": "time",
         "deadline": "time",
+        "until": "time",
+        "for": "number",
+        "end": "string",
+        "late_since": "time",
+        "late_reason": "string",
         "decided_at": "time",
     },
     columns={
@@ -53,6 +58,7 @@ CLAIM = Members(
         "consumer": "Project",
         "allocations": "Machine",
         "reason": "Reason",
+        "until": "Until",
     },
     words={
         "kind": ("claim", "allocation", "server"),

@@ -86,6 +86,15 @@ class EndsNotServed(UnavailableError):
     )
 
 
+class EndsTooSoon(InvalidValue):
+    """A request that waits stops waiting some time before its end."""
+
+    template = (
+        "It cannot wait until its end, {end}: nobody gets a machine for less than {shortest} s ([scheduling] "
+        "shortest_claim). Ask without waiting, or for a later end."
+    )
+
+
 class HasEnded(ConflictError):
     template = "{consumer} has ended: its machine is being given back."
 

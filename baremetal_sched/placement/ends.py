@@ -12,7 +12,7 @@ inventory. A claim changes ``used`` of the same row, so that two of them meet on
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf
 from typing import Any
@@ -39,19 +39,24 @@ from baremetal_sched.db import compiled, schema_state
 from baremetal_sched.db.clock import epoch, in_words, statement_epoch
 from baremetal_sched.db.compiled import IDS
 from baremetal_sched.db.results import require_changed, rows_changed
-from baremetal_sched.db.types import Reader, Writer, connection_of
+from baremetal_sched.db.types import Query, Reader, Writer, connection_of
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.errors.scheduling import EndsNotServed, HasEnded
+from baremetal_sched.errors.scheduling import EndsNotServed, EndsTooSoon, HasEnded
 from baremetal_sched.placement.tables import ALLOCATIONS, CLAIM_ENDS, CONSUMERS, INVENTORIES, PROVIDERS
 from baremetal_sched.settings import Settings
 
 #: The schema's revision of the first release that ends claims.
 FIRST_REVISION = "0038"
 
+#: The greatest number of seconds that a request may name: a hundred years.
+LONGEST = 100 * 366 * 86_400
+
 # States.
 SET = "set"
 ENDING = "ending"
 LATE = "late"
+
+STATES = (SET, ENDING, LATE)
 
 #: The states in which the machine is being given back.
 OVER = (ENDING, LATE)
@@ -83,6 +88,11 @@ class End:
     def moment(self) -> ColumnElement[float]:
         """Return the moment for a consumer that gets its machine now, in SQL."""
         return statement_epoch() + literal(self.seconds, Double()) if self.at is None else literal(self.at, Double())
+
+    def require_time(self, now: float, shortest: float) -> None:
+        """Raise EndsTooSoon if a request with this end has no time to wait."""
+        if self.at is not None and self.at - shortest <= now:
+            raise EndsTooSoon(end=in_words(self.at), shortest=f"{shortest:g}")
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of ``new_row``."""
@@ -177,6 +187,11 @@ def new_row(consumer: ColumnElement[int], told_before: tuple[float, ...]) -> dic
 @lru_cache
 def _insert(told_before: tuple[float, ...]) -> Any:
     return insert(CLAIM_ENDS).values(new_row(bindparam("consumer", type_=Integer()), told_before)).inline()
+
+
+def at_once(reader: Reader, end: End) -> End:
+    """Return the end of consumers that get their machines now: the same moment for all of them."""
+    return end if end.seconds is None else replace(end, at=_now(reader) + end.seconds, seconds=None)
 
 
 def enter(connection: Connection, consumer: int, end: End) -> None:
@@ -283,11 +298,10 @@ def pass_on(connection: Connection, found: Sequence[Any], takers: Mapping[int, i
             connection.execute(insert(CLAIM_ENDS), {**values, "consumer_id": taker})
 
 
-def of_consumers(reader: Reader, uuids: Collection[str]) -> dict[str, Any]:
-    """Return the ends of consumers by their UUIDs: rows of ``claim_ends``, with ``uuid``. Those without one are left
-    out."""
+def of_consumers(reader: Reader, uuids: Collection[str] | Query) -> dict[str, Any]:
+    """Return the ends of consumers (UUIDs, or a query of them) by their UUIDs: rows of ``claim_ends``, with ``uuid``.
+    Those without one are left out."""
     query = select(CONSUMERS.c.uuid, CLAIM_ENDS).join_from(
         CLAIM_ENDS, CONSUMERS, CONSUMERS.c.id == CLAIM_ENDS.c.consumer_id
     )
-    rows = connection_of(reader).execute(query.where(CONSUMERS.c.uuid.in_(uuids))).all() if uuids else ()
-    return {row.uuid: row for row in rows}
+    return {row.uuid: row for row in connection_of(reader).execute(query.where(CONSUMERS.c.uuid.in_(uuids)))}

@@ -163,14 +163,16 @@ def enter(session: Session, new: NewWaitingRequest, *, most: int) -> WaitingRequ
     """Enter a request into the queue, and return its claim: its UUID is reserved if it is for one machine. After the
     transaction, machines are looked for once more.
 
-    Raises TooManyWaitingClaims if ``most`` of its project wait; UuidTaken if a consumer has its UUID; WaitingNotServed
-    while a release that hands nothing over may serve the database.
+    Raises TooManyWaitingClaims if ``most`` of its project wait; UuidTaken if a consumer has its UUID; EndsTooSoon;
+    WaitingNotServed while a release that hands nothing over may serve the database.
     """
     served_since = schema_state.oldest(session.connection())
     if not schema_state.is_since(served_since, FIRST_REVISION):
         raise WaitingNotServed
     _require_few(session, new.project, most)
     entered = _insert(session, new, state=GATHERING if new.gathers else WAITING)
+    if new.end is not None:
+        new.end.require_time(entered.asked_at, new.shortest)
     # Releases that do not know them would take a reserved UUID for one that is in use.
     reserves = schema_state.is_since(served_since, RESERVING_REVISION) and not new.gathers
     if reserves and not consumers.reserve(session.connection(), new.consumer()):

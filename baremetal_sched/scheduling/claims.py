@@ -13,9 +13,10 @@ from baremetal_sched.baremetal.matching.request import Amounts, Host, MachineCon
 from baremetal_sched.baremetal.matching.spreading import SEVERAL, Several
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Allocation, Consumer, GroupMember, Node, WaitingRequest
+from baremetal_sched.db.types import AnyRow
 from baremetal_sched.errors.placement import TAKEN_MEANWHILE, ConsumerConflict, ConsumerWaits, NoAllocations
 from baremetal_sched.errors.scheduling import ClaimDiffers, ClaimElsewhere, ClaimNotFound, ConsumerInUse, UuidTaken
-from baremetal_sched.placement import allocations, waiting_requests
+from baremetal_sched.placement import allocations, ends, waiting_requests
 from baremetal_sched.placement.consumers import RESERVED, ConsumerWrite, amounts_held_by, belongs_to_kind
 from baremetal_sched.placement.events import RELEASED
 from baremetal_sched.placement.names import resource_class_of
@@ -46,7 +47,12 @@ class NewClaim(GroupClaim):
     priority: int = 0
 
     def waiting_request(
-        self, resource_class: str, seconds: float = 0, reason: str | None = None, group_id: int | None = None
+        self,
+        resource_class: str,
+        seconds: float = 0,
+        reason: str | None = None,
+        group_id: int | None = None,
+        shortest: float = 0,
     ) -> NewWaitingRequest:
         """Return the claim as a row of the queue of the class (empty if it does not wait)."""
         return NewWaitingRequest(
@@ -64,6 +70,8 @@ class NewClaim(GroupClaim):
             priority=self.priority,
             gathers=self.request.several is not None,
             group_id=group_id,
+            end=self.end,
+            shortest=shortest,
         )
 
 
@@ -89,12 +97,13 @@ def claim_now(session: Session, new: NewClaim, settings: Settings) -> "ClaimStat
     if chosen is None:
         return None
     try:
-        _write(session, ConsumerWrite(new.uuid, chosen, new.project, new.user, None), new.consumer_type)
+        _write(session, ConsumerWrite(new.uuid, chosen, new.project, new.user, None, end=new.end), new.consumer_type)
     except (ConsumerConflict, ConsumerWaits) as error:
         raise ConsumerInUse(consumer=new.uuid) from error
     resource_class = "" if host is None else resource_class_of(host.node.resource_class or "")
     claimed = waiting_requests.enter_claimed(session, new.waiting_request(resource_class))
-    return ClaimStatus(claimed, CLAIMED, chosen, None, _only(claimed, chosen))
+    given = ends.of_consumers(session, [new.uuid]).values() if new.end else ()
+    return ClaimStatus(claimed, CLAIMED, chosen, None, _only(claimed, chosen), [*given])
 
 
 def _claim_several(context: MachineContext, new: NewClaim, several: Several) -> "ClaimStatus | None":
@@ -103,7 +112,8 @@ def _claim_several(context: MachineContext, new: NewClaim, several: Several) -> 
         return None
     machine_groups.write(context.session, new, chosen)
     row = new.waiting_request(new.request.machine_class())
-    (status,) = statuses_of(context.session, [waiting_requests.enter_claimed(context.session, row)])
+    claimed = waiting_requests.enter_claimed(context.session, row)
+    (status,) = statuses_of(context.session, [claimed], may_end=new.end is not None)
     return status
 
 
@@ -114,7 +124,8 @@ def wait(session: Session, new: NewClaim, seconds: float, reason: str, settings:
     if several is not None:
         group = machine_groups.find(session, new.project, several, lock=True)
         group_id = machine_groups.join(session, new.project, machine_groups.now(session, several, group), group)
-    row = new.waiting_request(new.request.machine_class(), seconds, reason, group_id)
+    shortest = settings.scheduling.shortest_claim
+    row = new.waiting_request(new.request.machine_class(), seconds, reason, group_id, shortest)
     try:
         return waiting_requests.enter(session, row, most=settings.scheduling.most_waiting)
     except UuidTaken as error:
@@ -131,6 +142,7 @@ def give(context: MachineContext, claim: WaitingRequest, node: Node) -> bool:
     if host is None:
         return False
     write = ConsumerWrite(claim.uuid, host.claim, claim.consumer_project, claim.consumer_user, RESERVED)
+    write.end = waiting_requests.end_of(claim, context.settings)
     _write(context.session, write, claim.consumer_type)
     waiting_requests.decide(context.session, claim, CLAIMED)
     return True
@@ -164,7 +176,7 @@ class ClaimStatus:
     """A claim as it is now: ``state`` is derived from its deadline and from the consumer's allocations.
 
     ``allocations`` are amounts by class by provider; ``position`` is None unless it waits. ``machines``: those of a
-    claim of several that it has now.
+    claim of several that it has now. ``ends``: their ends (rows of ``claim_ends``), the earliest first.
     """
 
     claim: WaitingRequest
@@ -172,6 +184,20 @@ class ClaimStatus:
     allocations: Mapping[str, Mapping[str, int]]
     position: int | None
     machines: Sequence[ClaimedMachine] = ()
+    ends: Sequence[AnyRow] = ()
+
+    def end_members(self) -> dict[str, Any]:
+        """Return the members of the document that say how it ends: of several machines, those of the earliest end."""
+        late = next((each for each in self.ends if each.state == ends.LATE), None)
+        until, lasts = (self.claim.ends_at, self.claim.lasts) if self.state == WAITING else (None, None)
+        states = [each.state for each in self.ends] or ([] if (until, lasts) == (None, None) else [ends.SET])
+        return {
+            "until": self.ends[0].ends_at if self.ends else until,
+            "for": lasts,
+            "end": max(states, key=ends.STATES.index, default=None),
+            "late_since": late and late.late_since,
+            "late_reason": late and late.reason,
+        }
 
 
 def show(session: Session, uuid: str) -> ClaimStatus:
@@ -183,8 +209,8 @@ def show(session: Session, uuid: str) -> ClaimStatus:
     return status
 
 
-def statuses_of(session: Session, requests: Sequence[WaitingRequest]) -> list[ClaimStatus]:
-    """Return claims as they are now."""
+def statuses_of(session: Session, requests: Sequence[WaitingRequest], *, may_end: bool = True) -> list[ClaimStatus]:
+    """Return claims as they are now. ``may_end``: whether one may have an end."""
     several = [claim.uuid for claim in requests if claim.state == CLAIMED and SEVERAL in claim.request]
     single = [claim.uuid for claim in requests if claim.state == CLAIMED and SEVERAL not in claim.request]
     held = amounts_held_by(session, single, CLAIM) if single else {}
@@ -196,17 +222,29 @@ def statuses_of(session: Session, requests: Sequence[WaitingRequest]) -> list[Cl
         places = {waiting[0].id: _position(session, waiting[0])}
     else:
         places = _positions(session, waiting) if waiting else {}
-    states = [state_of(claim, now, is_held=claim.uuid in held) for claim in requests]
+    machines = {claim.uuid: machines.get(claim.uuid) or _only(claim, held.get(claim.uuid)) for claim in requests}
+    found: dict[str, AnyRow] = {}
+    if may_end and held:
+        found |= ends.of_consumers(session, [uuid for uuid in single if uuid in held]) if single else {}
+        found |= ends.of_consumers(session, machine_groups.consumers_of(several)) if several else {}
     return [
         ClaimStatus(
             claim,
             state,
             held.get(claim.uuid, {}),
             places.get(claim.id) if state == WAITING else None,
-            machines.get(claim.uuid) or _only(claim, held.get(claim.uuid)),
+            machines[claim.uuid],
+            _earliest_first(found, machines[claim.uuid]),
         )
-        for claim, state in zip(requests, states, strict=True)
+        for claim in requests
+        for state in [state_of(claim, now, is_held=claim.uuid in held)]
     ]
+
+
+def _earliest_first(found: Mapping[str, AnyRow], machines: Iterable[ClaimedMachine]) -> list[AnyRow]:
+    """Return the ends, by their consumers' UUIDs, of machines."""
+    own = (found[each.consumer] for each in machines if each.consumer in found)
+    return sorted(own, key=lambda end: (end.ends_at, end.consumer_id))
 
 
 def _position(session: Session, claim: WaitingRequest) -> int:
@@ -293,6 +331,7 @@ def document_of(status: ClaimStatus) -> dict[str, Any]:
         position=status.position,
         allocations={uuid: {"resources": dict(amounts)} for uuid, amounts in status.allocations.items()},
         count=claim.request.get(SEVERAL, {}).get("count", 1),
+        **status.end_members(),
         machines=[each.document(claim.resource_class) for each in status.machines],
         consumer={
             "uuid": claim.uuid,

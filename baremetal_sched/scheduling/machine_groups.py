@@ -32,8 +32,9 @@ from baremetal_sched.db.models import Allocation, Consumer, GroupMember, Machine
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import TAKEN_MEANWHILE, ConsumerConflict, ConsumerWaits, NoAllocations
 from baremetal_sched.errors.scheduling import ConsumerInUse, GroupDiffers, GroupsNotServed
-from baremetal_sched.placement import allocations, gate, waiting_requests
+from baremetal_sched.placement import allocations, ends, gate, waiting_requests
 from baremetal_sched.placement.consumers import ConsumerWrite, amounts_held_by
+from baremetal_sched.placement.ends import End
 from baremetal_sched.placement.tables import GROUP_MEMBERS, PROVIDERS
 from baremetal_sched.placement.waiting_requests import CLAIM, IS_GATHERING
 from baremetal_sched.settings import Settings
@@ -168,13 +169,14 @@ def sweep(session: Session) -> None:
 
 @dataclass(frozen=True)
 class GroupClaim:
-    """A claim for a project and a user."""
+    """A claim for a project and a user, with its end."""
 
     uuid: str
     request: MachineRequest
     project: str
     user: str
     consumer_type: str | None
+    end: End | None
 
     def consumer(self, number: int) -> str:
         """Return the UUID of the consumer of the machine with this number, from 1: always the same."""
@@ -203,9 +205,10 @@ def choose(context: MachineContext, request: MachineRequest, several: Several, p
 
 
 def write(session: Session, claim: GroupClaim, chosen: ChosenMachines) -> None:
-    """Claim the chosen machines. Raises ConsumerInUse, StaleDataError if it loses a race."""
+    """Claim the chosen machines, all with the same end. Raises ConsumerInUse, StaleDataError if it loses a race."""
+    end = None if claim.end is None else ends.at_once(session, claim.end)
     writes = [
-        ConsumerWrite(claim.consumer(number), host.claim, claim.project, claim.user, None, kind=CLAIM)
+        ConsumerWrite(claim.consumer(number), host.claim, claim.project, claim.user, None, kind=CLAIM, end=end)
         for number, host in enumerate(chosen.hosts, 1)
     ]
     for each in writes:
@@ -236,7 +239,7 @@ def serve(session: Session, settings: Settings, uuid: str, request: MachineReque
         return False
     waiting_requests.decide_gathering(session, waiting)
     owner = (waiting.consumer_project, waiting.consumer_user, waiting.consumer_type)
-    write(session, GroupClaim(uuid, request, *owner), chosen)
+    write(session, GroupClaim(uuid, request, *owner, waiting_requests.end_of(waiting, settings)), chosen)
     return True
 
 
@@ -261,8 +264,7 @@ def machines_of(session: Session, claims: Collection[str]) -> dict[str, list[Cla
     """Return the machines that claims (UUIDs) have now, in order."""
     if not claims:
         return {}
-    own = select(Consumer.uuid).join(GroupMember, GroupMember.consumer_id == Consumer.id)
-    own = own.where(GroupMember.claim.in_(claims))
+    own = consumers_of(claims)
     held = amounts_held_by(session, own, CLAIM)
     members = own.with_only_columns(GroupMember.claim, GroupMember.number, Consumer.uuid)
     machines = defaultdict[str, list[ClaimedMachine]](list)
@@ -270,6 +272,12 @@ def machines_of(session: Session, claims: Collection[str]) -> dict[str, list[Cla
         if consumer in held:
             machines[claim].append(ClaimedMachine(number, consumer, held[consumer]))
     return machines
+
+
+def consumers_of(claims: Collection[str]) -> Query:
+    """Return the query of the consumers (UUIDs) of claims of several machines."""
+    own = select(Consumer.uuid).join(GroupMember, GroupMember.consumer_id == Consumer.id)
+    return own.where(GroupMember.claim.in_(claims))
 
 
 def release(session: Session, claim: str) -> None:

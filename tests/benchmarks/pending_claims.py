@@ -81,7 +81,7 @@ class Bench:
         self.database.write(lambda session: enrolment.enrol(session, self.settings, values, (), power=True))
 
     def asked(self, request: TreeRequest = GOLD) -> NewClaim:
-        return NewClaim(str(uuid_module.uuid4()), request, "p", "u", None, "digest")
+        return NewClaim(str(uuid_module.uuid4()), request, "p", "u", None, None, "digest")
 
     def claim(self, request: TreeRequest = GOLD) -> str:
         """Claim the free machine; return the claim."""

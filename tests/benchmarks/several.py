@@ -90,7 +90,7 @@ class Bench:
 
     def new(self, several: Several | None, project: str | None = None) -> NewClaim:
         request = replace(REQUEST, project=project, several=several)
-        return NewClaim(str(uuid_module.uuid4()), request, project or "p", "u", None, "digest")
+        return NewClaim(str(uuid_module.uuid4()), request, project or "p", "u", None, None, "digest")
 
     def claim(self, new: NewClaim) -> None:
         assert self.database.write(lambda session: claims.claim_now(session, new, self.settings) is not None)

@@ -121,7 +121,7 @@ class World:
     def claim(self, asked: Asked) -> None:
         before, uuid, group = self.statuses(), str(uuid_module.uuid4()), asked.several.group
         rules, asks = self.rules(asked, before), asked.several.spread_by or asked.several.pack_by
-        new = NewClaim(uuid, asked.request(), "p", "u", None, "digest")
+        new = NewClaim(uuid, asked.request(), "p", "u", None, None, "digest")
         if group is not None and asks and rules != asked.several.rules:
             with pytest.raises(GroupDiffers):
                 self.write(lambda session: claims.claim_now(session, new, load({})))

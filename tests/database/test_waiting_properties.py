@@ -414,7 +414,7 @@ class Story:
 
     @staticmethod
     def _new(asked: Asked) -> NewClaim:
-        return NewClaim(str(uuid_module.uuid4()), asked.request(), "p", "u", None, "digest")
+        return NewClaim(str(uuid_module.uuid4()), asked.request(), "p", "u", None, None, "digest")
 
     def _machine(self, place: int) -> Machine | None:
         there = [machine for machine in self.model.machines if not machine.deleted]

@@ -247,7 +247,7 @@ def _claims_wait(service: Service) -> None:
     settings = service.app.settings
     for name, query in (("new_consumer", "&required=!CUSTOM_FAST"), ("instance", "")):
         request = TreeRequest(f"resources=CUSTOM_GOLD:1{query}", served=False, version=39)
-        asked = NewClaim(NAMES[name], request, "p", "u", None, "digest")
+        asked = NewClaim(NAMES[name], request, "p", "u", None, None, "digest")
         service.database.write(partial(_enter, asked=asked, settings=settings))
 
 

@@ -5,6 +5,7 @@ import pytest
 from tests.races.exploring import Explorer
 from tests.races.test_doors import require_serial
 
+
 @pytest.mark.parametrize(
     ("state", "one", "other"),
     [

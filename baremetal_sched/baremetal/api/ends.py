@@ -8,7 +8,7 @@ from baremetal_sched.db.clock import seconds_of
 from baremetal_sched.db.types import Reader
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.placement import ends
-from baremetal_sched.placement.ends import AskedEnd, End
+from baremetal_sched.placement.ends import LONGEST, AskedEnd, End
 from baremetal_sched.web.call import Call
 
 SET_END_ALL = "scheduling:claims:set_end_all"
@@ -24,9 +24,6 @@ END_RULES = (
     ),
 )
 
-#: The greatest number of seconds that a request may name: a hundred years.
-LONGEST = 100 * 366 * 86_400
-
 NOTHING = AskedEnd()
 
 
@@ -41,7 +38,7 @@ def asked_end(until: str | None, seconds: Any, *, is_named: bool = True) -> Aske
         number = float(seconds)
         if isinstance(seconds, bool) or not 0 < number <= LONGEST:
             raise ValueError
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidValue(
             message=f"for must be a number of seconds above 0, at most {LONGEST}, and not {str(seconds)[:64]!r}."
         ) from None

@@ -93,7 +93,7 @@ def _claim_now(call: SchedulingCall, session: Session, body: ClaimBody, again: b
     claim = claims.existing(session, body.uuid, body.digest, body.project) if may_exist else None
     if claim is not None:
         return claims.statuses_of(session, [claim])[0]
-    new = body.new_claim(session)
+    new = body.new_claim(call, session)
     if body.wait or new.request.several is not None or new.request.project is not None:
         new.request.machine_class()  # raises unless it is that of a node
     claimed = claims.claim_now(session, new, call.settings)

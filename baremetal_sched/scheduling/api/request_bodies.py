@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.api.ends import asked_end, granted_end
 from baremetal_sched.baremetal.api.policies.domains import sees_domains
 from baremetal_sched.baremetal.domains import naming
 from baremetal_sched.baremetal.matching.node_request import NodeRequest, uuids_of
@@ -25,6 +26,7 @@ from baremetal_sched.db.transaction import Database
 from baremetal_sched.documents.schema import canonical_uuid, load
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.placement.candidates.request import query as queries
+from baremetal_sched.placement.ends import AskedEnd
 from baremetal_sched.placement.query_values import candidates_schema
 from baremetal_sched.placement.schemas.common import validation_error
 from baremetal_sched.scheduling import dry_run
@@ -33,7 +35,7 @@ from baremetal_sched.scheduling.api.webhook_makers import Makers
 from baremetal_sched.scheduling.claims import NewClaim
 from baremetal_sched.scheduling.decisions import Decisions
 from baremetal_sched.scheduling.schemas.answers import said
-from baremetal_sched.scheduling.schemas.claims import CLAIM_BY_FLAVOR, CLAIM_BY_QUERY, CLAIM_LIKE_ALLOCATION
+from baremetal_sched.scheduling.schemas.claims import CLAIM_BY_FLAVOR, CLAIM_BY_QUERY, CLAIM_LIKE_ALLOCATION, ENDS
 from baremetal_sched.scheduling.schemas.explanations import QUERY, SERVER, WANTED
 from baremetal_sched.web import body
 from baremetal_sched.web.call import Call
@@ -142,9 +144,7 @@ class RequestForms:
     whole: bool
 
 
-#: The members that give an end.
-ENDS = ("until", "for", STRICT_END)
-_OF_CLAIMS = ("consumer", "wait", "even_if_impossible", *MEMBERS, *ENDS)
+_OF_CLAIMS = ("consumer", "wait", "even_if_impossible", *ENDS, STRICT_END, *MEMBERS)
 CLAIMS = RequestForms(CLAIM_BY_QUERY, CLAIM_BY_FLAVOR, CLAIM_LIKE_ALLOCATION, _OF_CLAIMS, whole=True)
 EXPLANATIONS = RequestForms(QUERY, SERVER, WANTED, ("wanted", *MEMBERS), whole=False)
 
@@ -223,7 +223,7 @@ class SchedulingCall(Call):
 @dataclass(frozen=True)
 class ClaimBody:
     """The body of a claim. ``digest`` identifies it: the same body from the same caller has the same. ``is_named``:
-    the caller gave the UUID, and may have given it before."""
+    the caller gave the UUID, and may have given it before. ``asked``: its end."""
 
     uuid: str
     is_named: bool
@@ -232,13 +232,15 @@ class ClaimBody:
     consumer_type: str | None
     wait: int
     even_if_impossible: bool
+    asked: AskedEnd
     digest: str
     resolve: Resolve
 
-    def new_claim(self, session: Session) -> NewClaim:
-        """Return the claim. Raises the errors of flavors, images and nodes that cannot be used."""
+    def new_claim(self, call: Call, session: Session) -> NewClaim:
+        """Return the claim. Raises like ``granted_end``, and for flavors, images and nodes that cannot be used."""
         owner = (self.project, self.user, self.consumer_type)
-        return NewClaim(self.uuid, self.resolve(session), *owner, self.digest)
+        end = granted_end(call, session, self.asked)
+        return NewClaim(self.uuid, self.resolve(session), *owner, end, self.digest)
 
 
 def read_claim(call: Call) -> ClaimBody:
@@ -264,6 +266,7 @@ def read_claim(call: Call) -> ClaimBody:
         consumer_type=consumer.get("type"),
         wait=wait,
         even_if_impossible=document.get("even_if_impossible", False),
+        asked=asked_end(document.get("until"), document.get("for"), is_named=not ENDS.keys().isdisjoint(document)),
         digest=_digest(document, project, user),
         resolve=resolve,
     )

@@ -3,6 +3,7 @@
 from typing import Any
 
 from baremetal_sched.compute.schemas.form import LARGEST_INTEGER, Form, closed
+from baremetal_sched.placement.ends import ENDING, LATE, LONGEST, SET
 from baremetal_sched.placement.events import RELEASED
 from baremetal_sched.placement.waiting_requests import ALLOCATION as OF_ALLOCATIONS
 from baremetal_sched.placement.waiting_requests import CLAIM as OF_CLAIMS
@@ -45,6 +46,19 @@ _CONSUMER = closed(
     }
 )
 
+#: Until when a request may have its machine, in every body that asks for one.
+ENDS: dict[str, Any] = {
+    "until": said(
+        "When the machine is given back by itself, whoever forgets it; null: never. By default after [scheduling] "
+        "default_claim seconds. A claim that waits stops waiting [scheduling] shortest_claim seconds before.",
+        TIME_OR_NULL,
+    ),
+    "for": said(
+        "Instead: after how many seconds of having its machine, or all of several. Deployment is part of it.",
+        {"type": "number", "exclusiveMinimum": 0, "maximum": LONGEST},
+    ),
+}
+
 _SECONDS: dict[str, Any] = {"type": "integer", "minimum": 0, "maximum": LARGEST_INTEGER}
 
 #: Members of every body, for any request.
@@ -57,6 +71,7 @@ _COMMON: dict[str, Any] = {
     "even_if_impossible": said(
         "Whether to wait even if no machine would fit if all were free. Default: false.", {"type": "boolean"}
     ),
+    **ENDS,
 }
 
 
@@ -152,6 +167,26 @@ CLAIM_MEMBERS = (
     Member("consumer", "The consumer that gets the machine.", fields(_CONSUMER_SHOWN), column=(8, "Project")),
     Member("asked_at", "The time of the request, by the clock of the database.", TIME, column=(6, "Asked At")),
     Member("deadline", "The time until which the claim waits.", TIME, column=(7, "Deadline")),
+    Member(
+        "until",
+        "When its machine is given back by itself; null: never, or after it has had it for seconds. Of several "
+        "machines, the earliest end.",
+        TIME_OR_NULL,
+        column=(11, "Until"),
+    ),
+    Member(
+        "for",
+        "While it waits: after how many seconds of having its machine it gives it back; null: at until, or never.",
+        {"type": ["number", "null"]},
+    ),
+    Member(
+        "end",
+        f"{SET}: it has an end. {ENDING}: its machine is being given back. {LATE}: its end is over, but the machine "
+        "cannot be given back now; it is tried again. null: it has no end, or its machine was given back.",
+        TEXT_OR_NULL,
+    ),
+    Member("late_since", "Since when it is late, or null.", TIME_OR_NULL),
+    Member("late_reason", "Why it is late, or null.", TEXT_OR_NULL),
     Member(
         "decided_at",
         "When the claim got its machine or was ended; null while it waits, and until its end is recorded.",

@@ -42,7 +42,7 @@ def of_tenant(service: Service, project: str, count: int, **rules: Any) -> str:
     """A claim that waits, by a member of the project, who may use its machines only."""
     several = Several.of({"count": count, **rules})
     request = TreeRequest("resources=CUSTOM_GOLD:1", served=False, version=39, project=project, several=several)
-    new = NewClaim(str(uuid_module.uuid4()), request, project, "u", None, "digest")
+    new = NewClaim(str(uuid_module.uuid4()), request, project, "u", None, None, "digest")
     service.database.write(lambda session: claims.wait(session, new, 60, "None is free.", load({})) and None)
     return new.uuid
 

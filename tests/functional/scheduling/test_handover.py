@@ -31,7 +31,7 @@ LIKE_ALLOCATION = NodeRequest("gold", traits=(TraitEntry("CUSTOM_A"),))
 def wait(service: Service, request: MachineRequest = GOLD, seconds: float = 60, project: str = "p") -> str:
     """Have a claim wait; return its UUID."""
     uuid = str(uuid_module.uuid4())
-    asked = NewClaim(uuid, request, project, "u", None, "digest")
+    asked = NewClaim(uuid, request, project, "u", None, None, "digest")
     settings = service.app.settings
     service.database.write(lambda session: claims.wait(session, asked, seconds, "None is free.", settings) and None)
     return uuid
