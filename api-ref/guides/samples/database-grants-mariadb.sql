@@ -7,6 +7,7 @@ GRANT SELECT ON baremetal_sched.* TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.aggregates TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.allocations TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.chassis TO 'baremetal_api'@'%';
+GRANT INSERT, UPDATE, DELETE ON baremetal_sched.claim_ends TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.consumers TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.deploy_templates TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.domain_members TO 'baremetal_api'@'%';
@@ -55,6 +56,7 @@ GRANT INSERT, UPDATE, DELETE ON baremetal_sched.aggregates TO 'baremetal_conduct
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.allocations TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.bios_settings TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.capacity_samples TO 'baremetal_conductor'@'%';
+GRANT INSERT, UPDATE, DELETE ON baremetal_sched.claim_ends TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.conductor_hardware_types TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.conductor_interfaces TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.conductors TO 'baremetal_conductor'@'%';
