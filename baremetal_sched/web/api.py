@@ -72,7 +72,8 @@ class Api(ABC):
     def request_of(self, call: Call) -> Call:
         """Return a request to another API, whose caller is known, as one to this API: this API's rules decide."""
         own = self.new_call(call.http, call.request_id)
-        own.caller, own.policy, own.deadline = self._scoped(call.caller), self.policy, call.deadline
+        own.policy, own.deadline = self.policy, call.deadline
+        self._admit(own, call.caller)
         return own
 
     def rewrite_path(self, environ: WSGIEnvironment) -> None:  # noqa: B027 - most have nothing to do here
@@ -83,7 +84,12 @@ class Api(ABC):
         send it. Raises NotAuthenticated, AuthenticationUnavailable."""
         is_open = public or call.http.method == "OPTIONS"
         known: Caller | None = call.http.environ.get(CALLER)
-        call.caller = self.strategy.anyone if is_open else self._scoped(known or self.strategy.authenticate(call.http))
+        self._admit(call, self.strategy.anyone if is_open else known or self.strategy.authenticate(call.http))
+
+    def _admit(self, call: Call, caller: Caller) -> None:
+        """Set the caller of a request, in the scope of this API."""
+        call.caller = self._scoped(caller)
+        call.unscoped = None if call.caller is caller else caller
 
     def _scoped(self, caller: Caller) -> Caller:
         """Return the caller in the scope that this API has for the administrator of the system.

@@ -1,5 +1,6 @@
 """A request as views see it."""
 
+import re
 import time
 from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
@@ -9,7 +10,6 @@ from urllib.parse import parse_qsl
 from flask import Request
 from marshmallow import Schema
 from sqlalchemy.orm import Session
-from werkzeug.http import parse_list_header
 from werkzeug.utils import cached_property
 
 from baremetal_sched.db.requester import Requester
@@ -24,6 +24,11 @@ from baremetal_sched.web.policy import Policy, Target
 from baremetal_sched.web.route import Methods, Route
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+_STRING = r'"(?:[^"\\]|\\.)*"?'
+#: One preference: its name and its value; parameters follow. A string that is not closed goes on to the end.
+_PREFERENCE = re.compile(rf'([^\s=;,"]+)\s*(?:=((?:[^",;]|{_STRING})*))?(?:[^,"]|{_STRING})*')
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 class Call:
@@ -47,6 +52,8 @@ class Call:
     methods: Methods = _NOTHING
     #: The caller, set before a view runs.
     caller: Caller = Caller()
+    #: The same in the caller's own scope, if that is not the scope of the API.
+    unscoped: Caller | None = None
     #: Adds data of the request to the session of a view.
     attach: Callable[[Session], None] | None = None
     #: The rules of the API, set when the request begins.
@@ -78,12 +85,13 @@ class Call:
     def preferences(self) -> Mapping[str, str]:
         """Return the values of the client's preferences (RFC 7240) by name in lower case, without their parameters.
 
-        The first of several with the same name counts. One without a value has the value "".
+        The first of several with the same name counts. One without a value has the value "". What is no valid value
+        stays as it is.
         """
         found: dict[str, str] = {}
-        for each in parse_list_header(self.http.headers.get("Prefer", "")):
-            name, _, value = each.partition(";")[0].partition("=")
-            found.setdefault(name.strip().lower(), value.strip().strip('"'))
+        for name, value in _PREFERENCE.findall(self.http.headers.get("Prefer", "")):
+            quoted = _QUOTED.fullmatch(value.strip())
+            found.setdefault(name.lower(), re.sub(r"\\(.)", r"\1", quoted[1]) if quoted else value.strip())
         return found
 
     def require(self, rule: str, target: Target | None = None) -> None:

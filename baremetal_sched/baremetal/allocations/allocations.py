@@ -37,6 +37,7 @@ from baremetal_sched.errors.baremetal import (
 from baremetal_sched.errors.placement import NoAllocations
 from baremetal_sched.machines import states
 from baremetal_sched.placement import allocations as claims
+from baremetal_sched.placement.ends import End
 from baremetal_sched.placement.waiting_requests import ALLOCATION
 from baremetal_sched.settings import Settings
 
@@ -102,10 +103,11 @@ def create(
     visible: Visibility = EVERYTHING,
     eligible: Visibility = EVERYTHING,
     wait: float = 0,
+    end: End | None = None,
 ) -> NodeAllocation:
     """Return a new allocation with ``values`` (fields of ``schemas.allocations.ALLOCATION_CREATE``): active, with a
     node, or failed; or one that waits for a node, at most ``wait`` seconds. With ``node`` it is an allocation for this
-    node, which is active already.
+    node, which is active already. ``end``: that of its claim.
 
     ``visible``: the nodes that ``values`` may name. ``eligible``: the nodes that the allocation may get, and that the
     message of a failure is about. Raises NoConductors; InvalidValue for invalid values; AlreadyExists,
@@ -132,9 +134,9 @@ def create(
     records.require_keys_free(session, fields, _THING, NodeAllocation.uuid, NodeAllocation.name)
     allocation = NodeAllocation(state=placing.ALLOCATING, created_at=utcnow(), **fields)
     if node is None:
-        node = placing.place(session, allocation, settings, eligible, wait=wait)
+        node = placing.place(session, allocation, settings, eligible, wait=wait, end=end)
     else:
-        placing.backfill(session, allocation, node, settings)
+        placing.backfill(session, allocation, node, settings, end)
     if node is not None:
         allocation.conductor_affinity = membership.owner(node.uuid, node.conductor_group, node.driver)
     session.add(allocation)

@@ -33,8 +33,9 @@ from baremetal_sched.errors.baremetal import (
 from baremetal_sched.errors.placement import TAKEN_MEANWHILE
 from baremetal_sched.machines import states
 from baremetal_sched.placement import allocations as claims
-from baremetal_sched.placement import consumers, projected, waiting_requests
+from baremetal_sched.placement import consumers, ends, projected, waiting_requests
 from baremetal_sched.placement.consumers import RESERVED, ConsumerWrite
+from baremetal_sched.placement.ends import End
 from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.placement.waiting_requests import (
     ALLOCATION,
@@ -57,8 +58,11 @@ ERROR = "error"
 CONSUMER_TYPE = "BAREMETAL_ALLOCATION"
 
 
-def backfill(session: Session, allocation: NodeAllocation, node: Node, settings: Settings) -> None:
-    """Make a new allocation for ``node`` (its row locked), which is active already.
+def backfill(
+    session: Session, allocation: NodeAllocation, node: Node, settings: Settings, end: End | None = None
+) -> None:
+    """Make a new allocation for ``node`` (its row locked), which is active already. What holds the node already gets no
+    end.
 
     Raises NodeLocked, NodeAssociated, InstanceAssociated, NodeAllocated, ConsumerHoldsOthers, UuidOfClaim,
     BackfillRefused.
@@ -78,7 +82,7 @@ def backfill(session: Session, allocation: NodeAllocation, node: Node, settings:
         _require_no_consumer(session, allocation.uuid)
         # An active node is not offered. It is offered within this transaction only, so that it can be claimed.
         projected.unreserve(session, node.uuid, unit)
-        _claim(session, allocation, node, settings)
+        _claim(session, allocation, node, settings, end=end)
     _associate(session, allocation, node)
 
 
@@ -132,16 +136,28 @@ def entries(allocation: NodeAllocation) -> list[TraitEntry]:
 
 
 def claim(
-    session: Session, allocation: NodeAllocation, node: Node, settings: Settings, *, has_waited: bool = False
+    session: Session,
+    allocation: NodeAllocation,
+    node: Node,
+    settings: Settings,
+    *,
+    end: End | None = None,
+    has_waited: bool = False,
 ) -> None:
     """Claim the node (its row locked, and offered in placement now) for the allocation, which is active then. If it
     ``has_waited``, its UUID is reserved."""
-    _claim(session, allocation, node, settings, RESERVED if has_waited else None)
+    _claim(session, allocation, node, settings, end=end, generation=RESERVED if has_waited else None)
     _associate(session, allocation, node)
 
 
 def _claim(
-    session: Session, allocation: NodeAllocation, node: Node, settings: Settings, generation: int | None = None
+    session: Session,
+    allocation: NodeAllocation,
+    node: Node,
+    settings: Settings,
+    *,
+    end: End | None,
+    generation: int | None = None,
 ) -> None:
     """Claim the node in placement, which must offer it now."""
     request = ConsumerWrite(
@@ -152,6 +168,7 @@ def _claim(
         generation=generation,
         consumer_type=CONSUMER_TYPE,
         kind=ALLOCATION,
+        end=end,
     )
     claims.write(session, [request], "Unable to allocate:")
 
@@ -183,6 +200,7 @@ def place(
     eligible: Visibility = EVERYTHING,
     *,
     wait: float = 0,
+    end: End | None = None,
 ) -> Node | None:
     """Give a new allocation one of the ``eligible`` nodes, which is returned; otherwise let it wait for ``wait``
     seconds; or give it an error if it does not wait, or if no node would fit even if all were free.
@@ -206,19 +224,25 @@ def place(
             raise
         node = None
     if node is not None:
-        claim(session, allocation, node, settings)
+        claim(session, allocation, node, settings, end=end)
         return node
     explanation = why_none(session, settings, request.question(None))
     reason = FALLBACK if explanation is None else explanation.summary
     if wait and (explanation is None or explanation.verdict not in HOPELESS):
-        _enter(session, allocation, request, wait, reason, settings)
+        _enter(session, allocation, request, wait, end, reason, settings)
         return None
     _fail(allocation, reason)
     return None
 
 
 def _enter(
-    session: Session, allocation: NodeAllocation, request: NodeRequest, seconds: float, reason: str, settings: Settings
+    session: Session,
+    allocation: NodeAllocation,
+    request: NodeRequest,
+    seconds: float,
+    end: End | None,
+    reason: str,
+    settings: Settings,
 ) -> None:
     """Enter a new allocation into the queue."""
     if waiting_requests.find(session, allocation.uuid) is not None:
@@ -234,9 +258,17 @@ def _enter(
         consumer_type=CONSUMER_TYPE,
         reason=reason,
         needed_trait=request.needed_trait(),
+        end=end,
+        shortest=settings.scheduling.shortest_claim,
     )
     waiting_requests.enter(session, new, most=settings.scheduling.most_waiting)
     log.info("an allocation waits", allocation=allocation.uuid, seconds=seconds, reason=reason)
+
+
+def has_end(session: Session, allocation: NodeAllocation) -> bool:
+    """Return whether the end that a new allocation asked for is that of its claim, or will be: it has not failed, and
+    it claimed its node itself."""
+    return allocation.state == ALLOCATING or allocation.uuid in ends.of_consumers(session, [allocation.uuid])
 
 
 def _fail(allocation: NodeAllocation, reason: str, waited: str = "") -> None:
@@ -263,7 +295,8 @@ def give(context: MachineContext, waiting: WaitingRequest, node: Node) -> bool:
         raise AllocationNotFound(allocation=waiting.uuid)
     nodes.require_instance_free(session, allocation.uuid, node.uuid)
     try:
-        claim(session, allocation, node, context.settings, has_waited=True)
+        end = waiting_requests.end_of(waiting, context.settings)
+        claim(session, allocation, node, context.settings, end=end, has_waited=True)
     except TAKEN_MEANWHILE as error:
         raise StaleDataError("a part of the machine was taken") from error
     allocation.conductor_affinity = context.membership.owner(node.uuid, node.conductor_group, node.driver)

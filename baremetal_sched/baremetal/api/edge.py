@@ -8,6 +8,7 @@ from baremetal_sched.baremetal.api import alternatives, errors
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.policies import OPTIONAL_RULES, RULES
 from baremetal_sched.baremetal.api.policies.domains import DOMAIN_RULES
+from baremetal_sched.baremetal.api.policies.ends import END_RULES
 from baremetal_sched.baremetal.api.policies.holds import HOLDS
 from baremetal_sched.baremetal.api.routes import ALTERNATIVES, ROUTES, SUB_COLLECTIONS
 from baremetal_sched.baremetal.api.versions import newest, versions_up_to
@@ -27,7 +28,7 @@ class BaremetalApi(WaitingApi):
     routes = (*ROUTES, *ALTERNATIVES)
     statuses = {MicroversionMalformed: 406}
     rules = RULES
-    borrowed_rules = (*HOLDS, *DOMAIN_RULES)
+    borrowed_rules = (*HOLDS, *DOMAIN_RULES, *END_RULES)
     optional_rules = OPTIONAL_RULES
 
     def __init__(self, settings: Settings, strategy: Strategy | None = None) -> None:

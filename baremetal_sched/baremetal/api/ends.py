@@ -50,9 +50,11 @@ def granted_end(call: Call, reader: Reader, asked: AskedEnd, began_at: float | N
 
     Raises EndsNotServed, InvalidValue, and NotAllowed if it names none although the settings have a default.
     """
+    # In their own scope: the compute API knows administrators of projects only.
+    caller = call.unscoped or call.caller
     is_none = asked.is_named and asked.at is None and asked.seconds is None
     if is_none and call.settings.scheduling.default_claim:
-        call.require(SET_END_ALL)
-    if asked == NOTHING or is_none or not call.allows(SET_END_ALL):
+        call.policy.require(caller, SET_END_ALL, call.target)
+    if asked == NOTHING or is_none or not call.policy.allows(caller, SET_END_ALL, call.target):
         return ends.granted(reader, call.settings, asked, began_at)
     return ends.unbounded(reader, call.settings, asked)

@@ -73,6 +73,10 @@ class MachineContext:
         """Return the condition that no hold is planned for the node before the end; empty if there is no end."""
         return () if self.end is None else (of_open(self.end.moment()),)
 
+    def with_end(self, end: End | None) -> "MachineContext":
+        """Return the context of a consumer that has this end."""
+        return self if end == self.end else replace(self, end=end)
+
     def tree(self) -> ColumnElement[bool] | None:
         """Return the condition that a provider of ``PROVIDERS`` is in the tree of the machine; None: any is."""
         if self.machine is None:

@@ -2,6 +2,7 @@
 
 from flask import Response
 
+from baremetal_sched.baremetal.api.policies.ends import END_RULES
 from baremetal_sched.baremetal.api.waiting import WaitingApi
 from baremetal_sched.compute.api import policies
 from baremetal_sched.compute.api.call import ComputeCall, is_of_machine, render, without_machine
@@ -20,6 +21,7 @@ class ComputeApi(WaitingApi):
     versions = VERSIONS
     call = ComputeCall
     rules = policies.RULES
+    borrowed_rules = END_RULES
 
     def error_body(self, call: Call, error: Exception, status: int) -> Response:
         if is_of_machine(error) and not (isinstance(call, ComputeCall) and call.is_admin):

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.api.ends import asked_end, granted_end
 from baremetal_sched.compute import availability_zones, server_groups
 from baremetal_sched.compute.api.call import ComputeCall
 from baremetal_sched.compute.api.policies import REQUESTED_DESTINATION, name_of
@@ -22,6 +23,7 @@ from baremetal_sched.db.models import ServerGroup
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.compute import FlavorWithoutDisk, ServerGroupNotFound
+from baremetal_sched.placement.ends import End
 
 #: Members of a body that are refused if they ask for something, and why.
 _REFUSED = {
@@ -34,8 +36,10 @@ _REFUSED = {
 #: Hints that would restrict the choice of a machine, in a way that is not implemented or makes no sense.
 _REFUSED_HINTS = ("same_host", "query", "build_near_host_ip")
 
-#: The hint that says for how many seconds a server may wait for a machine, and the one that names its server group.
+#: The hint that says for how many seconds a server may wait for a machine; those that say when, or how many seconds
+#: after it got its machine, it gives that back; and the one that names its server group.
 _WAIT = "wait"
+_UNTIL, _FOR = "until", "for"
 _GROUP = "group"
 
 _LOCAL_IMAGE = {"source_type": "image", "destination_type": "local"}
@@ -54,7 +58,7 @@ def new_password(password: str | None) -> str:
 def new_servers(call: ComputeCall, session: Session, body: Mapping[str, Any], password: str) -> NewServers:
     """Return the request that a body of ``schemas.servers.create`` describes. The row of its server group is locked.
 
-    Raises InvalidValue for unknown names and invalid values; NotAllowed, FlavorWithoutDisk.
+    Raises InvalidValue for unknown names and invalid values; NotAllowed, FlavorWithoutDisk, EndsNotServed.
     """
     server = body["server"]
     _require_destination(call, server)
@@ -79,6 +83,7 @@ def new_servers(call: ComputeCall, session: Session, body: Mapping[str, Any], pa
         zone=zone,
         node=node,
         wait=_wait(hints),
+        end=_end(call, session, hints),
         disk_config=server.get("OS-DCF:diskConfig", "MANUAL"),
         access_ip_v4=server.get("accessIPv4"),
         access_ip_v6=_ipv6(server.get("accessIPv6")),
@@ -211,6 +216,23 @@ def _wait(hints: Mapping[str, Any]) -> int | None:
             "may wait until a machine is free; 0: not at all."
         )
     return int(text)
+
+
+def _end(call: ComputeCall, session: Session, hints: Mapping[str, Any]) -> End | None:
+    """Return the end that the hints give the servers; None if they have none. Raises like ``granted_end``."""
+    until, seconds = (_one(hints, name) for name in (_UNTIL, _FOR))
+    asked = asked_end(None if until is None else str(until), seconds, is_named=_UNTIL in hints or _FOR in hints)
+    return granted_end(call, session, asked)
+
+
+def _one(hints: Mapping[str, Any], name: str) -> Any:
+    """Return the value of a hint, which may be the only one in a list; None if there is none. Raises InvalidValue."""
+    value = hints.get(name)
+    if not isinstance(value, list):
+        return value
+    if len(value) != 1:
+        raise InvalidValue(message=f"The scheduler hint {name} must have one value, and not {len(value)}.")
+    return value[0]
 
 
 def _group(call: ComputeCall, session: Session, hints: Mapping[str, Any]) -> ServerGroup | None:

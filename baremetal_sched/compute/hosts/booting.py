@@ -21,7 +21,6 @@ from functools import partial
 from typing import Any
 
 import structlog
-from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.matching import sentences
@@ -231,7 +230,7 @@ def begin(
     """Claim the machine, which was chosen for ``request``, and have its conductor deploy it. Returns why that cannot
     be, and then nothing is claimed. If the server ``has_waited``, its UUID is reserved."""
     session, node = context.session, host.node
-    _claim(session, server, host, RESERVED if has_waited else None)
+    _claim(context, server, host, RESERVED if has_waited else None)
     moving(session, server.uuid)
     node.instance_uuid, node.instance_name = server.uuid, server.name
     node.instance_info = instance_info_of(context, server, node) | {"configdrive": drive(server, node)}
@@ -267,7 +266,7 @@ def _deploy(context: MachineContext, server: Server, node: Node) -> None:
         context.session.flush()
 
 
-def _claim(session: Session, server: Server, host: Host, generation: int | None) -> None:
+def _claim(context: MachineContext, server: Server, host: Host, generation: int | None) -> None:
     request = ConsumerWrite(
         uuid=server.uuid,
         allocations=host.claim,
@@ -276,9 +275,10 @@ def _claim(session: Session, server: Server, host: Host, generation: int | None)
         generation=generation,
         consumer_type=CONSUMER_TYPE,
         kind=SERVER,
+        end=context.end,
     )
     try:
-        claims.write(session, [request], "Unable to allocate:")
+        claims.write(context.session, [request], "Unable to allocate:")
     except TAKEN_MEANWHILE as error:
         # The row of the machine is locked; the missing resources are below it or beside it.
         raise StaleDataError("a part of the claim was taken") from error

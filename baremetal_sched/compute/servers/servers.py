@@ -27,7 +27,8 @@ from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.errors.compute import PinRefused, ServerNotFound
-from baremetal_sched.placement import waiting_requests
+from baremetal_sched.placement import ends, waiting_requests
+from baremetal_sched.placement.ends import End
 
 #: Most servers that one request may ask for.
 MOST_AT_ONCE = 100
@@ -41,7 +42,8 @@ class NewServers:
     """A request for servers. ``flavor`` and ``image`` are the copies that the servers keep (``own_copies``).
 
     ``node`` is the UUID or the name of the node that the server must be on, ``zone`` an availability zone. ``wait``:
-    for how many seconds the server may wait for a machine; None: as the settings say. ``group``: the row is locked.
+    for how many seconds the server may wait for a machine; None: as the settings say. ``end``: that of each of them.
+    ``group``: the row is locked.
     """
 
     name: str
@@ -61,6 +63,7 @@ class NewServers:
     zone: str | None = None
     node: str | None = None
     wait: int | None = None
+    end: End | None = None
     group: ServerGroup | None = None
     disk_config: str = "MANUAL"
     access_ip_v4: str | None = None
@@ -76,6 +79,7 @@ def create(context: MachineContext, new: NewServers, requester: ServerRequester)
     machines that fit are being taken by other transactions.
     """
     _check(new)
+    context = context.with_end(new.end and ends.at_once(context.session, new.end) if new.count > 1 else new.end)
     if new.group is not None:
         server_groups.require_room(context.session, new.group, new.count, context.settings.quota.server_group_members)
     node = _node(context.session, new.node)

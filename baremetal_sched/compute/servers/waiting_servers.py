@@ -98,7 +98,10 @@ def wait_again(
     """
     if not why.passes or server.wait_until is None:
         return False
-    if server.wait_until <= (context.session.scalar(select(epoch())) or 0.0):
+    until, end = server.wait_until, context.end
+    if end is not None and end.at is not None:
+        until = min(until, end.at - context.settings.scheduling.shortest_claim)
+    if until <= (context.session.scalar(select(epoch())) or 0.0):
         return False
     try:
         _enter(context, server, request, why, {_DRIVE: drive}, _NO_LIMIT)
@@ -124,6 +127,8 @@ def _enter(
         reason=why.message,
         secret=dict(secret),
         needed_trait=request.needed_trait(),
+        end=context.end,
+        shortest=context.settings.scheduling.shortest_claim,
     )
     server.task = server_states.SCHEDULING
     server.updated_at = utcnow()
@@ -139,6 +144,7 @@ def give(context: MachineContext, waiting: WaitingRequest, node: Node) -> bool:
     """Have the node (its row locked) deployed for the server that waits (its claim's row locked); return whether it
     fits. If the server is in a group, that was locked before the node. Raises CannotBegin if the deployment cannot
     begin there, and ServerNotFound."""
+    context = context.with_end(waiting_requests.end_of(waiting, context.settings))
     request = TreeRequest.of(waiting.request)
     places = server_group_places.of_request(context, request)
     if places is not None:
@@ -173,6 +179,7 @@ def leave_out(context: MachineContext, waiting: WaitingRequest, node: str, reaso
     server_history.go_on(session, server)
     server_history.try_again(session, server, f"The deployment on node {node} could not begin: {reason}", node)
     request = replace(TreeRequest.of(waiting.request), excluded=server.tried_nodes)
+    context = context.with_end(waiting_requests.end_of(waiting, context.settings))
     if len(server.tried_nodes) < context.settings.compute.max_attempts:
         why = booting.why_not(context, server, request)
     else:
@@ -190,7 +197,7 @@ def end(context: MachineContext, waiting: WaitingRequest, state: str, reason: st
     if server is None:
         return
     if state == TIMED_OUT:
-        seconds = round((server.wait_until or 0.0) - (server.asked_at or 0.0))
+        seconds = round(waiting.deadline - waiting.asked_at)
         why = Reason(f"No valid host was found, and the server has waited for {seconds} seconds. {reason}")
     else:
         said = "No valid host was found: the server cannot be placed."

@@ -147,7 +147,8 @@ def expire(service: Service) -> None:
     """Let the time of all that waits pass."""
 
     def pass_time(session: Any) -> None:
-        session.execute(update(WaitingRequest).values(deadline=WaitingRequest.asked_at))
+        own = (WaitingRequest.asked_at, WaitingRequest.deadline)
+        session.execute(update(WaitingRequest).values({each.key: each - 10_000 for each in own}))
         session.execute(update(Server).where(Server.asked_at.is_not(None)).values(wait_until=Server.asked_at + 600))
 
     service.database.write(pass_time)

@@ -8,9 +8,10 @@ from flask import Response
 from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.allocations import allocations
+from baremetal_sched.baremetal.allocations import allocations, placing
 from baremetal_sched.baremetal.allocations.placing import ALLOCATING
 from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.ends import NOTHING, asked_end, granted_end
 from baremetal_sched.baremetal.api.resources import collection, owners
 from baremetal_sched.baremetal.api.resources.query import BaremetalQuery
 from baremetal_sched.baremetal.api.resources.standard_views import StandardViews
@@ -23,6 +24,7 @@ from baremetal_sched.db.models import NodeAllocation
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import NodeNotFound
+from baremetal_sched.placement.ends import End
 from baremetal_sched.web import listing
 from baremetal_sched.web.responses import empty_response, json_response
 
@@ -92,7 +94,9 @@ def create_allocation(call: BaremetalCall, session: Session) -> Response:
     """
     values = collection.load_creation(call, RESOURCE, ALLOCATION_CREATE, "allocation")
     wait = None if values.get("node") else _preferred_wait(call)
-    allocation = _create(call, session, values, wait)
+    until = call.preferences.get(_UNTIL)
+    end = granted_end(call, session, NOTHING if until is None else asked_end(until, None))
+    allocation = _create(call, session, values, wait, end)
     document: dict[str, Any] = json.loads(listing.whole(call, RESOURCE).fetch_text(session, allocation.uuid))
     headers = {"Location": f"{call.base_url}/v1/allocations/{allocation.uuid}"}
     applied = [] if wait is None else [f"{_WAIT}={wait}"]
@@ -100,13 +104,16 @@ def create_allocation(call: BaremetalCall, session: Session) -> Response:
         applied.insert(0, "return=representation")
     elif not values.get("node"):
         document |= {"state": ALLOCATING, "node_uuid": None, "last_error": None, "updated_at": None}
+    if until is not None and placing.has_end(session, allocation):
+        applied.append(f'{_UNTIL}="{until}"')
     if applied:
         headers["Preference-Applied"] = ", ".join(applied)
     return json_response(document, 201, headers)
 
 
-#: The preference of a client that lets an allocation wait, in seconds.
+#: The preference of a client that lets an allocation wait, in seconds; and that which gives it an end, a time.
 _WAIT = "allocation-wait"
+_UNTIL = "allocation-until"
 
 
 def _preferred_wait(call: BaremetalCall) -> int | None:
@@ -120,7 +127,9 @@ def _preferred_wait(call: BaremetalCall) -> int | None:
     return min(int(text.lstrip("0")[:12] or 0), most)
 
 
-def _create(call: BaremetalCall, session: Session, values: dict[str, Any], wait: int | None = None) -> NodeAllocation:
+def _create(
+    call: BaremetalCall, session: Session, values: dict[str, Any], wait: int | None = None, end: End | None = None
+) -> NodeAllocation:
     if "node" in values and call.version < BACKFILL_SINCE:
         raise InvalidValue(message="Schema error for allocation: 'node': Additional properties are not allowed")
     values["owner"] = owners.owner_of_new_allocation(call, values.get("owner"))
@@ -134,6 +143,7 @@ def _create(call: BaremetalCall, session: Session, values: dict[str, Any], wait:
         visible=call.visible,
         eligible=_eligible(call, values.get("owner")),
         wait=usual_wait if wait is None else wait,
+        end=end,
     )
 
 
