@@ -6,9 +6,9 @@ from flask import Request, Response
 
 from baremetal_sched.baremetal.api import alternatives, errors
 from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.ends import END_RULES
 from baremetal_sched.baremetal.api.policies import OPTIONAL_RULES, RULES
 from baremetal_sched.baremetal.api.policies.domains import DOMAIN_RULES
-from baremetal_sched.baremetal.api.policies.ends import END_RULES
 from baremetal_sched.baremetal.api.policies.holds import HOLDS
 from baremetal_sched.baremetal.api.routes import ALTERNATIVES, ROUTES, SUB_COLLECTIONS
 from baremetal_sched.baremetal.api.versions import newest, versions_up_to

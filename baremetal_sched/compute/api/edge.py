@@ -2,7 +2,7 @@
 
 from flask import Response
 
-from baremetal_sched.baremetal.api.policies.ends import END_RULES
+from baremetal_sched.baremetal.api.ends import END_RULES
 from baremetal_sched.baremetal.api.waiting import WaitingApi
 from baremetal_sched.compute.api import policies
 from baremetal_sched.compute.api.call import ComputeCall, is_of_machine, render, without_machine
