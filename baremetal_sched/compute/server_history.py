@@ -35,11 +35,12 @@ SUCCESS, ERROR = "Success", "Error"
 
 @dataclass(frozen=True)
 class ServerRequester:
-    """The caller and the id of a request."""
+    """The caller and the id of a request. ``why``: why the service itself does what it does, in a sentence."""
 
     project_id: str
     user_id: str
     request_id: str
+    why: str | None = None
 
 
 def begin(session: Session, server: Server, action: str, requester: ServerRequester) -> ServerAction:
@@ -51,7 +52,7 @@ def begin(session: Session, server: Server, action: str, requester: ServerReques
         action=action,
         project_id=requester.project_id,
         user_id=requester.user_id,
-        events=[_event(EVENTS[action])],
+        events=[{**_event(EVENTS[action]), "details": requester.why, "why": requester.why}],
         started_at=now,
         updated_at=now,
     )
@@ -69,11 +70,12 @@ def finish(session: Session, server: Server, *, error: str | None = None, host: 
 
 def end(entry: ServerAction, *, error: str | None = None, host: str | None = None) -> None:
     """Note that the last event of ``entry`` is over."""
+    why = entry.events[-1].get("why")
     ended = {
         **entry.events[-1],
         "finish_time": utcnow().isoformat(),
         "result": ERROR if error else SUCCESS,
-        "details": error,
+        "details": f"{why} {error}" if why and error else error,
         "host": host,
     }
     entry.events = [*entry.events[:-1], ended]

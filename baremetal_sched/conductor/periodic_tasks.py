@@ -27,8 +27,9 @@ from baremetal_sched.db.types import Query
 from baremetal_sched.errors import SchedulerError
 from baremetal_sched.errors.baremetal import NodeAllocated
 from baremetal_sched.machines import agent_info, states
+from baremetal_sched.placement import ending
 from baremetal_sched.placement.waiting_requests import UNDECIDED
-from baremetal_sched.scheduling import capacity_history, sweep
+from baremetal_sched.scheduling import capacity_history, ends, sweep
 from baremetal_sched.scheduling.events import numbering
 
 log = structlog.get_logger(__name__)
@@ -208,6 +209,11 @@ def sweep_holds(host: ConductorHost) -> None:
             host.database.write(partial(due.acknowledge, node_id=node.id))
 
 
+def end_claims(host: ConductorHost) -> None:
+    """Tell of claims of this conductor's nodes that end soon, and give back the machines of those that have ended."""
+    ends.sweep(host.database, host.settings, host.name, host.membership())
+
+
 def delete_events(host: ConductorHost) -> None:
     """Delete events that are older than ``[events] keep``."""
     keep: float = host.settings.events.keep
@@ -281,6 +287,7 @@ PERIODIC_TASKS = (
     PeriodicTask("servers", _CHECK, servers.follow_up_all),
     PeriodicTask("holds", "sweep_holds_interval", sweep_holds, group="scheduling", concerns=select(Hold.id).limit(1)),
     PeriodicTask("claims", "sweep_interval", sweep_claims, group="scheduling", concerns=_IN_QUEUE),
+    PeriodicTask("ends", "sweep_interval", end_claims, group="scheduling", concerns=ending.DUE),
     PeriodicTask("sessions", _CHECK, forget_sessions, concerns=select(PageSession.id).limit(1)),
     PeriodicTask("events", _CHECK, delete_events),
     PeriodicTask("counts", _CHECK, forget_counts, concerns=capacity_history.OLD),

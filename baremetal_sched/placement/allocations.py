@@ -17,7 +17,7 @@ from baremetal_sched.errors.placement import (
     NoAllocations,
     TreeHeld,
 )
-from baremetal_sched.placement import ends, gate, indivisible, stock, usages
+from baremetal_sched.placement import ending, ends, gate, indivisible, stock, usages
 from baremetal_sched.placement.consumers import FIRST, KEEP, PLACEMENT, ConsumerWrite, Taken, Unset, save, text_of
 from baremetal_sched.placement.indivisible import Trees
 from baremetal_sched.placement.stock import InventoryLookup
@@ -73,6 +73,7 @@ _HOLDINGS = select(
     # The driver's value, which is true or false either way.
     type_coerce(PROVIDERS.c.indivisible, Integer).label("indivisible"),
     gate.GROUP_OF_HOLDER,
+    ending.STATE_OF_HOLDER,
 ).join_from(ALLOCATIONS, PROVIDERS, PROVIDERS.c.id == ALLOCATIONS.c.provider_id)
 _HELD = _HOLDINGS.where(ALLOCATIONS.c.consumer_id.in_(bindparam("consumers", expanding=True)))
 #: Besides: who waits for a machine of its class, and whether any machine can use what the provider gives.
@@ -111,7 +112,7 @@ def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str)
     for row in stocks.rows.values():
         trees.note(row.provider_id, row.root_id, row.indivisible)
     holders = [consumer.id for consumer in consumers.values()]
-    held = _held(connection, connection.execute(_HELD, {"consumers": holders}), trees) if holders else {}
+    held, over = _held(connection, connection.execute(_HELD, {"consumers": holders}) if holders else (), trees)
     had = {uuid: held.get(consumer.id, {}) for uuid, consumer in consumers.items()}
     released, growth = _sum(held.values()), _sum(wanted.values())
     try:
@@ -133,7 +134,9 @@ def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str)
     ends.pass_on(connection, passing, {machine: written[uuid] for machine, uuid in moves.items()})
     for request in requests:
         before, after = trees.roots_of(had.get(request.uuid, {})), trees.roots_of(wanted[request.uuid])
-        gate.changed(connection, request, consumers.get(request.uuid), before, after)
+        consumer = consumers.get(request.uuid)
+        gate.changed(connection, request, consumer, before, after)
+        gate.ended(connection, over.get(consumer and consumer.id), {*before} - {*after})
     trees.settle(connection)
 
 
@@ -175,17 +178,20 @@ def _wanted(request: ConsumerWrite, stocks: InventoryLookup) -> _Amounts:
     }
 
 
-def _held(connection: Connection, holdings: Iterable[Any], trees: Trees) -> dict[int, _Amounts]:
-    """Return the amounts in rows of ``_HOLDINGS``, by consumer id. The providers are added to ``trees``, the machine
-    groups of the consumers to the transaction's notes: these are about to change."""
+def _held(
+    connection: Connection, holdings: Iterable[Any], trees: Trees
+) -> tuple[dict[int, _Amounts], Mapping[int | None, Any]]:
+    """Return the amounts in rows of ``_HOLDINGS``, and the ends that have come, by consumer id. The providers are added
+    to ``trees``, the machine groups of the consumers to the transaction's notes: these are about to change."""
     held: dict[int, _Amounts] = {}
-    groups = set()
-    for consumer_id, provider_id, class_id, used, root_id, is_indivisible, group_id in holdings:
+    groups, over = set[int](), set[int]()
+    for consumer_id, provider_id, class_id, used, root_id, is_indivisible, group_id, end_state in holdings:
         held.setdefault(consumer_id, {})[provider_id, class_id] = used
         trees.note(provider_id, root_id, is_indivisible)
         groups |= set() if group_id is None else {group_id}
+        over |= {consumer_id} if end_state in ends.OVER else set()
     gate.freed(connection, groups=groups)
-    return held
+    return held, {each: ending.find(connection, each) for each in over}
 
 
 def _sum(many: Iterable[_Amounts]) -> Counter[tuple[int, int]]:
@@ -284,9 +290,12 @@ def _release(writer: Writer, consumer_uuid: str, is_own: Callable[[Any], bool]) 
     holdings = compiled.run(connection, _HELD_BY_ONE, {"consumer": found.id}).all() if is_known else ()
     if not holdings:
         raise NoAllocations(consumer=consumer_uuid)
-    held = _held(connection, (row[:-2] for row in holdings), trees)[found.id]
+    by_consumer, over = _held(connection, (row[:-2] for row in holdings), trees)
+    held = by_consumer[found.id]
     trees.confirm(connection)
-    if not gate.give_all_back(connection, consumer_uuid, found, holdings, trees.roots_of(held)):
+    roots = trees.roots_of(held)
+    gate.ended(connection, over.get(found.id), roots)
+    if not gate.give_all_back(connection, consumer_uuid, found, holdings, roots):
         stock.move(connection, {key: -amount for key, amount in held.items()})
         for statement in (_FREE_ONE, _FORGET):
             compiled.change(connection, statement, {"consumer": found.id})

@@ -24,7 +24,7 @@ from baremetal_sched.db.clock import in_words, statement_epoch
 from baremetal_sched.db.compiled import IDS
 from baremetal_sched.db.event_types import EventType
 from baremetal_sched.db.notes import UNLOCKED_COLUMNS, Notes, WaitedFor, notes_of, values_within
-from baremetal_sched.placement import consumers, single_claim
+from baremetal_sched.placement import consumers, ending, single_claim
 from baremetal_sched.placement.consumers import ConsumerWrite
 from baremetal_sched.placement.events import MACHINE_CLAIMED, MACHINE_RELEASED, OF_CLAIM, OF_STATES
 from baremetal_sched.placement.tables import (
@@ -162,6 +162,12 @@ def given_back(connection: Connection, consumer: str, row: Any, machines: Iterab
         _note(connection, MACHINE_RELEASED, machine, consumer, row.project_id, row.user_id)
 
 
+def ended(connection: Connection, end: Any, machines: Collection[int]) -> None:
+    """Note that machines, known by ids of providers, are given back at this end; None: it has not come."""
+    if end is not None and machines:
+        ending.given_back(connection, end, machines)
+
+
 def freed(
     writer: Session | Connection,
     providers: Iterable[int] = (),
@@ -195,6 +201,7 @@ def lost(session: Session, machine: Mapping[str, str]) -> None:
     holders = _holders(session, PROVIDERS.c.uuid == machine["uuid"], locks=True)
     if holders:
         left_groups(session, CONSUMERS.c.uuid.in_([consumer for consumer, *_ in holders]))
+        ending.lost(session.connection(), machine["uuid"])
     for consumer in sorted(holders):
         _note(session.connection(), MACHINE_RELEASED, machine, *consumer)
 
