@@ -7,10 +7,11 @@ leaves it as it was, or as it should be, and another conductor goes on.
 import time
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import structlog
-from sqlalchemy import Connection, and_, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select
+from sqlalchemy.orm import Session, aliased
 
 from baremetal_sched.baremetal import history
 from baremetal_sched.baremetal.conductors.ownership import Membership
@@ -58,6 +59,8 @@ def sweep(database: Database, settings: Settings, conductor: str, membership: Me
                 database.change(partial(tell, consumer=due.consumer, settings=settings))
         except SchedulerError as error:
             log.warning("an end is left to the next sweep", consumer=due.consumer, reason=str(error))
+        except Exception:  # the others must not wait for it
+            log.exception("an end is left to the next sweep", consumer=due.consumer)
 
 
 def _due(session: Session, conductor: str, membership: Membership) -> list[DueEnd]:
@@ -65,10 +68,12 @@ def _due(session: Session, conductor: str, membership: Membership) -> list[DueEn
 
     SELECT e.consumer_id, e.ends_at <= now, n.… FROM claim_ends e JOIN allocations a ON a.consumer_id = e.consumer_id
     JOIN resource_providers p ON p.id = a.provider_id JOIN resource_providers r ON r.id = p.root_id
-    LEFT JOIN nodes n ON n.uuid = r.uuid WHERE e.due_at <= now AND (n.id IS NULL OR <the conductor serves it>)
-    AND NOT (e.state = 'ending' AND <its node is being undeployed or cleaned>) ORDER BY e.due_at, e.consumer_id LIMIT …
+    LEFT JOIN nodes n ON n.uuid = r.uuid WHERE e.due_at <= now AND (<the conductor serves the node> OR <none is held>)
+    AND NOT (e.state = 'ending' AND <the node is being undeployed or cleaned>) ORDER BY e.due_at, e.consumer_id LIMIT …
     """
     ends, root, now = CLAIM_ENDS.c, PROVIDERS.alias("root"), select(epoch()).scalar_subquery()
+    is_own = and_(membership.served_by(conductor), ~and_(ends.state == ENDING, IS_UNDER_WAY))
+    is_anybodys = and_(Node.id.is_(None), ~exists().where(_held_by(ends.consumer_id, aliased(Node))))
     rows = session.execute(
         select(ends.consumer_id, ends.ends_at <= now, Node.uuid, Node.conductor_group, Node.driver)
         .select_from(CLAIM_ENDS)
@@ -76,8 +81,7 @@ def _due(session: Session, conductor: str, membership: Membership) -> list[DueEn
         .join(PROVIDERS, PROVIDERS.c.id == ALLOCATIONS.c.provider_id)
         .join(root, root.c.id == PROVIDERS.c.root_id)
         .outerjoin(Node, Node.uuid == root.c.uuid)
-        .where(ends.due_at <= now, or_(Node.id.is_(None), membership.served_by(conductor)))
-        .where(or_(Node.id.is_(None), ~and_(ends.state == ENDING, IS_UNDER_WAY)))
+        .where(ends.due_at <= now, or_(is_own, is_anybodys))
         .order_by(ends.due_at, ends.consumer_id)
         .limit(_MOST)
     )
@@ -87,6 +91,22 @@ def _due(session: Session, conductor: str, membership: Membership) -> list[DueEn
         if uuid is None or membership.owner(uuid, group, driver) == conductor
     }
     return [*found]
+
+
+def _held_by(consumer: Any, node: Any = Node) -> ColumnElement[bool]:
+    """SQL condition on a node: a consumer (an id) has something of it.
+
+    uuid IN (SELECT r.uuid FROM allocations a JOIN … p … JOIN resource_providers r ON r.id = p.root_id WHERE …)
+    """
+    held, own, root = ALLOCATIONS.alias("held"), PROVIDERS.alias("held_provider"), PROVIDERS.alias("held_root")
+    roots = (
+        select(root.c.uuid)
+        .join_from(held, own, own.c.id == held.c.provider_id)
+        .join(root, root.c.id == own.c.root_id)
+        .where(held.c.consumer_id == consumer)
+        .correlate(CLAIM_ENDS)
+    )
+    return node.uuid.in_(roots)
 
 
 def tell(connection: Connection, consumer: int, settings: Settings) -> None:
@@ -102,10 +122,7 @@ def tell(connection: Connection, consumer: int, settings: Settings) -> None:
 def settle(session: Session, consumer: int, settings: Settings, conductor: str) -> None:
     """Give back what a consumer (an id) has, whose end has come, or go on with it; note that it is late if it cannot be
     given back now."""
-    on = select(PROVIDERS.c.root_id).join_from(ALLOCATIONS, PROVIDERS, PROVIDERS.c.id == ALLOCATIONS.c.provider_id)
-    roots = on.where(ALLOCATIONS.c.consumer_id == consumer)
-    held = Node.uuid.in_(select(PROVIDERS.c.uuid).where(PROVIDERS.c.id.in_(roots)))
-    nodes = session.scalars(select(Node).where(held).order_by(Node.id).with_for_update()).all()
+    nodes = session.scalars(select(Node).where(_held_by(consumer)).order_by(Node.id).with_for_update()).all()
     connection = session.connection()
     end, is_new = ending.lock(connection, consumer)
     if end is None:
@@ -122,6 +139,9 @@ def settle(session: Session, consumer: int, settings: Settings, conductor: str) 
         ending.begin(connection, end)
         return
     ending.put_off(connection, end, reason)
+    for node in nodes:
+        if claim.goes_on and node.last_error:
+            node.last_error = f"{claim.why} {node.last_error}"
     if end.late_since is None:
         _note_late(session, claim, reason)
 
@@ -134,5 +154,3 @@ def _note_late(session: Session, claim: EndedClaim, reason: str) -> None:
     for node in nodes:
         said = f"{claim.why} The machine cannot be given back yet: {reason}"
         history.record(session, node, said, event_type="provision", severity="ERROR", conductor=claim.conductor)
-        if claim.goes_on and node.last_error:
-            node.last_error = f"{claim.why} {node.last_error}"

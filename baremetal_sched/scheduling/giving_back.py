@@ -16,7 +16,6 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import history
 from baremetal_sched.baremetal.holds import guards
 from baremetal_sched.baremetal.matching.request import MachineContext
-from baremetal_sched.baremetal.nodes import nodes as node_rows
 from baremetal_sched.baremetal.provisioning import completion, provision
 from baremetal_sched.baremetal.provisioning.provision import Order
 from baremetal_sched.compute import server_states
@@ -112,7 +111,7 @@ def _delete(claim: EndedClaim, locked: Locked) -> str | None:
         servers.delete(claim.context, locked, requester)
     if node is None or node.reservation is None or node.provision_state == states.DELETING:
         return None
-    return f"The server is deleted when the work on node {node.uuid} has ended, which is {node.provision_state}."
+    return f"The server is deleted when the work on node {node.uuid}, which is {node.provision_state}, has ended."
 
 
 # -- allocations and claims --------------------------------------------------------------------------------------------
@@ -123,8 +122,9 @@ def _undeploy(claim: EndedClaim) -> str | None:
     deployed = [node for node in claim.nodes if node.provision_state not in _AT_REST]
     if claim.goes_on and deployed:
         return _failure(claim)
-    for node in claim.nodes:
-        node_rows.require_unlocked(node)
+    busy = next((node for node in claim.nodes if node.reservation is not None), None)
+    if busy is not None:
+        return f"Conductor {busy.reservation} is at work on node {busy.uuid}, which is {busy.provision_state}."
     for node in deployed:
         _record(claim, node, "The node is undeployed.")
         order, context = Order("deleted", checked=False), claim.context
@@ -137,7 +137,7 @@ def _undeploy(claim: EndedClaim) -> str | None:
 def _release(claim: EndedClaim) -> None:
     """Release the claim, and remove what belongs to it from its nodes."""
     for node in claim.nodes:
-        _record(claim, node, "It is released.")
+        _record(claim, node, "The node is given back.")
         completion.remove(claim.session, node)
         node.touch()
     claim.session.flush()
@@ -147,8 +147,6 @@ def _release(claim: EndedClaim) -> None:
 
 def _failure(claim: EndedClaim) -> str:
     """Return why giving back has failed that began before."""
-    failed = next((node for node in claim.nodes if node.provision_state not in _AT_REST), None)
-    if failed is None:
-        return "The machine was not given back."
-    said = f": {failed.last_error}" if failed.last_error else "."
-    return f"Node {failed.uuid} is {failed.provision_state}{said}"
+    failed = (node for node in claim.nodes if node.provision_state not in _AT_REST)
+    said = (f" Node {node.uuid} is {node.provision_state}: {node.last_error or 'no error is known'}" for node in failed)
+    return f"Giving it back has failed.{''.join(said)}"
