@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 
+from baremetal_sched.baremetal.matching.earliest import Earliest, earliest
 from baremetal_sched.baremetal.matching.explanation import Explanation, bounded, explain
 from baremetal_sched.baremetal.matching.masks import HELD_BACK, Relaxation, Verdict
 from baremetal_sched.baremetal.matching.question import Question, nodes_source, providers_source
@@ -44,6 +45,12 @@ def explain_request(context: MachineContext, request: MachineRequest) -> Explana
         return explained
     verdict = Verdict.SHORT if explained.verdict is Verdict.FITS else explained.verdict
     return replace(explained, verdict=verdict, domains=lack.sentence, could_be_had=lack.could_be_had)
+
+
+def earliest_of(context: MachineContext, request: MachineRequest, explained: Explanation) -> Earliest:
+    """Return the first moment at which an explained request could be had. Raises like ``explain_request``."""
+    with _bounded(context):
+        return earliest(context, request, fits=explained.verdict is Verdict.FITS)
 
 
 def _of_one(context: MachineContext, request: MachineRequest) -> Explanation:

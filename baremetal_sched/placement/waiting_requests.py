@@ -26,6 +26,7 @@ from sqlalchemy import (
     func,
     insert,
     literal,
+    or_,
     select,
     union_all,
     update,
@@ -111,12 +112,14 @@ LAST = -1
 
 @dataclass(frozen=True)
 class QueueEntry:
-    """Waiting claims of a class with the same priority and equal requests; ``first`` is the id of one of them."""
+    """Waiting claims of a class with the same priority and equal requests; ``first`` is the id of one of them.
+    ``is_strict``: they take no machine for which a hold is planned before their end."""
 
     resource_class: str
     priority: int
     request_key: str
     first: int
+    is_strict: bool = False
 
 
 @dataclass(frozen=True)
@@ -255,15 +258,18 @@ def requests_of(connection: Connection, firsts: Collection[int]) -> dict[int, tu
     return {claim_id: (project, orjson.loads(text)) for claim_id, project, text in rows}
 
 
-def take_first(session: Session, entry: QueueEntry, failed: Collection[int]) -> WaitingRequest | None:
-    """Return the first claim of the entry that waits, its row locked; None if there is none.
+def take_first(
+    session: Session, entry: QueueEntry, failed: Collection[int], closes_at: float | None = None
+) -> WaitingRequest | None:
+    """Return the first claim of the entry that waits and whose end allows a machine that closes at this moment (None:
+    at none), its row locked; None if there is none.
 
     ``failed`` are ids of claims that have been tried. Claims that others are deciding are skipped. Only this row is
     locked: MariaDB locks all rows that it sorts (seen on 10.11).
     """
     passed = list(failed)
     while True:
-        query = _of_entry(entry).with_only_columns(WaitingRequest.id).where(WaitingRequest.id.not_in(passed))
+        query = _of_entry(entry, closes_at).with_only_columns(WaitingRequest.id).where(WaitingRequest.id.not_in(passed))
         claim_id = session.scalars(query).first()
         if claim_id is None:
             return None
@@ -286,17 +292,22 @@ def take_overdue(session: Session, ids: Collection[int]) -> Sequence[WaitingRequ
     return sorted(found, key=lambda claim: (claim.deadline, claim.id))
 
 
-def first_of(session: Session, entry: QueueEntry) -> WaitingRequest | None:
-    """Return the first claim of the entry that waits; nothing is locked."""
-    found: WaitingRequest | None = session.scalars(_of_entry(entry)).first()
+def first_of(session: Session, entry: QueueEntry, closes_at: float | None = None) -> WaitingRequest | None:
+    """Return the first claim of the entry like ``take_first``; nothing is locked."""
+    found: WaitingRequest | None = session.scalars(_of_entry(entry, closes_at)).first()
     return found
 
 
-def _of_entry(entry: QueueEntry) -> Query:
+def _of_entry(entry: QueueEntry, closes_at: float | None) -> Query:
+    allows = []
+    if entry.is_strict and closes_at is not None:
+        ends_at = func.coalesce(WaitingRequest.ends_at, epoch() + WaitingRequest.lasts)
+        allows.append(or_(ends_at.is_(None), ends_at <= closes_at))
     return (
         select(WaitingRequest)
         .where(
             and_(WaitingRequest.state == WAITING, _IN_TIME),
+            *allows,
             WaitingRequest.resource_class == entry.resource_class,
             WaitingRequest.priority == entry.priority,
             WaitingRequest.request_key == entry.request_key,

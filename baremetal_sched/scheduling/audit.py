@@ -63,7 +63,8 @@ def _groups_passed_over(session: Session, settings: Settings, before: datetime) 
     for waiting in first.values():
         request = request_of(waiting.request)
         several = request.several if waiting.created_at < before and waiting.group_id is None else None
-        if several is not None and _enough(session, settings, request, several, before):
+        context = MachineContext(session, settings, end=waiting_requests.end_of(waiting, settings))
+        if several is not None and _enough(context, request, several, before):
             yield f"claim {waiting.uuid}: it waits, though {several.count} nodes that fit together are free"
 
 
@@ -71,21 +72,21 @@ def _unchanged(before: datetime) -> list[ColumnElement[bool]]:
     return [func.coalesce(table.updated_at, table.created_at) < before for table in (Node, PROVIDERS.c)]
 
 
-def _enough(session: Session, settings: Settings, request: MachineRequest, several: Several, before: datetime) -> bool:
+def _enough(context: MachineContext, request: MachineRequest, several: Several, before: datetime) -> bool:
     """Return whether machines that have not been changed since satisfy a claim of several."""
     try:
-        fitting = request.free_machines(MachineContext(session, settings))
+        fitting = request.free_machines(request.bound(context))
     except SchedulerError:  # what cannot be searched now is not known to fit
         return False
     if fitting is None:
         return False
-    places = count_places(session, fitting.query.where(*_unchanged(before)), several)
+    places = count_places(context.session, fitting.query.where(*_unchanged(before)), several)
     return quotas(several, places) is not None
 
 
 def _fits(session: Session, settings: Settings, waiting: WaitingRequest, node: str) -> bool:
     """Return whether a free machine that may fit the claim does."""
-    context = MachineContext(session, settings)
+    context = MachineContext(session, settings, end=waiting_requests.end_of(waiting, settings))
     alone = current_request(context, waiting.request).on(node)
     try:
         return alone is not None and bool(alone.hosts(context, 1))

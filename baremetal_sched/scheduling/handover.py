@@ -69,7 +69,8 @@ class Door(Protocol):
     """How a kind of request is given machines: claims of the scheduling API, allocations, or servers."""
 
     def give(self, context: MachineContext, waiting: WaitingRequest, node: Node) -> bool:
-        """Give the node (both rows locked) to the claim; return whether it fits. If not, all of it is rolled back."""
+        """Give the node (both rows locked) to the claim, whose end the context has; return whether it fits. If not, all
+        of it is rolled back."""
 
     def end(self, context: MachineContext, waiting: WaitingRequest, state: str, reason: str) -> None:
         """End a claim (its row locked) that waited in vain, or that failed."""
@@ -142,14 +143,16 @@ class SessionHandover:
         """Give the node to the first claim of the entry that has not failed; return whether it fits. None: this one has
         failed."""
         savepoint = self.session.begin_nested()
-        waiting = waiting_requests.take_first(self.session, entry, failed)
+        waiting = waiting_requests.take_first(self.session, entry, failed, node.closes_at)
         if waiting is None:
             savepoint.rollback()
             return False
         claim_id, uuid = waiting.id, waiting.uuid
+        end = waiting_requests.end_of(waiting, self._settings)
+        context = self._context if end is None else replace(self._context, end=end)
         try:
             with _on_behalf_of(self.session, waiting):
-                fits = DOORS[waiting.kind].give(self._context, waiting, node)
+                fits = DOORS[waiting.kind].give(context, waiting, node)
                 self.session.flush()
         except UnavailableError as error:
             savepoint.rollback()
@@ -323,7 +326,7 @@ class ClaimHandover:
         if waiting is None or waiting.state != WAITING:
             return False
         server_groups.lock_all(session, groups)
-        context = MachineContext(session, self._settings)
+        context = MachineContext(session, self._settings, end=waiting_requests.end_of(waiting, self._settings))
         host = current_request(context, waiting.request).choose(context)
         if host is None:
             return False

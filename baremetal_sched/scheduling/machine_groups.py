@@ -234,7 +234,8 @@ def serve(session: Session, settings: Settings, uuid: str, request: MachineReque
     waiting = session.scalars(select(WaitingRequest).where(WaitingRequest.uuid == uuid, IS_GATHERING)).first()
     if waiting is None or request.several is None:
         return False
-    chosen = choose(MachineContext(session, settings), request, request.several, waiting.consumer_project)
+    context = MachineContext(session, settings, end=waiting_requests.end_of(waiting, settings))
+    chosen = choose(context, request, request.several, waiting.consumer_project)
     if chosen is None:
         return False
     waiting_requests.decide_gathering(session, waiting)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import Membership
@@ -122,6 +122,7 @@ def _queue(
         group = None if each is None else each.request.server_group
         is_among = group is None or groups is None or group in groups
         if each is not None and is_among and each.request.may_fit(machine):
+            entry = replace(entry, is_strict=each.request.strict_end)
             fitting.append((entry, each.project))
             if group is not None:
                 group_of[entry] = group
@@ -170,7 +171,10 @@ def next_for(session: Session, node: str, resource_class: str, settings: Setting
     Traits, owner and names are compared; conditions that need a search in the node's tree are not.
     """
     found = queue_of(session.connection(), node, resource_class, settings.scheduling.most_tested, settings)
-    return waiting_requests.first_of(session, found.entries[0]) if found is not None and found.entries else None
+    entries = () if found is None else found.entries
+    is_strict = any(entry.is_strict for entry in entries)
+    closes_at = session.scalar(select(Node.closes_at).where(Node.uuid == node)) if is_strict else None
+    return next(filter(None, (waiting_requests.first_of(session, entry, closes_at) for entry in entries)), None)
 
 
 def explain_node(

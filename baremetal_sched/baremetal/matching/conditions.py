@@ -304,17 +304,6 @@ def of_conductor(membership: Membership, *, counts: bool) -> Condition:
     )
 
 
-def of_open(ends_at: ColumnElement[float]) -> Condition:
-    """Return the condition that no hold is planned for the node before the end of the request."""
-    return Condition(
-        f"{AVAILABILITY}planned hold before the end",
-        "no hold is planned before the end",
-        Kind.AVAILABILITY,
-        failure=("has a hold planned before the end", "have holds planned before the end"),
-        holds=availability.stays_open(ends_at),
-    )
-
-
 def of_claim() -> Condition:
     """Return the condition that the node is not claimed in placement.
 

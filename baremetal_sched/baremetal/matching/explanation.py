@@ -25,7 +25,7 @@ from baremetal_sched.baremetal.matching.conditions import (
 )
 from baremetal_sched.baremetal.matching.masks import HELD_BACK, Analysis, Bucket, Verdict, analyse, beside
 from baremetal_sched.baremetal.matching.question import Question
-from baremetal_sched.baremetal.matching.scan import Scan, Unknown, scan, unknown_names
+from baremetal_sched.baremetal.matching.scan import IN_USE_UNTIL, Scan, Unknown, scan, unknown_names
 from baremetal_sched.baremetal.provider.availability import (
     HAS_STARTED,
     HELD_COLUMNS,
@@ -36,6 +36,7 @@ from baremetal_sched.baremetal.provider.availability import (
 )
 from baremetal_sched.baremetal.visibility import EVERYTHING, Conditions, Visibility
 from baremetal_sched.db import deadline, requester
+from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.engine import WRITES
 from baremetal_sched.db.models import Hold, Node, table_of
 from baremetal_sched.errors.compute import ExplanationTookTooLong, TooManyExplanations
@@ -141,8 +142,11 @@ class Explanation:
 
     @property
     def summary(self) -> str:
-        """All of it in one sentence, and the hint."""
-        return " ".join(filter(None, [self._summary + self.hint, self.domains]))
+        """All of it in one sentence, the hint, and when the first machine in use may come back."""
+        ends = ""
+        if self.scan.first_end is not None and self.fitting < self.needed:
+            ends = sentences.in_use_until(self.scan.busy[IN_USE_UNTIL], in_words(self.scan.first_end))
+        return " ".join(filter(None, [self._summary + self.hint, self.domains, ends]))
 
     @property
     def _summary(self) -> str:

@@ -16,11 +16,12 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
-from baremetal_sched.baremetal.matching.conditions import Condition, of_open
+from baremetal_sched.baremetal.matching.conditions import AVAILABILITY, Condition, Kind
 from baremetal_sched.baremetal.matching.free_machine import Amounts as Amounts
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.question import Question
 from baremetal_sched.baremetal.matching.spreading import Several
+from baremetal_sched.baremetal.provider.availability import stays_open
 from baremetal_sched.baremetal.visibility import EVERYTHING, Conditions, Visibility, usable_by
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.types import Query
@@ -71,7 +72,7 @@ class MachineContext:
 
     def until_end(self) -> tuple[Condition, ...]:
         """Return the condition that no hold is planned for the node before the end; empty if there is no end."""
-        return () if self.end is None else (of_open(self.end.moment()),)
+        return () if self.end is None else (_of_open(self.end.moment()),)
 
     def with_end(self, end: End | None) -> "MachineContext":
         """Return the context of a consumer that has this end."""
@@ -82,6 +83,17 @@ class MachineContext:
         if self.machine is None:
             return None
         return PROVIDERS.c.root_id.in_(select(PROVIDERS.c.root_id).where(PROVIDERS.c.uuid == self.machine))
+
+
+def _of_open(ends_at: ColumnElement[float]) -> Condition:
+    """Return the condition that no hold is planned for the node before the end of the request."""
+    return Condition(
+        f"{AVAILABILITY}planned hold before the end",
+        "no hold is planned before the end",
+        Kind.AVAILABILITY,
+        failure=("has a hold planned before the end", "have holds planned before the end"),
+        holds=stays_open(ends_at),
+    )
 
 
 @dataclass(frozen=True)

@@ -26,10 +26,12 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.matching.conditions import Condition, Kind
 from baremetal_sched.baremetal.matching.masks import Bucket, Masks
 from baremetal_sched.baremetal.matching.question import Question, Scope, nodes_source
-from baremetal_sched.baremetal.provider.availability import PROVIDER, reason
+from baremetal_sched.baremetal.provider.availability import ALLOCATED, PROVIDER, reason
+from baremetal_sched.baremetal.provider.blocked_times import with_ends
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Node
-from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDER_TRAITS, TRAITS
+from baremetal_sched.placement.ends import LATE
+from baremetal_sched.placement.tables import CLAIM_ENDS, CLASSES, INVENTORIES, PROVIDER_TRAITS, TRAITS
 
 #: The number of conditions that share a bit mask; databases have 63 bits for one.
 _WORD = 60
@@ -43,6 +45,8 @@ _GOLDEN = 2_654_435_761
 _NOT_A_NODE = "not a node"
 TOO_LITTLE = "too little is free"
 _LOCKED = "locked"
+#: Allocated, and the end of its consumer is known.
+IN_USE_UNTIL = "in use until"
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ class Scan:
 
     ``nodes``: the number of machines. ``sample``: the number of machines that were examined; None: all. ``others``: how
     many of them were counted without being examined, as they are outside of the ``scope``. ``question`` is the question
-    about the examined machines.
+    about the examined machines. ``first_end``: the first end of machines that are in use until one.
     """
 
     nodes: int
@@ -61,6 +65,7 @@ class Scan:
     others: int = 0
     scope: Scope | None = None
     question: Question | None = None
+    first_end: float | None = None
 
 
 def scan(session: Session, question: Question, named: Visibility, most: int) -> Scan:
@@ -96,9 +101,24 @@ def scan(session: Session, question: Question, named: Visibility, most: int) -> 
     others = 0 if question.scope is None else max(0, round(total * part) - machines)
     nodes = total if others or part < 1 else machines
     sample = machines + others if part < 1 else None
-    return Scan(
-        nodes, masks, dict(sorted(busy.items())), sample, others=others, scope=question.scope, question=question
-    )
+    first_end = _count_ends(session, question, busy) if busy[ALLOCATED] else None
+    return Scan(nodes, masks, dict(sorted((+busy).items())), sample, others, question.scope, question, first_end)
+
+
+def _count_ends(session: Session, question: Question, busy: Counter[str]) -> float | None:
+    """Count allocated machines that are in use until a known end by themselves; return the first of these ends.
+
+    SELECT count(*), min(e.ends_at) FROM <the machines> LEFT JOIN … claim_ends e … WHERE <what is asked for>
+    AND e.state <> 'late'
+    """
+    if session.scalar(select(CLAIM_ENDS.c.consumer_id).limit(1)) is None:
+        return None
+    met = [each.holds for each in question.conditions if each.kind is Kind.REQUEST]
+    ends = select(func.count(), func.min(CLAIM_ENDS.c.ends_at)).select_from(with_ends(question.source))
+    number, first = session.execute(ends.where(*question.where, *met, CLAIM_ENDS.c.state != LATE)).one()
+    busy[IN_USE_UNTIL] = number
+    busy[ALLOCATED] -= number
+    return None if first is None else float(first)
 
 
 def _chosen(session: Session, question: Question, most: int) -> tuple[int, float, Question]:

@@ -64,6 +64,12 @@ def of_parts(verdict: str, fitting: int, unmet: Mapping[str, str]) -> str:
     return "Each part of the request can be met, but not all of them together by one tree of providers."
 
 
+def in_use_until(number: int, first: str) -> str:
+    """Return the sentence about machines that are in use until a known end, and the first of these ends."""
+    machines = "1 node that matches is" if number == 1 else f"{number:,} nodes that match are"
+    return f"{machines} in use until a known end{',' if number == 1 else ', the first'} {first}."
+
+
 def failing(condition: Condition) -> tuple[str, str]:
     """Return the text about a machine that does not meet the condition, and about several."""
     one, several = condition.failure or _opposite(condition.text)

@@ -144,13 +144,13 @@ def count_by_tenants(session: Session, query: Query, several: Several) -> dict[T
 
 
 def _counted(session: Session, query: Query, several: Several, *by: Any) -> Sequence[Any]:
-    columns, query = _placed(query, several)
+    columns, query = placed(query, several)
     keys = [column for column in columns if isinstance(column, Column)]
     counted = query.with_only_columns(*columns, *by, func.count(), maintain_column_froms=True).order_by(None)
     return session.execute(counted.group_by(*keys, *by)).all()
 
 
-def _placed(query: Query, several: Several) -> tuple[list[Any], Query]:
+def placed(query: Query, several: Several) -> tuple[list[Any], Query]:
     """Return the columns with the place of a machine, and the query with what they need."""
     columns: list[Any] = []
     for alias, level in ((PACK, several.pack_by), (SPREAD, several.spread_by)):
@@ -182,7 +182,7 @@ def _some(session: Session, class_id: int | None, query: Query, several: Several
     in_order = free.order_by(INVENTORIES.c.free, provider_id)
     some = list(session.scalars(in_order.where(provider_id >= start).limit(_SOME)))
     some += session.scalars(in_order.where(provider_id < start).limit(_SOME - len(some))) if len(some) < _SOME else ()
-    columns, query = _placed(query.where(one_of(provider_id, some)), several)
+    columns, query = placed(query.where(one_of(provider_id, some)), several)
     at: dict[Place, list[int]] = {}
     for node, *place in session.execute(query.with_only_columns(Node.id, *columns, maintain_column_froms=True)):
         at.setdefault((place[0], place[1]), []).append(node)

@@ -6,7 +6,7 @@ optimal, so counting decides. Of the domains that have enough, the one with the 
 
 import heapq
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -111,18 +111,46 @@ def quotas(several: Several, free: Places) -> Quotas | None:
 
 
 def _rooms(several: Several, free: Places) -> _Rooms:
-    taken, homes = _by_spread(several.held), {pack for pack, _ in several.held if pack is not None}
-    rooms: _Rooms = {}
-    for (pack, spread), number in free.items():
-        if several.pack_by is not None and (pack is None or (homes and pack not in homes)):
-            continue
-        if several.spread_by is not None:
-            if spread is None:
-                continue
-            number = min(number, (several.at_most or 1) - taken[spread])
+    usable, rooms = _usable(several), _Rooms()
+    for place, number in free.items():
+        number = usable(place, number)
         if number > 0:
-            rooms.setdefault(pack, {})[spread] = number
+            rooms.setdefault(place[0], {})[place[1]] = number
     return rooms
+
+
+def _usable(several: Several) -> Callable[[Place, int], int]:
+    """Return how many of a number of machines at a place can be used."""
+    taken, homes = _by_spread(several.held), {pack for pack, _ in several.held if pack is not None}
+
+    def usable(place: Place, number: int) -> int:
+        pack, spread = place
+        if several.pack_by is not None and (pack is None or (homes and pack not in homes)):
+            return 0
+        if several.spread_by is None:
+            return number
+        return 0 if spread is None else min(number, (several.at_most or 1) - taken[spread])
+
+    return usable
+
+
+class Room:
+    """The room for several machines, as machines come and go: whether ``quotas`` would find a choice."""
+
+    def __init__(self, several: Several) -> None:
+        self._usable, self._count = _usable(several), several.count
+        self._free, self._sums = Counter[Place](), Counter[int | None]()
+
+    def change(self, place: Place, number: int) -> bool:
+        """Add a number of machines at a place; return whether its domain of ``pack_by`` has enough of them."""
+        before = max(self._usable(place, self._free[place]), 0)
+        self._free[place] += number
+        self._sums[place[0]] += max(self._usable(place, self._free[place]), 0) - before
+        return self.has_enough(place[0])
+
+    def has_enough(self, pack: int | None) -> bool:
+        """Return whether a domain of ``pack_by`` has enough machines that can be used."""
+        return self._sums[pack] >= self._count
 
 
 def adds_room(several: Several, free: Places, freed: int) -> bool:

@@ -334,7 +334,7 @@ class TreeRequest(MachineRequest):
 
     def is_decided(self) -> bool:
         """Return whether ``may_fit`` is the whole answer about a machine of the class that the request waits for."""
-        return not (self.served or self.extra_specs) and asks_for_traits_only(self.parsed())
+        return not (self.served or self.extra_specs or self.strict_end) and asks_for_traits_only(self.parsed())
 
 
 @lru_cache(maxsize=200)

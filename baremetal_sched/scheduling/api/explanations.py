@@ -7,14 +7,17 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.api.ends import asked_end, granted_end
 from baremetal_sched.baremetal.api.hold_readers import reader
 from baremetal_sched.baremetal.matching.conditions import Condition
 from baremetal_sched.baremetal.matching.explanation import ClosestTree, Explanation
 from baremetal_sched.baremetal.matching.masks import Share
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
 from baremetal_sched.db import requester
+from baremetal_sched.db.clock import in_words
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.explain.explanations import explain_request
+from baremetal_sched.explain.explanations import earliest_of, explain_request
+from baremetal_sched.placement.ends import End
 from baremetal_sched.scheduling import machine_groups
 from baremetal_sched.scheduling.api.policies import EXPLAIN_ALL
 from baremetal_sched.scheduling.api.request_bodies import (
@@ -48,7 +51,19 @@ def create_explanation(call: Call, session: Session) -> Response:
     """POST /v1/explanations"""
     body = body_of(call)
     project = call.caller.project_id or call.settings.placement.incomplete_consumer_project_id
-    return json_response(document(explain_request(*request_of(call, context_of(call, session), body, project))))
+    context, request = request_of(call, context_of(call, session), body, project)
+    context = replace(context, end=_end_of(call, session, body))
+    explained = explain_request(context, request)
+    answer = document(explained)
+    if context.end is not None or body.get("earliest"):
+        answer |= earliest_of(context, request, explained).document()
+    return json_response(answer)
+
+
+def _end_of(call: Call, session: Session, body: Mapping[str, Any]) -> End | None:
+    """Return the end of a body; None if it names none. Raises like ``asked_end`` and ``granted_end``."""
+    asked = asked_end(body.get("until"), body.get("for"))
+    return None if asked.at is None and asked.seconds is None else granted_end(call, session, asked)
 
 
 def _number(values: list[str]) -> int:
@@ -134,6 +149,8 @@ def document(explained: Explanation) -> dict[str, Any]:
         answer["scope"] = scanned.scope.name
     if scanned.sample is not None:
         answer["sample"] = scanned.sample
+    if scanned.first_end is not None:
+        answer["first_end"] = in_words(scanned.first_end)
     return answer | _of_trees(explained)
 
 

@@ -11,7 +11,6 @@ from baremetal_sched.baremetal.conductors.ownership import Membership, live_memb
 from baremetal_sched.baremetal.matching.explanation import Explanation
 from baremetal_sched.baremetal.matching.node_explanation import Finding, NodeExplanation
 from baremetal_sched.baremetal.matching.request import MachineContext
-from baremetal_sched.baremetal.matching.spreading import MEMBERS
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
@@ -22,6 +21,7 @@ from baremetal_sched.scheduling.api.explanations import document_of_node
 from baremetal_sched.scheduling.api.policies import EXPLAIN_NODE, NODE_AVAILABILITY, SHOW_WORKERS
 from baremetal_sched.scheduling.api.request_bodies import body_of
 from baremetal_sched.scheduling.queue import explain_node
+from baremetal_sched.scheduling.schemas.explanations import ASKED
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.responses import json_response
 
@@ -84,9 +84,9 @@ def show_node_explanation(call: Call, session: Session, node: str) -> Response:
 def create_node_explanation(call: Call, session: Session, node: str) -> Response:
     """POST /v1/explanations/nodes/{node}"""
     body = body_of(call)
-    for name in ("wanted", *MEMBERS):
+    for name in ASKED:
         if name in body:
-            raise InvalidValue(message=f"The explanation is about one machine: leave {name} out.")
+            raise InvalidValue(message=f"The explanation is about one machine, now: leave {name} out.")
     found, names_others = _find(call, session, node)
     context = explanations.context_of(call, session, found.uuid)
     return _answer(call, context, found, explain_request(*explanations.request_of(call, context, body)), names_others)

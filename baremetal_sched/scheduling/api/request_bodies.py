@@ -35,8 +35,9 @@ from baremetal_sched.scheduling.api.webhook_makers import Makers
 from baremetal_sched.scheduling.claims import NewClaim
 from baremetal_sched.scheduling.decisions import Decisions
 from baremetal_sched.scheduling.schemas.answers import said
-from baremetal_sched.scheduling.schemas.claims import CLAIM_BY_FLAVOR, CLAIM_BY_QUERY, CLAIM_LIKE_ALLOCATION, ENDS
-from baremetal_sched.scheduling.schemas.explanations import QUERY, SERVER, WANTED
+from baremetal_sched.scheduling.schemas.claims import CLAIM_BY_FLAVOR, CLAIM_BY_QUERY, CLAIM_LIKE_ALLOCATION
+from baremetal_sched.scheduling.schemas.ends import ENDS
+from baremetal_sched.scheduling.schemas.explanations import ASKED, QUERY, SERVER, WANTED
 from baremetal_sched.web import body
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.http_errors import BadRequest
@@ -144,9 +145,9 @@ class RequestForms:
     whole: bool
 
 
-_OF_CLAIMS = ("consumer", "wait", "even_if_impossible", *ENDS, STRICT_END, *MEMBERS)
+_OF_CLAIMS = ("consumer", "wait", "even_if_impossible", *ENDS, *MEMBERS)
 CLAIMS = RequestForms(CLAIM_BY_QUERY, CLAIM_BY_FLAVOR, CLAIM_LIKE_ALLOCATION, _OF_CLAIMS, whole=True)
-EXPLANATIONS = RequestForms(QUERY, SERVER, WANTED, ("wanted", *MEMBERS), whole=False)
+EXPLANATIONS = RequestForms(QUERY, SERVER, WANTED, tuple(ASKED), whole=False)
 
 
 def read_request(
@@ -266,7 +267,7 @@ def read_claim(call: Call) -> ClaimBody:
         consumer_type=consumer.get("type"),
         wait=wait,
         even_if_impossible=document.get("even_if_impossible", False),
-        asked=asked_end(document.get("until"), document.get("for"), is_named=not ENDS.keys().isdisjoint(document)),
+        asked=asked_end(document.get("until"), document.get("for"), is_named="until" in document),
         digest=_digest(document, project, user),
         resolve=resolve,
     )

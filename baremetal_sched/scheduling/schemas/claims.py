@@ -3,7 +3,7 @@
 from typing import Any
 
 from baremetal_sched.compute.schemas.form import LARGEST_INTEGER, Form, closed
-from baremetal_sched.placement.ends import ENDING, LATE, LONGEST, SET
+from baremetal_sched.placement.ends import ENDING, LATE, SET
 from baremetal_sched.placement.events import RELEASED
 from baremetal_sched.placement.waiting_requests import ALLOCATION as OF_ALLOCATIONS
 from baremetal_sched.placement.waiting_requests import CLAIM as OF_CLAIMS
@@ -26,6 +26,7 @@ from baremetal_sched.scheduling.schemas.answers import (
     fields,
     said,
 )
+from baremetal_sched.scheduling.schemas.ends import ENDS
 from baremetal_sched.scheduling.schemas.explanations import ALLOCATION, QUERY, SERVER
 
 #: The states in which clients see claims.
@@ -45,19 +46,6 @@ _CONSUMER = closed(
         "type": said("The type of the consumer.", {**_ID, "pattern": "^[A-Z0-9_]+$"}),
     }
 )
-
-#: Until when a request may have its machine, in every body that asks for one.
-ENDS: dict[str, Any] = {
-    "until": said(
-        "When the machine is given back by itself, whoever forgets it; null: never. By default after [scheduling] "
-        "default_claim seconds. A claim that waits stops waiting [scheduling] shortest_claim seconds before.",
-        TIME_OR_NULL,
-    ),
-    "for": said(
-        "Instead: after how many seconds of having its machine, or all of several. Deployment is part of it.",
-        {"type": "number", "exclusiveMinimum": 0, "maximum": LONGEST},
-    ),
-}
 
 _SECONDS: dict[str, Any] = {"type": "integer", "minimum": 0, "maximum": LARGEST_INTEGER}
 
@@ -82,7 +70,7 @@ def _asking(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 #: Members that explanations take and claims do not.
-_NOT_TAKEN = frozenset({"wanted", "uuid", "extra"})
+_NOT_TAKEN = frozenset({"wanted", "earliest", "uuid", "extra"})
 
 CLAIM_BY_QUERY = Form(_asking(QUERY.schema))
 CLAIM_BY_FLAVOR = Form(_asking(SERVER.schema))

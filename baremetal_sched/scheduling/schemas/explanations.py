@@ -13,6 +13,8 @@ from baremetal_sched.scheduling.schemas.answers import (
     HELD,
     TEXT,
     TEXT_OR_NULL,
+    TIME,
+    TIME_OR_NULL,
     UUID,
     UUID_OR_NULL,
     array,
@@ -20,6 +22,7 @@ from baremetal_sched.scheduling.schemas.answers import (
     fields,
     said,
 )
+from baremetal_sched.scheduling.schemas.ends import ENDS
 from baremetal_sched.scheduling.schemas.requests import REQUEST
 from baremetal_sched.scheduling.schemas.several import SEVERAL
 
@@ -31,6 +34,17 @@ NUMBER_WANTED = said(
     "How many machines are wanted.", {"type": "integer", "minimum": 1, "maximum": MOST_WANTED, "default": 1}
 )
 
+#: Members of every body, beside the request for one machine.
+ASKED: dict[str, Any] = {
+    "earliest": said(
+        "Whether to answer with the first moment at which the request could be had. With until or for it always is.",
+        FLAG,
+    ),
+    "wanted": NUMBER_WANTED,
+    **SEVERAL,
+    **ENDS,
+}
+
 #: A query of allocation candidates.
 QUERY = Form(
     closed(
@@ -39,8 +53,7 @@ QUERY = Form(
                 "The query string of GET /allocation_candidates, at microversion 1.39.",
                 {"type": "string", "maxLength": 100_000},
             ),
-            "wanted": NUMBER_WANTED,
-            **SEVERAL,
+            **ASKED,
         },
         "query",
     )
@@ -51,14 +64,14 @@ SERVER = Form(
     closed(
         {
             **{name: form for name, form in REQUEST.schema["properties"].items() if name != "limit"},
-            "wanted": NUMBER_WANTED,
+            **ASKED,
         },
         "flavor",
     )
 )
 
 #: How many machines are wanted, beside the members that the bare metal API takes for an allocation.
-WANTED = Form(closed({"wanted": NUMBER_WANTED, **SEVERAL}))
+WANTED = Form(closed(ASKED))
 
 _TEXTS_OR_NULL: dict[str, Any] = {"type": ["array", "null"], "items": TEXT}
 
@@ -75,8 +88,7 @@ ALLOCATION = closed(
         "name": said("The name of a node that is preferred.", TEXT_OR_NULL),
         "uuid": said("Changes nothing.", TEXT_OR_NULL),
         "extra": said("Changes nothing.", {"type": ["object", "null"]}),
-        "wanted": NUMBER_WANTED,
-        **SEVERAL,
+        **ASKED,
     },
     "resource_class",
 )
@@ -86,10 +98,9 @@ ANY_REQUEST: dict[str, Any] = {"oneOf": [QUERY.schema, SERVER.schema, ALLOCATION
 
 
 def of_one_machine(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a body that takes no number of machines."""
-    numbers = {"wanted", *SEVERAL}
+    """Return the schema of a body that takes no number of machines, and no end."""
     kinds = [
-        {**each, "properties": {name: form for name, form in each["properties"].items() if name not in numbers}}
+        {**each, "properties": {name: form for name, form in each["properties"].items() if name not in ASKED}}
         for each in schema["oneOf"]
     ]
     return {"oneOf": kinds}
@@ -211,11 +222,13 @@ EXPLANATION = fields(
         "exact": EXACT,
         "unknown": said("Names that do not exist.", array(_UNKNOWN)),
         "busy": said(
-            "How many machines meet all conditions of the request but are not free, by reason: allocated, locked, "
+            "How many machines meet all conditions of the request but are not free, by reason: allocated, in use until "
+            "(allocated, and its consumer has an end that is known and not late), locked, "
             "maintenance, the provision state, power unknown, parent node, resource class, resource provider (it was "
             "changed directly), too little is free. Locks are reported even where they do not count.",
             COUNTS,
         ),
+        "first_end": said("The first end of machines that are in use until one. Only if there are any.", TIME),
         "groups": said("Conductor groups whose nodes would fit if a conductor served them.", array(_WAITING_GROUP)),
         "held": said("The holds on machines that meet all conditions.", HELD),
         "sampled": said("Whether only a sample of the machines was examined.", FLAG),
@@ -225,9 +238,16 @@ EXPLANATION = fields(
             "Only if there are such machines.",
             TEXT,
         ),
+        "earliest": said(
+            "The first moment at which the request could be had, by the ends and holds that are known, and "
+            "[scheduling] turnaround; null if there is none. Only if it was asked for. It promises nothing: others may "
+            "be first. The machine must be free at that moment; with strict_end it must stay free until the end.",
+            TIME_OR_NULL,
+        ),
+        "earliest_reason": said("Why earliest is null. Only if it is.", TEXT),
         **TREES,
     },
-    {"sample", "scope", *TREES},
+    {"sample", "scope", "first_end", "earliest", "earliest_reason", *TREES},
 )
 
 

@@ -1,0 +1,181 @@
+"""When machines cannot be had, by what is known now: the ends of claims, holds, and the states of nodes.
+
+Half-open intervals, the first of which begins now. The rule is written twice: ``blocked`` in Python, ``blocked_until``
+and ``free_at`` in SQL. What happens in a moment is not part of it: locks of conductors, and claims that are yet to be
+made.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Double, and_, case, exists, func, literal, null, or_
+
+from baremetal_sched.baremetal.provider.availability import (
+    HAS_NO_CLASS,
+    HAS_NO_INSTANCE,
+    IS_CLAIMED,
+    PROVIDER,
+    STOCK,
+)
+from baremetal_sched.db.clock import statement_epoch
+from baremetal_sched.db.models import Hold, Node
+from baremetal_sched.machines import states
+from baremetal_sched.placement.ends import LATE
+from baremetal_sched.placement.tables import ALLOCATIONS, CLAIM_ENDS
+from baremetal_sched.settings import Settings
+
+FOREVER = math.inf
+
+#: From a moment on, and before another.
+Interval = tuple[float, float]
+
+#: Seconds that a machine of a class (a node's) needs after a claim until it is available.
+Turnaround = Callable[[str | None], float]
+
+#: On its way to available, unless it is cleaned to become manageable.
+_COMES_BACK = frozenset({states.DELETING, "deleted", states.CLEANING, states.CLEANWAIT, states.CLEANHOLD})
+#: Only an operator brings it back.
+_STAYS_OUT = frozenset(
+    {
+        *(states.ENROLL, states.VERIFYING, states.MANAGEABLE, states.CLEANFAIL, states.ADOPTFAIL),
+        *(states.INSPECTING, states.INSPECTWAIT, states.INSPECTFAIL),
+    }
+)
+#: In use, also after a failure: an end undeploys it.
+_USE = states.PROVISION_STATES - _COMES_BACK - _STAYS_OUT - {states.AVAILABLE}
+
+
+def turnaround(settings: Settings) -> Turnaround:
+    """Return the turnaround of each class, by the settings."""
+    of_class, others = settings.scheduling.turnaround_of, settings.scheduling.turnaround
+    return lambda resource_class: of_class.get(resource_class, others)
+
+
+_HELD = ALLOCATIONS.alias("held_machine")
+
+#: SQL conditions on the rows of ``with_ends``.
+_IS_USED = or_(IS_CLAIMED, ~HAS_NO_INSTANCE, Node.provision_state.in_(_USE))
+_RETURNS = and_(
+    Node.provision_state.in_(_COMES_BACK),
+    func.coalesce(Node.target_provision_state, "") != states.MANAGEABLE,
+)
+_IS_OUT = or_(
+    HAS_NO_CLASS,
+    STOCK.c.free.is_(None),
+    Node.parent_node.is_not(None),
+    Node.retired,
+    Node.provision_state.in_(_STAYS_OUT),
+    and_(Node.provision_state.in_(_COMES_BACK), ~_RETURNS),
+)
+#: It is idle, and yet not on offer: its power is unknown, or its provider was changed directly. Maintenance is a hold.
+_IS_LOST = and_(
+    Node.provision_state == states.AVAILABLE,
+    or_(Node.power_state.is_(None), Node.power_state == states.ERROR, and_(STOCK.c.free <= 0, ~Node.maintenance)),
+)
+
+
+class Facts(NamedTuple):
+    """What is known of a machine. ``ends_at`` and ``end_state`` are those of its consumer's end; None: it has none."""
+
+    node_id: int
+    resource_class: str | None
+    is_out: bool
+    is_used: bool
+    returns: bool
+    is_lost: bool
+    ends_at: float | None
+    end_state: str | None
+
+
+#: The facts, in the rows of ``with_ends``.
+FACTS = (
+    Node.id,
+    Node.resource_class,
+    case((_IS_OUT, 1), else_=0).label("is_out"),
+    case((_IS_USED, 1), else_=0).label("is_used"),
+    case((_RETURNS, 1), else_=0).label("returns"),
+    case((_IS_LOST, 1), else_=0).label("is_lost"),
+    CLAIM_ENDS.c.ends_at,
+    CLAIM_ENDS.c.state,
+)
+
+
+def with_ends(source: Any) -> Any:
+    """Return ``source``, which has nodes with their providers and inventories, with the ends of their consumers.
+
+    LEFT JOIN allocations a ON a.provider_id = p.id AND a.resource_class_id = p.mirrored_class_id
+    LEFT JOIN claim_ends e ON e.consumer_id = a.consumer_id
+    """
+    own = and_(_HELD.c.provider_id == PROVIDER.c.id, _HELD.c.resource_class_id == PROVIDER.c.mirrored_class_id)
+    held = source.outerjoin(_HELD, own)
+    return held.outerjoin(CLAIM_ENDS, CLAIM_ENDS.c.consumer_id == _HELD.c.consumer_id)
+
+
+def blocked(facts: Facts, holds: Iterable[Interval], now: float, takes: Turnaround) -> list[Interval]:
+    """Return when a machine with these holds cannot be had, from ``now`` on: intervals in their order, which may
+    overlap."""
+    until = _until(facts, now, takes(facts.resource_class))
+    intervals = ([(now, until)] if until > now else []) + [(start, end) for start, end in holds if end > now]
+    return sorted(intervals)
+
+
+def _until(facts: Facts, now: float, seconds: float) -> float:
+    """Return until when the machine cannot be had, whatever its holds are; ``now``: it can."""
+    if facts.is_out:
+        return FOREVER
+    if facts.is_used:
+        if facts.ends_at is None or facts.end_state == LATE:
+            return FOREVER
+        until = facts.ends_at + seconds
+        # Its end is long over: nobody has seen to it yet.
+        return until if until > now and not (facts.returns and facts.ends_at < now) else now + seconds
+    if facts.returns:
+        return now + seconds
+    return FOREVER if facts.is_lost else now
+
+
+def hold_interval(hold: Any, ahead: float) -> Interval:
+    """Return when a hold keeps its node from being had: from ``ahead`` seconds before its start, or from its start if
+    it drains, as who has the machine then keeps it."""
+    start = hold.asserted_at if hold.starts_at is None else hold.starts_at
+    return start - (0.0 if hold.drain else ahead), FOREVER if hold.ends_at is None else hold.ends_at
+
+
+# -- in SQL ------------------------------------------------------------------------------------------------------------
+
+
+def blocked_until(settings: Settings) -> ColumnElement[float]:
+    """Return until when the machine cannot be had, whatever its holds are, in a row of ``with_ends``; NULL: for ever.
+
+    CASE WHEN <it is out of use> THEN NULL WHEN <in use> AND (ends_at IS NULL OR state = 'late') THEN NULL
+    WHEN <in use> AND ends_at + t > now THEN ends_at + t WHEN <in use, or on its way> THEN now + t …
+    """
+    now, seconds, ends_at = statement_epoch(), _turnaround(settings), CLAIM_ENDS.c.ends_at
+    is_gone = and_(_RETURNS, ends_at < now)
+    return case(
+        (_IS_OUT, null()),
+        (and_(_IS_USED, or_(ends_at.is_(None), CLAIM_ENDS.c.state == LATE)), null()),
+        (and_(_IS_USED, ends_at + seconds > now, ~is_gone), ends_at + seconds),
+        (or_(_IS_USED, _RETURNS), now + seconds),
+        (_IS_LOST, null()),
+        else_=now,
+    )
+
+
+def _turnaround(settings: Settings) -> ColumnElement[float]:
+    of_class = settings.scheduling.turnaround_of
+    others: ColumnElement[float] = literal(float(settings.scheduling.turnaround), Double())
+    whens: list[tuple[Any, Any]] = [
+        (Node.resource_class == name, literal(float(each), Double())) for name, each in of_class.items()
+    ]
+    return case(*whens, else_=others) if whens else others
+
+
+def free_at(settings: Settings, moment: float) -> ColumnElement[bool]:
+    """Return the condition that the machine can be had at a moment that is not over, in a row of ``with_ends``."""
+    at: ColumnElement[float] = literal(moment, Double())
+    ahead: ColumnElement[float] = literal(float(settings.scheduling.withhold_before_windows), Double())
+    start = func.coalesce(Hold.starts_at, Hold.asserted_at) - case((Hold.drain, literal(0.0, Double())), else_=ahead)
+    holds = exists().where(Hold.node_id == Node.id, start <= at, or_(Hold.ends_at.is_(None), Hold.ends_at > at))
+    return and_(func.coalesce(blocked_until(settings) <= at, False), ~holds)
