@@ -260,7 +260,7 @@ def _replace_rows(
     for request in requests:
         if request.end is not None and request.uuid in written:
             ends.enter(connection, written[request.uuid], request.end)
-            ends.turn(connection, [written[request.uuid]])
+            ends.turn(connection, written[request.uuid])
     return written
 
 

@@ -222,7 +222,7 @@ _TURN = (
 )
 
 
-def turn(connection: Connection, consumers: Collection[int]) -> None:
+def turn(connection: Connection, *consumers: int) -> None:
     """Count up the calendars of the machines that consumers (ids) have. Raises StaleDataError if one has changed."""
     for provider, class_id, seen in compiled.run(connection, _MACHINES, {}, consumers).all():
         given = {"provider": provider, "class_id": class_id, "seen": seen}
@@ -243,7 +243,7 @@ def change(writer: Writer, consumers: Mapping[int, str], end: End | None) -> Non
     connection = connection_of(writer)
     if len(compiled.run(connection, _LOCK, {}, consumers).all()) < len(consumers):
         raise StaleDataError("a consumer was released")
-    turn(connection, consumers)
+    turn(connection, *consumers)
     for consumer, uuid in sorted(consumers.items()):
         lies_ahead = and_(CLAIM_ENDS.c.state == SET, CLAIM_ENDS.c.ends_at > epoch())
         own = CLAIM_ENDS.c.consumer_id == consumer
@@ -292,7 +292,7 @@ def pass_on(connection: Connection, found: Sequence[Any], takers: Mapping[int, i
         taker = takers.get(row.machine, row.consumer_id)
         if row.ends_at < earliest.get(taker, inf):
             earliest[taker] = row.ends_at
-            turn(connection, [taker])
+            turn(connection, taker)
             connection.execute(delete(CLAIM_ENDS).where(CLAIM_ENDS.c.consumer_id == taker))
             values = {column.name: getattr(row, column.name) for column in CLAIM_ENDS.c}
             connection.execute(insert(CLAIM_ENDS), {**values, "consumer_id": taker})
