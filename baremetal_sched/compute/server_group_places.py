@@ -111,7 +111,7 @@ class MemberPlaces:
         with suppress(TraitNotFound, UnknownClassInQuery):
             for fresh in request.trees(context):
                 for part in free_machine.batches_of(capable(context.session, fresh, request.extra_specs)):
-                    machines = free_machine.of_roots(part, request.clauses(context))
+                    machines = free_machine.of_roots(part, request.clauses(request.bound(context)))
                     free.update(count_places(context.session, machines, self._rules))
                 free.pop((None, None), None)
                 if max(free.values(), default=0) >= count:

@@ -218,7 +218,7 @@ def place(
         eligible=eligible,
     )
     try:
-        node = request.choose_unlocked(MachineContext(session, settings))
+        node = request.choose_unlocked(MachineContext(session, settings, end=end))
     except SuitableNodesLocked:
         if not wait:
             raise
@@ -288,14 +288,14 @@ def give(context: MachineContext, waiting: WaitingRequest, node: Node) -> bool:
     placement raises.
     """
     session, alone = context.session, NodeRequest.of(waiting.request).on(node.uuid)
-    if alone is None or alone.choose(context) is None:
+    end = waiting_requests.end_of(waiting, context.settings)
+    if alone is None or alone.choose(context.with_end(end)) is None:
         return False
     allocation = _locked(session, waiting.uuid)
     if allocation is None:
         raise AllocationNotFound(allocation=waiting.uuid)
     nodes.require_instance_free(session, allocation.uuid, node.uuid)
     try:
-        end = waiting_requests.end_of(waiting, context.settings)
         claim(session, allocation, node, context.settings, end=end, has_waited=True)
     except TAKEN_MEANWHILE as error:
         raise StaleDataError("a part of the machine was taken") from error

@@ -130,6 +130,17 @@ def test_one_that_fails_has_no_end(service: Service) -> None:
     assert (show(service, answer.json["uuid"])["state"], APPLIED in answer.headers) == ("error", False)
 
 
+def test_a_node_whose_hold_begins_after_the_end_is_preferred(service: Service) -> None:
+    for number in range(3):
+        node = service.add_node(f"n{number}")
+        if number != 1:
+            times = {"starts_at": at(HOUR / 2)[0], "ends_at": at(2 * HOUR)[0]}
+            service.http.post_json(f"/scheduling/v1/nodes/{node}/holds", {"type": "window", **times}, status=201)
+    prefer = f'allocation-until="{at(HOUR)[0]}", return=representation'
+    chosen = [service.node(ask(service, prefer).json["node_uuid"])["name"] for _ in range(2)]
+    assert chosen[0] == "n1"
+
+
 # -- waiting -----------------------------------------------------------------------------------------------------------
 
 

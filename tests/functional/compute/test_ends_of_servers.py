@@ -16,6 +16,7 @@ from baremetal_sched.db import schema_state
 from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.models import WaitingRequest
 from tests.database_clock import settable
+from tests.functional.compute.grouped import Cloud, fleet, make
 from tests.functional.compute.test_servers import add_flavor, add_image, boot, message, show
 from tests.functional.compute.test_waiting_servers import FOLLOW_UP, SWEEP
 from tests.functional.compute.world import ZEROS
@@ -140,6 +141,29 @@ def test_servers_that_are_requested_together_end_together(site: Site) -> None:
     (moment,) = {site.ends_at(server["id"]) for server in found}
     assert moment is not None
     assert all(0 < site.lasts(server["id"]) <= 7200 for server in found)
+
+
+def hold(service: Service, node: str) -> None:
+    """Plan a hold of the node from in half an hour on."""
+    times = {"starts_at": at(HOUR / 2)[0], "ends_at": at(2 * HOUR)[0]}
+    service.http.post_json(f"/scheduling/v1/nodes/{node}/holds", {"type": "window", **times}, status=201)
+
+
+def test_a_machine_whose_hold_begins_after_the_end_is_preferred(site: Site) -> None:
+    nodes = [site.service.add_node(f"n{number}") for number in range(2)]
+    hold(site.service, nodes[0])
+    chosen = [
+        show(site.service, site.boot(hints={"until": at(HOUR)[0]}))["OS-EXT-SRV-ATTR:hypervisor_hostname"]
+        for _ in range(2)
+    ]
+    assert chosen == nodes[::-1]
+
+
+def test_a_server_group_may_be_where_holds_are_planned(cloud: Cloud) -> None:
+    for nodes in fleet(cloud.service, r1=2).values():
+        for node in nodes:
+            hold(cloud.service, node)
+    assert cloud.boot(make(cloud.service, "affinity"), 2, hints={"until": at(HOUR)[0]}) == "BUILD"
 
 
 # -- waiting -----------------------------------------------------------------------------------------------------------
