@@ -106,7 +106,8 @@ def _held_by(consumer: Any, node: Any = Node) -> ColumnElement[bool]:
         .where(held.c.consumer_id == consumer)
         .correlate(CLAIM_ENDS)
     )
-    return node.uuid.in_(roots)
+    is_held: ColumnElement[bool] = node.uuid.in_(roots)
+    return is_held
 
 
 def tell(connection: Connection, consumer: int, settings: Settings) -> None:
