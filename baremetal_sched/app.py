@@ -88,6 +88,7 @@ def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = Non
             api.drivers, api.database = drivers, database
         if isinstance(api, SchedulingApi):
             api.decisions, api.database = decisions, database
+            api.apis = {each.name: each for each in apis}
     pages = UiApi(settings, strategy, database)
     served = [api.name for api in (*apis, pages) if api is not pages or pages.is_served]
     capacity = CapacityMetrics(settings)

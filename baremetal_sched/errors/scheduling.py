@@ -95,6 +95,23 @@ class EndsTooSoon(InvalidValue):
     )
 
 
+class NoMachine(InvalidValue):
+    template = "Only machines are given back by themselves, and this is a claim of something else: it can have no end."
+
+
+class OthersWait(ConflictError):
+    """``number``: how many requests wait."""
+
+    template = (
+        "The end cannot be moved later while others wait for this machine ([scheduling] prolong_while_others_wait), "
+        "which {number} requests do. An earlier end can be set."
+    )
+
+
+class ClaimIsOver(ConflictError):
+    template = "Claim {claim} is {state}, so it has no end that could be changed."
+
+
 class HasEnded(ConflictError):
     template = "{consumer} has ended: its machine is being given back."
 

@@ -220,17 +220,17 @@ def belongs_to_kind(kind: str) -> ColumnElement[bool]:
 
 
 def amounts_held_by(
-    session: Session, consumers: Collection[str] | Query, kind: str
+    session: Session, consumers: Collection[str] | Query, kind: str | None = None
 ) -> dict[str, dict[str, dict[str, int]]]:
-    """Return the amounts that the consumers (UUIDs, or a query of them) of requests of this kind have, by class by
-    provider (UUID) by consumer (UUID)."""
+    """Return the amounts that the consumers (UUIDs, or a query of them) of requests of this kind (None: of any) have,
+    by class by provider (UUID) by consumer (UUID)."""
     rows = session.execute(
         select(Consumer.uuid, ResourceProvider.uuid, ResourceClass.name, Allocation.used)
         .select_from(Consumer)
         .join(Allocation, Allocation.consumer_id == Consumer.id)
         .join(ResourceProvider, ResourceProvider.id == Allocation.provider_id)
         .join(ResourceClass, ResourceClass.id == Allocation.resource_class_id)
-        .where(Consumer.uuid.in_(consumers), belongs_to_kind(kind))
+        .where(Consumer.uuid.in_(consumers), *(() if kind is None else (belongs_to_kind(kind),)))
         .order_by(Allocation.provider_id, Allocation.resource_class_id)
     )
     held: dict[str, dict[str, dict[str, int]]] = {}

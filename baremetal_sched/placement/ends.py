@@ -194,9 +194,11 @@ def at_once(reader: Reader, end: End) -> End:
     return end if end.seconds is None else replace(end, at=_now(reader) + end.seconds, seconds=None)
 
 
-def enter(connection: Connection, consumer: int, end: End) -> None:
-    """Give an end to a consumer (an id) that has just got its machine."""
-    compiled.change(connection, _insert(end.told_before), {"consumer": consumer, **end.parameters()})
+def enter(connection: Connection, consumer: int, end: End, began_at: float | None = None) -> None:
+    """Give an end to a consumer (an id), which has its machine since ``began_at``; None: it has just got it."""
+    statement = _insert(end.told_before)
+    statement = statement if began_at is None else statement.values(began_at=literal(began_at, Double()))
+    compiled.change(connection, statement, {"consumer": consumer, **end.parameters()})
 
 
 _ROOT = PROVIDERS.alias("root")
@@ -233,9 +235,13 @@ def turn(connection: Connection, *consumers: int) -> None:
 _LOCK = select(CONSUMERS.c.id).where(CONSUMERS.c.id.in_([IDS])).order_by(CONSUMERS.c.id).with_for_update()
 
 
-def change(writer: Writer, consumers: Mapping[int, str], end: End | None) -> None:
-    """Give consumers (their UUIDs by id) that have machines this end instead of another; None: none. An end in
-    ``seconds`` counts from now on.
+_PRESENT = select(CLAIM_ENDS.c.consumer_id, CLAIM_ENDS.c.ends_at).where(CLAIM_ENDS.c.consumer_id.in_([IDS]))
+
+
+def change(writer: Writer, consumers: Mapping[int, str], end: End | None, began_at: float | None = None) -> bool:
+    """Give consumers (their UUIDs by id) that have machines, since ``began_at`` (None: they have just got them), this
+    end instead of another; None: none. An end in ``seconds`` counts from now on. Return whether one of them ends later
+    than before.
 
     Locks the consumers, their inventories and their ends, in the order in which a release does. Raises HasEnded if the
     end of one has come, StaleDataError if one has been released.
@@ -244,14 +250,22 @@ def change(writer: Writer, consumers: Mapping[int, str], end: End | None) -> Non
     if len(compiled.run(connection, _LOCK, {}, consumers).all()) < len(consumers):
         raise StaleDataError("a consumer was released")
     turn(connection, *consumers)
+    before = _present(connection, consumers)
     for consumer, uuid in sorted(consumers.items()):
         lies_ahead = and_(CLAIM_ENDS.c.state == SET, CLAIM_ENDS.c.ends_at > epoch())
         own = CLAIM_ENDS.c.consumer_id == consumer
         changed = _changed(connection, consumer, end, and_(own, lies_ahead))
-        if not changed and connection.scalar(select(CLAIM_ENDS.c.consumer_id).where(own)) is not None:
+        if not changed and consumer in before:
             raise HasEnded(consumer=uuid)
         if not changed and end is not None:
-            enter(connection, consumer, end)
+            enter(connection, consumer, end, began_at)
+    after = _present(connection, before)
+    return any(after.get(consumer, inf) > ends_at for consumer, ends_at in before.items())
+
+
+def _present(connection: Connection, consumers: Collection[int]) -> dict[int, float]:
+    rows = compiled.run(connection, _PRESENT, {}, consumers).all() if consumers else ()
+    return {consumer: ends_at for consumer, ends_at in rows}
 
 
 def _changed(connection: Connection, consumer: int, end: End | None, condition: ColumnElement[bool]) -> bool:

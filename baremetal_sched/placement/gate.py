@@ -266,7 +266,12 @@ def note_request(session: Session, state: str, claim: Any, reason: str | None = 
     notes = notes_of(session)
     notes.add(OF_STATES[state], claim.uuid, told, project=claim.consumer_project)
     if state == "waiting":
-        notes.waiting.append(claim.uuid)
+        waits(session, claim.uuid)
+
+
+def waits(session: Session, uuid: str) -> None:
+    """Note that machines are looked for once more after the transaction, for a request that waits."""
+    notes_of(session).waiting.append(uuid)
 
 
 # -- freed machines, and the machines that share with them -------------------------------------------------------------

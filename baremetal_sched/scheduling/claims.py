@@ -15,7 +15,14 @@ from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Allocation, Consumer, GroupMember, Node, WaitingRequest
 from baremetal_sched.db.types import AnyRow
 from baremetal_sched.errors.placement import TAKEN_MEANWHILE, ConsumerConflict, ConsumerWaits, NoAllocations
-from baremetal_sched.errors.scheduling import ClaimDiffers, ClaimElsewhere, ClaimNotFound, ConsumerInUse, UuidTaken
+from baremetal_sched.errors.scheduling import (
+    ClaimDiffers,
+    ClaimElsewhere,
+    ClaimNotFound,
+    ConsumerInUse,
+    NoMachine,
+    UuidTaken,
+)
 from baremetal_sched.placement import allocations, ends, waiting_requests
 from baremetal_sched.placement.consumers import RESERVED, ConsumerWrite, amounts_held_by, belongs_to_kind
 from baremetal_sched.placement.events import RELEASED
@@ -87,15 +94,17 @@ def existing(session: Session, uuid: str, digest: str, project: str) -> WaitingR
 def claim_now(session: Session, new: NewClaim, settings: Settings) -> "ClaimStatus | None":
     """Claim a machine that is free now, or several, and return the claim; None if nothing fits.
 
-    Raises ConsumerInUse, the errors of ``choose`` of the request, and StaleDataError if it loses a race.
+    Raises ConsumerInUse, NoMachine, the errors of ``choose`` of the request, and StaleDataError if it loses a race.
     """
-    context = MachineContext(session, settings)
+    context = MachineContext(session, settings, end=new.end)
     if new.request.several is not None:
         return _claim_several(context, new, new.request.several)
     host = new.request.choose(context)
     chosen = new.request.other_providers(context) if host is None else host.claim
     if chosen is None:
         return None
+    if host is None and new.end is not None:
+        raise NoMachine
     try:
         _write(session, ConsumerWrite(new.uuid, chosen, new.project, new.user, None, end=new.end), new.consumer_type)
     except (ConsumerConflict, ConsumerWaits) as error:

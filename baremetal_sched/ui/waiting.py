@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session, defer
 
 from baremetal_sched import commands
 from baremetal_sched.baremetal import fleet
-from baremetal_sched.compute.api.policies import name_of
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, WaitingRequest
 from baremetal_sched.errors import NotAllowed, WrongScope
@@ -18,7 +17,7 @@ from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIM, IS_WAITING, SERVER
 from baremetal_sched.scheduling import claims
 from baremetal_sched.scheduling.api.claims import visible_to
-from baremetal_sched.scheduling.api.policies import DELETE_CLAIM
+from baremetal_sched.scheduling.api.rights import may_delete
 from baremetal_sched.scheduling.claims import ClaimStatus
 from baremetal_sched.scheduling.schemas import claims as schemas
 from baremetal_sched.ui import exports
@@ -95,15 +94,7 @@ def _times(status: ClaimStatus) -> tuple[datetime, datetime]:
 
 def _may_cancel(call: UiCall, status: ClaimStatus) -> bool:
     """Return whether the API that was asked for the machine lets the caller end the waiting."""
-    project = status.claim.consumer_project
-    match status.claim.kind:
-        case "allocation":
-            return call.allows("baremetal:allocation:delete", call.target_of("allocation", owner=project))
-        case "server":
-            is_visible = call.compute.viewer in (None, project)
-            return is_visible and call.compute.allows(name_of("servers", "delete"), {"project_id": project})
-        case _:
-            return call.allows(DELETE_CLAIM, {"project_id": project})
+    return may_delete(call, call, call.compute, status.claim)
 
 
 def _command(status: ClaimStatus) -> str:

@@ -10,6 +10,7 @@ from flask import Response
 from sqlalchemy import ColumnElement, false, literal, select
 from sqlalchemy.orm import Session, defer
 
+from baremetal_sched.baremetal.api.ends import SET_END_ALL, granted_end
 from baremetal_sched.baremetal.api.policies.domains import sees_domains
 from baremetal_sched.baremetal.domains import domain_list
 from baremetal_sched.baremetal.matching.explanation import Explanation
@@ -19,22 +20,23 @@ from baremetal_sched.baremetal.matching.sentences import FALLBACK
 from baremetal_sched.baremetal.matching.spreading import SEVERAL
 from baremetal_sched.baremetal.visibility import is_exactly
 from baremetal_sched.db import paging, requester
-from baremetal_sched.db.models import WaitingRequest
+from baremetal_sched.db.models import Consumer, WaitingRequest
 from baremetal_sched.db.paging import Page
 from baremetal_sched.db.types import Reader
 from baremetal_sched.documents.schema import uuid_of
 from baremetal_sched.errors import CommitUnknown, InvalidValue, SchedulerError
 from baremetal_sched.errors.compute import ExplanationTookTooLong, TooManyExplanations
-from baremetal_sched.errors.scheduling import ClaimNotFound, ConsumerInUse, FitUnknown, NeverFits, NothingFree
+from baremetal_sched.errors.scheduling import ClaimNotFound, ConsumerInUse, FitUnknown, HasNoEnd, NeverFits, NothingFree
 from baremetal_sched.explain.explanations import explain_request
-from baremetal_sched.placement import waiting_requests
+from baremetal_sched.placement import ends, waiting_requests
 from baremetal_sched.placement.waiting_requests import CLAIMED, WAITING
-from baremetal_sched.scheduling import claims, machine_groups
+from baremetal_sched.scheduling import claim_ends, claims, machine_groups
+from baremetal_sched.scheduling.api import rights
 from baremetal_sched.scheduling.api.policies import ALL_CLAIMS, DELETE_CLAIM, GET_CLAIM
-from baremetal_sched.scheduling.api.request_bodies import ClaimBody, SchedulingCall, read_claim, require_levels
+from baremetal_sched.scheduling.api.request_bodies import ClaimBody, SchedulingCall, end_in, read_claim, require_levels
 from baremetal_sched.scheduling.claims import ClaimStatus, NewClaim
 from baremetal_sched.scheduling.schemas.answers import COUNT, TEXT, said
-from baremetal_sched.scheduling.schemas.claims import KINDS, STATES
+from baremetal_sched.scheduling.schemas.claims import CLAIM_CHANGE, KINDS, STATES
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.query import Query, page_of
 from baremetal_sched.web.responses import empty_response, json_response
@@ -112,7 +114,7 @@ def _explained(call: SchedulingCall, body: ClaimBody, new: NewClaim) -> tuple[st
 
     def explain(session: Session) -> Explanation:
         requester.attach(session, call.requested_by)
-        context = MachineContext.of_project(session, call.settings, new.request.project)
+        context = replace(MachineContext.of_project(session, call.settings, new.request.project), end=new.end)
         return explain_request(context, machine_groups.asked(session, new.project, new.request, names_nodes=True))
 
     try:
@@ -181,10 +183,35 @@ def documents_of(call: Call, reader: Reader, statuses: Iterable[ClaimStatus]) ->
 
 def _visible(call: SchedulingCall, uuid: str) -> ClaimStatus:
     """Return the claim. Raises ClaimNotFound if it does not exist or the caller may not see it."""
-    status = call.database.read(lambda session: claims.show(session, uuid), deadline=call.deadline)
-    if not call.allows(GET_CLAIM, {"project_id": status.claim.consumer_project}):
+    status = call.database.read(lambda session: _seen(call, session, uuid), deadline=call.deadline)
+    if status.claim.kind not in KINDS:
         raise ClaimNotFound(claim=uuid)
     return status
+
+
+def _seen(call: SchedulingCall, session: Session, uuid: str) -> ClaimStatus:
+    """Return the claim or the consumer with this UUID. Raises ClaimNotFound if the caller may not see it."""
+    status = claim_ends.find(session, uuid)
+    if status is None or not call.allows(GET_CLAIM, {"project_id": status.claim.consumer_project}):
+        raise ClaimNotFound(claim=uuid)
+    return status
+
+
+def change_claim(call: SchedulingCall, session: Session, claim: str) -> Response:
+    """PATCH /v1/claims/{claim}"""
+    CLAIM_CHANGE.check(call.json)
+    asked = end_in(call.json)
+    status = _seen(call, session, _uuid_of(claim))
+    if status.claim.kind not in KINDS:
+        raise HasNoEnd(consumer=status.claim.uuid)
+    rights.require_delete(call, session, status.claim)
+    ends.require_served(session)
+    end = granted_end(call, session, asked, claim_ends.began_at(status))
+    is_bound = not (call.settings.scheduling.prolong_while_others_wait or call.allows(SET_END_ALL))
+    claim_ends.change(session, call.settings, status, end, is_bound=is_bound)
+    session.expire_all()
+    changed = _seen(call, session, status.claim.uuid)
+    return json_response(documents_of(call, session, [changed])[0])
 
 
 def delete_claim(call: Call, session: Session, claim: str) -> Response:
@@ -213,12 +240,19 @@ PARAMETERS = {
     "kind": said("Only claims of this kind.", {**TEXT, "enum": list(KINDS)}),
     "project_id": said("Only claims of this project.", TEXT),
     "resource_class": said("Only claims of this resource class, as placement names it.", TEXT),
+    "late": said(
+        "true: only claims that have ended, but whose machines cannot be given back now; also servers and allocations "
+        "that never waited.",
+        {**TEXT, "enum": ["true"]},
+    ),
 }
 
 
 def list_claims(call: Call, session: Session) -> Response:
     """GET /v1/claims"""
     query = Query(call, PARAMETERS)
+    if _one_of(query, "late", ("true",)):
+        return _list_late(call, session, query)
     visible = visible_to(call)
     page = Page(query.limit(), query.text("marker"), within=visible)
     statement = select(WaitingRequest).options(defer(WaitingRequest.secret)).where(*_conditions(query))
@@ -230,16 +264,32 @@ def list_claims(call: Call, session: Session) -> Response:
     return json_response({"claims": documents, **query.links("claims", [each.uuid for each in selected], page.limit)})
 
 
+def _list_late(call: Call, session: Session, query: Query) -> Response:
+    visible, project = visible_to(call, Consumer.project_id), query.text("project_id")
+    conditions = [] if visible is None else [visible]
+    conditions += [] if project is None else [is_exactly(Consumer.project_id.expression, literal(project))]
+    kind, resource_class = _one_of(query, "kind", KINDS), query.text("resource_class")
+    conditions += [] if kind is None else [Consumer.request_kind == kind]
+    conditions += [] if resource_class is None else [claim_ends.has_class(resource_class)]
+    conditions += [] if _one_of(query, "state", STATES) in (None, CLAIMED) else [false()]
+    uuids, marker, limit = claim_ends.late(session, *conditions), query.text("marker"), query.limit()
+    if marker is not None and marker not in uuids:
+        raise _no_marker(marker)
+    page = uuids[0 if marker is None else uuids.index(marker) + 1 :][:limit]
+    documents = documents_of(call, session, claim_ends.statuses_of(session, page))
+    return json_response({"claims": documents, **query.links("claims", page, limit)})
+
+
 def _no_marker(uuid: str) -> SchedulerError:
     return InvalidValue(message=f"There is no claim {uuid}, which marker names.")
 
 
-def visible_to(call: Call) -> ColumnElement[bool] | None:
-    """Return the condition on the claims that the caller may see; None: all of them."""
+def visible_to(call: Call, column: Any = WaitingRequest.consumer_project) -> ColumnElement[bool] | None:
+    """Return the condition on the claims that the caller may see, by the column of their project; None: all of them."""
     if call.allows(ALL_CLAIMS):
         return None
     project = call.caller.project_id
-    return false() if project is None else is_exactly(WaitingRequest.consumer_project.expression, literal(project))
+    return false() if project is None else is_exactly(column.expression, literal(project))
 
 
 def _conditions(query: Query) -> list[ColumnElement[bool]]:

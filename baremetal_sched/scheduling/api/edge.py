@@ -1,5 +1,6 @@
 """The parts of the edge that each API implements, for the scheduling API."""
 
+from collections.abc import Mapping
 from functools import cached_property
 
 from flask import Request, Response
@@ -28,8 +29,8 @@ CODES: dict[type[Exception], str] = {
 
 
 class SchedulingApi(Api):
-    """The scheduling API, which follows no other: it has no microversions. The application sets ``database`` and
-    ``decisions``."""
+    """The scheduling API, which follows no other: it has no microversions. The application sets ``database``,
+    ``decisions`` and ``apis``, the other APIs by name."""
 
     name = "scheduling"
     routes = ROUTES
@@ -37,10 +38,12 @@ class SchedulingApi(Api):
     borrowed_rules = policies.BORROWED
     database: Database
     decisions: Decisions
+    apis: Mapping[str, Api]
 
     def new_call(self, http: Request, request_id: str) -> Call:
         call = SchedulingCall(http, request_id, self.settings)
         call.database, call.decisions, call.makers = self.database, self.decisions, self._makers
+        call.apis = self.apis
         return call
 
     @cached_property

@@ -7,11 +7,13 @@ import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, cast
 from urllib.parse import parse_qsl, urlencode
 
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.ends import asked_end, granted_end
 from baremetal_sched.baremetal.api.policies.domains import sees_domains
 from baremetal_sched.baremetal.domains import naming
@@ -21,6 +23,7 @@ from baremetal_sched.baremetal.matching.spreading import MEMBERS, STRICT_END, Se
 from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION, TreeRequest
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE, TraitEntry
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility, usable_by
+from baremetal_sched.compute.api.call import ComputeCall
 from baremetal_sched.compute.schemas.form import Form
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.documents.schema import canonical_uuid, load
@@ -39,6 +42,7 @@ from baremetal_sched.scheduling.schemas.claims import CLAIM_BY_FLAVOR, CLAIM_BY_
 from baremetal_sched.scheduling.schemas.ends import ENDS
 from baremetal_sched.scheduling.schemas.explanations import ASKED, QUERY, SERVER, WANTED
 from baremetal_sched.web import body
+from baremetal_sched.web.api import Api
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.http_errors import BadRequest
 
@@ -219,6 +223,18 @@ class SchedulingCall(Call):
     database: Database
     decisions: Decisions
     makers: Makers
+    #: The other APIs, by name.
+    apis: Mapping[str, Api]
+
+    @cached_property
+    def baremetal(self) -> BaremetalCall:
+        """The same request as one to the bare metal API, whose rules decide who may delete allocations."""
+        return cast(BaremetalCall, self.apis["baremetal"].request_of(self))
+
+    @cached_property
+    def compute(self) -> ComputeCall:
+        """The same request as one to the compute API, whose rules decide who may delete servers."""
+        return cast(ComputeCall, self.apis["compute"].request_of(self))
 
 
 @dataclass(frozen=True)
@@ -267,10 +283,18 @@ def read_claim(call: Call) -> ClaimBody:
         consumer_type=consumer.get("type"),
         wait=wait,
         even_if_impossible=document.get("even_if_impossible", False),
-        asked=asked_end(document.get("until"), document.get("for"), is_named="until" in document),
+        asked=end_in(document),
         digest=_digest(document, project, user),
         resolve=resolve,
     )
+
+
+def end_in(document: Mapping[str, Any]) -> AskedEnd:
+    """Return the end that a body names. Raises InvalidValue."""
+    named = {"until", "for"} & document.keys()
+    if len(named) > 1:
+        raise InvalidValue(message="Give until or for, not both.")
+    return asked_end(document.get("until"), document.get("for"), is_named=bool(named))
 
 
 def require_levels(call: Call, session: Session, several: Several | None, project: str | None) -> None:

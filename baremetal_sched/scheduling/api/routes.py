@@ -6,6 +6,7 @@ from baremetal_sched.errors.compute import (
     FlavorNotFound,
     InvalidExtraSpec,
     NothingRequested,
+    ServerLocked,
     TooManyExplanations,
     TraitConflict,
 )
@@ -15,14 +16,19 @@ from baremetal_sched.errors.scheduling import (
     CannotWait,
     ClaimDiffers,
     ClaimElsewhere,
+    ClaimIsOver,
     ClaimNotFound,
     ConsumerInUse,
+    EndsNotServed,
     FitUnknown,
     GroupDiffers,
     GroupsNotServed,
+    HasEnded,
+    HasNoEnd,
     MachinesShare,
     NeverFits,
     NothingFree,
+    OthersWait,
     TooManyWaitingClaims,
     UuidTaken,
     WaitingNotServed,
@@ -40,7 +46,7 @@ from baremetal_sched.scheduling.api import (
 from baremetal_sched.scheduling.api.event_routes import EVENT_ROUTES
 from baremetal_sched.scheduling.api.node_routes import NODE_ROUTES
 from baremetal_sched.scheduling.api.request_bodies import QUERY_PARAMETERS
-from baremetal_sched.scheduling.schemas.claims import ANY_CLAIM
+from baremetal_sched.scheduling.schemas.claims import ANY_CLAIM, CLAIM_CHANGE
 from baremetal_sched.scheduling.schemas.explanations import ANY_REQUEST, of_one_machine
 from baremetal_sched.scheduling.schemas.requests import REQUEST
 from baremetal_sched.web.http_errors import Statuses
@@ -58,7 +64,7 @@ _GROUPS = (GroupDiffers, MachinesShare)
 _EXPLAINING = (ExplanationTookTooLong, TooManyExplanations)
 _CLAIMING = (
     *(NothingFree, NeverFits, SuitableNodesLocked, TooManyWaitingClaims, ClaimDiffers, ConsumerInUse, UuidTaken),
-    *(CannotWait, FitUnknown, GroupsNotServed, WaitingNotServed),
+    *(CannotWait, EndsNotServed, FitUnknown, GroupsNotServed, WaitingNotServed),
 )
 
 _CLAIMED = {
@@ -213,6 +219,22 @@ ROUTES: tuple[Route, ...] = (
         policy=policies.GET_CLAIM,
         operation=Operation("show_claim", "Show a claim, or wait until it is decided", "Claim", claims.POLL),
         errors=(ClaimNotFound,),
+    ),
+    Route(
+        "PATCH",
+        "/v1/claims/<claim>",
+        claims.change_claim,
+        transaction="write",
+        policy=policies.GET_CLAIM,
+        takes=(JSON,),
+        refuses_query=True,
+        operation=Operation(
+            "change_claim",
+            "Change the end of a claim, or of a server or an allocation that has a machine",
+            "Claim",
+            body=CLAIM_CHANGE.schema,
+        ),
+        errors=(ClaimNotFound, ServerLocked, HasEnded, HasNoEnd, ClaimIsOver, OthersWait, EndsNotServed),
     ),
     Route(
         "DELETE",

@@ -81,6 +81,9 @@ ANY_CLAIM: dict[str, Any] = {
     "oneOf": [CLAIM_BY_QUERY.schema, CLAIM_BY_FLAVOR.schema, CLAIM_LIKE_ALLOCATION.schema],
 }
 
+#: The body that changes a claim: its end.
+CLAIM_CHANGE = Form({**closed({name: ENDS[name] for name in ("until", "for")}), "minProperties": 1})
+
 _MACHINE = {
     "number": said("Its number within the claim, from 1.", COUNT),
     "consumer": said("UUID of its consumer.", UUID),

@@ -58,6 +58,7 @@ def tell(teller: Storyteller) -> None:
     teller.ask("GET", "/v1/claims", query="state=waiting&resource_class=CUSTOM_GOLD")
     teller.service.placement("DELETE", f"/allocations/{CONSUMER}")
     teller.ask("GET", "/v1/claims/{claim}", query="wait=30", claim=CLAIM)
+    teller.ask("PATCH", "/v1/claims/{claim}", {"until": "2099-12-31T18:00:00+01:00"}, claim=CLAIM)
     teller.ask("DELETE", "/v1/claims/{claim}", claim=CLAIM)
     _tell_holds(teller)
     _tell_domains(teller)

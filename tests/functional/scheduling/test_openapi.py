@@ -79,7 +79,7 @@ def send(
     if path.endswith("/holds"):
         body = json.dumps({"type": "window", **({} if "{node}" in path else {"filter": {"nodes": [node]}})}).encode()
     if method == "PATCH":
-        body = b'{"name": "r1"}'
+        body = b'{"until": null}' if "{claim}" in path else b'{"name": "r1"}'
     filled = path.format(node=node, claim=claim, hold=hold, domain=domain, webhook=webhook)
     url = f"/scheduling{filled}?{query}"
     more = {**headers, "Content-Type": media_type}

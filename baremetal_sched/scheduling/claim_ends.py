@@ -1,0 +1,137 @@
+"""The ends of claims: of those that wait or waited, and of allocations and servers that got their machines at once.
+
+The latter have no row in the queue. They are shown like claims, made of their consumers.
+"""
+
+from collections.abc import Collection, Sequence
+
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.models import Allocation, ClaimEnd, Consumer, GroupMember, Node, ResourceClass, WaitingRequest
+from baremetal_sched.errors.scheduling import ClaimIsOver, NoMachine, OthersWait
+from baremetal_sched.placement import ends, waiting_ends, waiting_requests
+from baremetal_sched.placement.consumers import amounts_held_by
+from baremetal_sched.placement.ends import End
+from baremetal_sched.placement.names import resource_class_of
+from baremetal_sched.placement.waiting_requests import CLAIMED, IS_WAITING, WAITING
+from baremetal_sched.scheduling import claims
+from baremetal_sched.scheduling.claims import ClaimStatus
+from baremetal_sched.scheduling.machine_groups import ClaimedMachine
+from baremetal_sched.scheduling.queue import queue_of
+from baremetal_sched.settings import Settings
+
+
+def find(session: Session, uuid: str) -> ClaimStatus | None:
+    """Return the claim with this UUID, or the consumer, as a claim: of a server, an allocation, or a client of the
+    placement API, whose kind is ``placement``. None if there is none."""
+    claim = waiting_requests.find(session, uuid)
+    found = _of_consumers(session, [uuid]) if claim is None else claims.statuses_of(session, [claim])
+    return found[0] if found else None
+
+
+def _of_consumers(session: Session, uuids: Collection[str]) -> list[ClaimStatus]:
+    """Return the consumers with these UUIDs that have something, as claims."""
+    held = amounts_held_by(session, uuids)
+    providers = {provider for amounts in held.values() for provider in amounts}
+    nodes = select(Node.uuid, Node.resource_class).where(Node.uuid.in_(providers))
+    classes = {uuid: resource_class_of(name or "") for uuid, name in session.execute(nodes)} if held else {}
+    consumers = session.scalars(select(Consumer).where(Consumer.uuid.in_(held))).all() if held else ()
+    found = ends.of_consumers(session, held.keys()) if held else {}
+    return [
+        ClaimStatus(
+            waiting_ends.unstored(
+                each, next((classes[provider] for provider in held[each.uuid] if provider in classes), "")
+            ),
+            CLAIMED,
+            held[each.uuid],
+            None,
+            [ClaimedMachine(1, each.uuid, held[each.uuid])],
+            [found[each.uuid]] if each.uuid in found else [],
+        )
+        for each in consumers
+    ]
+
+
+# -- changes -----------------------------------------------------------------------------------------------------------
+
+
+def began_at(status: ClaimStatus) -> float | None:
+    """Return since when the claim has its machines; None if it waits."""
+    if status.state == WAITING:
+        return None
+    return min((each.began_at for each in status.ends), default=status.claim.decided_at)
+
+
+def change(session: Session, settings: Settings, status: ClaimStatus, end: End | None, *, is_bound: bool) -> None:
+    """Give a claim that waits, or all machines of one, another end; None: none. ``is_bound``: it cannot be moved later
+    while others wait for a machine.
+
+    Raises EndsTooSoon, HasEnded, ClaimIsOver, NoMachine, OthersWait; StaleDataError if the claim is changed at once.
+    """
+    claim, machines = status.claim, status.machines
+    if status.state == WAITING:
+        shortest = settings.scheduling.shortest_claim
+        if end is not None:
+            end.require_time(session.scalar(select(epoch())) or 0.0, shortest)
+        waiting_ends.change(session, claim, end, shortest)
+        return
+    since = began_at(status)
+    if status.state != CLAIMED or since is None:
+        raise ClaimIsOver(claim=claim.uuid, state=status.state)
+    nodes = [node for each in machines if (node := each.document(claim.resource_class)["node"]) is not None]
+    if len(nodes) < len(machines):
+        raise NoMachine
+    named = select(Consumer.id, Consumer.uuid).where(Consumer.uuid.in_([each.consumer for each in machines]))
+    consumers = {row_id: uuid for row_id, uuid in session.execute(named)}
+    is_later = ends.change(session, consumers, None if end is None else ends.at_once(session, end), since)
+    if is_later and is_bound:
+        _require_nobody_waits(session, settings, claim.resource_class, nodes)
+
+
+def _require_nobody_waits(session: Session, settings: Settings, resource_class: str, nodes: Sequence[str]) -> None:
+    """Raise OthersWait if requests wait for the class that may fit one of the nodes (UUIDs)."""
+    most = settings.scheduling.most_tested
+    queues = (queue_of(session.connection(), node, resource_class, most, settings) for node in nodes)
+    keys = {entry.request_key for queue in queues if queue is not None for entry in queue.entries}
+    if keys:
+        waiting = IS_WAITING, WaitingRequest.resource_class == resource_class, WaitingRequest.request_key.in_(keys)
+        raise OthersWait(number=session.scalar(select(func.count()).where(*waiting)))
+
+
+# -- late ones ---------------------------------------------------------------------------------------------------------
+
+
+def late(session: Session, *conditions: ColumnElement[bool]) -> list[str]:
+    """Return the UUIDs of the claims, allocations and servers that are late, of consumers that meet the conditions; the
+    oldest first.
+
+    SELECT coalesce(w.uuid, c.uuid) FROM claim_ends e JOIN consumers c ON … LEFT JOIN group_members m ON … LEFT JOIN
+    pending_claims w ON w.uuid = m.claim WHERE e.state = 'late' AND … GROUP BY 1 ORDER BY min(c.id)
+    """
+    uuid = func.coalesce(WaitingRequest.uuid, Consumer.uuid)
+    query = (
+        select(uuid)
+        .select_from(ClaimEnd)
+        .join(Consumer, Consumer.id == ClaimEnd.consumer_id)
+        .outerjoin(GroupMember, GroupMember.consumer_id == Consumer.id)
+        .outerjoin(WaitingRequest, WaitingRequest.uuid == GroupMember.claim)
+        .where(ClaimEnd.state == ends.LATE, *conditions)
+    )
+    return list(session.scalars(query.group_by(uuid).order_by(func.min(Consumer.id))))
+
+
+def has_class(resource_class: str) -> ColumnElement[bool]:
+    """SQL condition on Consumer: it has something of this resource class."""
+    held = select(Allocation.consumer_id).join(ResourceClass, ResourceClass.id == Allocation.resource_class_id)
+    return held.where(Allocation.consumer_id == Consumer.id, ResourceClass.name == resource_class).exists()
+
+
+def statuses_of(session: Session, uuids: Sequence[str]) -> list[ClaimStatus]:
+    """Return the claims, allocations and servers with these UUIDs, in this order."""
+    rows = session.scalars(select(WaitingRequest).where(WaitingRequest.uuid.in_(uuids))).all()
+    known = {each.uuid for each in rows}
+    others = _of_consumers(session, [uuid for uuid in uuids if uuid not in known])
+    found = {each.claim.uuid: each for each in [*claims.statuses_of(session, rows), *others]}
+    return [found[uuid] for uuid in uuids if uuid in found]
