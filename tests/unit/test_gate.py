@@ -37,7 +37,7 @@ _STATEMENTS = {"insert", "update", "delete", "insert_missing", "insert_if_missin
 #: Columns of consumers that follow from other rows: who has a machine does not depend on them.
 _DERIVED = {"usages", "updated_at"}
 #: The limits of the uses of a transaction's notes.
-MOST_USES, MOST_FILES = 12, 9
+MOST_USES, MOST_FILES = 13, 10
 
 
 @pytest.fixture(scope="module")
