@@ -253,15 +253,8 @@ def known_request(session: Session, uuid: str) -> Any:
 def note_request(session: Session, state: str, claim: Any, reason: str | None = None) -> None:
     """Note that a request is now in this state, or has left it. ``claim`` has ``OF_CLAIM``. If it begins to wait,
     machines are looked for once more after the transaction."""
-    data = {
-        "uuid": claim.uuid,
-        "kind": claim.kind,
-        "resource_class": claim.resource_class,
-        "priority": claim.priority,
-        "asked_at": in_words(claim.asked_at),
-        "deadline": in_words(claim.deadline),
-        "reason": reason,
-    }
+    data = {name: getattr(claim, name) for name in ("uuid", "kind", "resource_class", "priority")}
+    data |= {"asked_at": in_words(claim.asked_at), "deadline": in_words(claim.deadline), "reason": reason}
     told = {"claim": data, **_data(claim.uuid, claim.consumer_project, claim.consumer_user)}
     notes = notes_of(session)
     notes.add(OF_STATES[state], claim.uuid, told, project=claim.consumer_project)

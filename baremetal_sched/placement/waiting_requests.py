@@ -13,7 +13,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
 from sqlalchemy import (
     CompoundSelect,
     Connection,
@@ -35,10 +34,9 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.db import compiled, requester, schema_state
 from baremetal_sched.db.clock import epoch, utcnow
-from baremetal_sched.db.compiled import IDS
 from baremetal_sched.db.models import WaitingRequest
 from baremetal_sched.db.results import require_changed, rows_changed
-from baremetal_sched.db.types import Query, as_text, dump_json
+from baremetal_sched.db.types import Query, dump_json
 from baremetal_sched.errors.scheduling import TooManyWaitingClaims, UuidTaken, WaitingNotServed
 from baremetal_sched.placement import consumers, events, gate
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
@@ -104,7 +102,6 @@ def _entries(claims: Select[Any] | CompoundSelect[Any]) -> Select[Any]:
 #: index).
 _ENTRIES_ANYHOW = _entries(_ANYHOW)
 _ENTRIES = _entries(union_all(_ANYHOW, _FOR_TRAITS))
-_REQUESTS = select(_QUEUE.id, _QUEUE.consumer_project, as_text(_QUEUE.request)).where(_QUEUE.id.in_([IDS]))
 
 #: The priority of claims that no machine could have satisfied when they were made: they come after all others.
 LAST = -1
@@ -248,14 +245,6 @@ def entries(connection: Connection, resource_class: str, traits: Collection[str]
     else:
         rows = compiled.run(connection, _ENTRIES_ANYHOW, parameters)
     return [QueueEntry(resource_class, *row) for row in rows]
-
-
-def requests_of(connection: Connection, firsts: Collection[int]) -> dict[int, tuple[str, Mapping[str, Any]]]:
-    """Return the projects and requests of claims by their ids."""
-    if not firsts:
-        return {}
-    rows = compiled.run(connection, _REQUESTS, {}, firsts)
-    return {claim_id: (project, orjson.loads(text)) for claim_id, project, text in rows}
 
 
 def take_first(

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import orjson
 from sqlalchemy import Connection, select
 from sqlalchemy.orm import Session
 
@@ -17,9 +18,13 @@ from baremetal_sched.baremetal.matching.node_request import NodeRequest
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.compute import server_group_places
+from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import in_words
+from baremetal_sched.db.compiled import IDS
 from baremetal_sched.db.models import Node, WaitingRequest
+from baremetal_sched.db.types import as_text
 from baremetal_sched.placement import waiting_requests
+from baremetal_sched.placement.tables import PENDING_CLAIMS
 from baremetal_sched.placement.waiting_requests import QueueEntry
 from baremetal_sched.settings import Settings
 
@@ -152,13 +157,25 @@ def known_requests(connection: Connection, keys: Mapping[int, str]) -> dict[str,
     """Return the requests of claims, known by ids and keys, by their keys, except those of deleted claims."""
     known = {key: _requests.get(key) for key in keys.values()}
     missing = {claim_id: key for claim_id, key in keys.items() if known[key] is None}
-    for claim_id, (project, document) in waiting_requests.requests_of(connection, missing.keys()).items():
+    for claim_id, (project, document) in _requests_of(connection, missing.keys()).items():
         known[missing[claim_id]] = KnownRequest.of(project, document)
     found = {key: each for key, each in known.items() if each is not None}
     if len(_requests) > _MOST_REQUESTS:
         _requests.clear()
     _requests.update(found)
     return found
+
+
+_WAITING = PENDING_CLAIMS.c
+_REQUESTS = select(_WAITING.id, _WAITING.consumer_project, as_text(_WAITING.request)).where(_WAITING.id.in_([IDS]))
+
+
+def _requests_of(connection: Connection, firsts: Collection[int]) -> dict[int, tuple[str, Mapping[str, Any]]]:
+    """Return the projects and requests of claims by their ids."""
+    if not firsts:
+        return {}
+    rows = compiled.run(connection, _REQUESTS, {}, firsts)
+    return {claim_id: (project, orjson.loads(text)) for claim_id, project, text in rows}
 
 
 # -- the next request --------------------------------------------------------------------------------------------------
