@@ -4,6 +4,8 @@ A deployment that failed continues with the next machine; one that waited begins
 node was busy is removed from it.
 """
 
+from typing import Any
+
 import structlog
 from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.orm import Session
@@ -18,13 +20,13 @@ from baremetal_sched.compute.hosts import booting
 from baremetal_sched.compute.hosts.node_changes import moving, release_claim, set_fault
 from baremetal_sched.compute.hosts.own_copies import machine_request
 from baremetal_sched.compute.servers import waiting_servers
-from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Node, Server, ServerGroup
 from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.errors.baremetal import NoConductors, NodeInMaintenance, NodeLocked, NoValidHost, TooManyAtOnce
 from baremetal_sched.machines import states
+from baremetal_sched.placement import ending
 from baremetal_sched.placement.ends import End
-from baremetal_sched.placement.tables import CLAIM_ENDS, CONSUMERS
+from baremetal_sched.placement.tables import CONSUMERS
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -51,17 +53,6 @@ _HELD = (states.DEPLOYHOLD, states.SERVICEHOLD)
 _LATER = (NodeLocked, NoConductors, NoValidHost, TooManyAtOnce)
 
 
-#: A server, and the end of its claim. What follows keeps that end: the next machine has the same one.
-_WITH_END = select(
-    Server,
-    select(CLAIM_ENDS.c.ends_at)
-    .join(CONSUMERS, CONSUMERS.c.id == CLAIM_ENDS.c.consumer_id)
-    .where(CONSUMERS.c.uuid == Server.uuid)
-    .scalar_subquery(),
-    epoch(),
-)
-
-
 def follow_up(session: Session, node_id: int, settings: Settings) -> bool:
     """Do the next thing for the server on a node. Returns False if nothing is to be done, as for a server whose end has
     come: it gets no other machine.
@@ -72,20 +63,30 @@ def follow_up(session: Session, node_id: int, settings: Settings) -> bool:
     node = session.scalars(select(Node).where(Node.id == node_id, IS_PENDING).with_for_update(of=Node)).first()
     if node is None:
         return False
-    found = session.execute(_WITH_END.where(Server.uuid == node.instance_uuid).with_for_update(of=Server)).first()
-    if found is None:
+    server = session.scalars(select(Server).where(Server.uuid == node.instance_uuid).with_for_update()).first()
+    if server is None:
         return False
-    server, ends_at, now = found
-    context = MachineContext(session, settings).with_end(End.of(settings, ends_at, None))
+    context = MachineContext(session, settings)
     if server.task == server_states.DELETING:
         _take_off_or_keep(context, server, node)
-    elif ends_at is not None and ends_at <= now:
-        return False  # it is deleted, as its end has come
-    elif node.provision_state == states.AVAILABLE:
+        return True
+    end = _end_of(session, server)
+    if end is not None:
+        if end.ends_at <= end.now:
+            return False  # it is deleted, as its end has come
+        context = context.with_end(End.of(settings, end.ends_at, None))  # also on the next machine
+    if node.provision_state == states.AVAILABLE:
         _begin_late(context, server, node, group)
     else:
         _try_next(context, server, node, group, node.last_error or "The deployment failed.")
     return True
+
+
+def _end_of(session: Session, server: Server) -> Any:
+    """Return the end of the claim of the server, as ``ending.find`` does. Nobody changes it until the transaction
+    ends."""
+    consumer = session.scalar(select(CONSUMERS.c.id).where(CONSUMERS.c.uuid == server.uuid).with_for_update())
+    return None if consumer is None else ending.find(session, consumer)
 
 
 def _take_off_or_keep(context: MachineContext, server: Server, node: Node) -> None:

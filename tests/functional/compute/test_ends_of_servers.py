@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import select
 
 from baremetal_sched.baremetal.provider.audit import audit
+from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.db import schema_state
 from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.models import WaitingRequest
@@ -21,10 +22,12 @@ from tests.functional.compute.test_servers import add_flavor, add_image, boot, m
 from tests.functional.compute.test_waiting_servers import FOLLOW_UP, SWEEP
 from tests.functional.compute.world import ZEROS
 from tests.functional.scheduling.test_ends import row_of
+from tests.interleaving import just_before
 from tests.service import Service
 from tests.unchanged import unchanged
 
 HOUR = 3600
+ENDS = next(task for task in PERIODIC_TASKS if task.name == "ends")
 
 
 def at(seconds: float) -> tuple[str, float]:
@@ -219,19 +222,37 @@ def test_the_next_machine_of_a_server_has_the_same_end(site: Site, broken: set[s
     assert (site.ends_at(uuid), site.waiting()) == (moment, [])
 
 
+def test_an_end_that_is_moved_meanwhile_is_that_of_the_next_machine(site: Site, broken: set[str]) -> None:
+    service, moment = site.service, at(9 * HOUR)[1]
+    first, second = (service.add_node(name) for name in ("n1", "n2"))
+    broken.add(first)
+    service.set_columns(second, maintenance=True)
+    uuid = site.boot(hints={"for": "7200"})
+    service.set_columns(second, maintenance=False)
+    with just_before(service.database, "SELECT consumers.id", f"UPDATE claim_ends SET ends_at = {moment}"):
+        service.work()
+    shown = show(service, uuid)
+    assert (shown["status"], shown["OS-EXT-SRV-ATTR:hypervisor_hostname"]) == ("ACTIVE", second)
+    assert site.ends_at(uuid) == moment
+
+
 def test_a_server_whose_end_has_come_gets_no_other_machine(site: Site, broken: set[str]) -> None:
     service = site.service
     first, second = service.add_node("n1"), service.add_node("n2")
     broken.add(first)
     service.set_columns(second, maintenance=True)
-    uuid = site.boot(hints={"for": "7200"})
+    uuid = site.boot(hints={"for": "1800"})
     service.set_columns(second, maintenance=False)
     with settable(service.database) as clock:
-        clock.step(2 * HOUR + 1)
+        clock.step(1801)
         service.work()
         service.conductors["c1"].run_periodic_task(FOLLOW_UP)
-    assert service.node(first)["provision_state"] == "deploy failed"
-    assert show(service, uuid)["OS-EXT-SRV-ATTR:hypervisor_hostname"] == first
+        assert service.node(first)["provision_state"] == "deploy failed"
+        assert show(service, uuid)["OS-EXT-SRV-ATTR:hypervisor_hostname"] == first
+        service.conductors["c1"].run_periodic_task(ENDS)
+        service.work()
+    service.compute("GET", f"/servers/{uuid}", status=404)
+    assert [service.node(node)["provision_state"] for node in (first, second)] == ["available"] * 2
 
 
 # -- what becomes of it ------------------------------------------------------------------------------------------------
