@@ -136,7 +136,7 @@ def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str)
         before, after = trees.roots_of(had.get(request.uuid, {})), trees.roots_of(wanted[request.uuid])
         consumer = consumers.get(request.uuid)
         gate.changed(connection, request, consumer, before, after)
-        gate.ended(connection, over.get(consumer and consumer.id), {*before} - {*after})
+        gate.ended(connection, over.get(consumer and consumer.id), {*before} - {*after} - {*moves})
     trees.settle(connection)
 
 

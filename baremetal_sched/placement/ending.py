@@ -4,7 +4,7 @@ Each change is one conditional UPDATE, by the clock of the database, so that two
 do nothing twice.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Update, and_, case, func, literal, or_, select, update
@@ -60,9 +60,28 @@ def find(reader: Reader, consumer: int) -> Any:
 
 def count_by_state(reader: Reader) -> dict[str, int]:
     """Return how many ends there are: ``set``, ``ending`` and ``late``, with those that nobody has taken in time."""
-    state = case((IS_LATE, LATE), else_=_ENDS.state).label("state")
+    state = case((IS_LATE, LATE), else_=_ENDS.state).label("state_now")
     found = connection_of(reader).execute(select(state, func.count()).select_from(CLAIM_ENDS).group_by(state))
     return dict.fromkeys((SET, *OVER), 0) | {name: count for name, count in found}
+
+
+def errors(reader: Reader) -> Iterator[str]:
+    """Yield the errors of ends, one line each: of ends without consumer or allocations, and of unknown states.
+
+    SELECT DISTINCT e.consumer_id, c.uuid, e.state, a.consumer_id FROM claim_ends e LEFT JOIN consumers c ON …
+    LEFT JOIN allocations a ON … WHERE a.consumer_id IS NULL OR e.state NOT IN ('set', 'ending', 'late')
+    """
+    columns = (_ENDS.consumer_id, CONSUMERS.c.uuid, _ENDS.state, ALLOCATIONS.c.consumer_id.label("holder"))
+    query = select(*columns).distinct().outerjoin_from(CLAIM_ENDS, CONSUMERS, CONSUMERS.c.id == _ENDS.consumer_id)
+    query = query.outerjoin(ALLOCATIONS, ALLOCATIONS.c.consumer_id == _ENDS.consumer_id)
+    is_wrong = or_(ALLOCATIONS.c.consumer_id.is_(None), _ENDS.state.not_in((SET, *OVER)))
+    for row_id, uuid, state, holder in connection_of(reader).execute(query.where(is_wrong)):
+        if uuid is None:
+            yield f"consumer with id {row_id}: it has an end, but does not exist"
+        elif holder is None:
+            yield f"consumer {uuid}: it has an end, but no allocations"
+        else:
+            yield f"consumer {uuid}: its end is in the unknown state {state!r}"
 
 
 # -- before it ---------------------------------------------------------------------------------------------------------
@@ -125,7 +144,7 @@ def begin(connection: Connection, end: Any) -> None:
     """Note that the machine of an end is being given back."""
     if end.state == LATE:
         connection.execute(update(CLAIM_ENDS).where(_ENDS.consumer_id == end.consumer_id).values(state=ENDING))
-        ends.turn(connection, end.consumer_id)
+        ends.turn(connection, [end.consumer_id])
 
 
 def put_off(connection: Connection, end: Any, reason: str) -> None:
@@ -140,7 +159,7 @@ def put_off(connection: Connection, end: Any, reason: str) -> None:
     }
     connection.execute(update(CLAIM_ENDS).where(_ENDS.consumer_id == end.consumer_id).values(values))
     if end.state != LATE:
-        ends.turn(connection, end.consumer_id)
+        ends.turn(connection, [end.consumer_id])
 
 
 # -- in events ---------------------------------------------------------------------------------------------------------

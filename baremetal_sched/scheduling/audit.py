@@ -1,5 +1,5 @@
-"""The audit of the queue of claims: whether a request waits although the machines that it needs are free, and whether
-the queue and the waiting servers match."""
+"""The audit of claims: whether a request waits although the machines that it needs are free, whether the queue and the
+waiting servers match, and whether ends are those of consumers that have something."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ from baremetal_sched.compute.server_states import SCHEDULING
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Server, WaitingRequest
 from baremetal_sched.errors import SchedulerError
-from baremetal_sched.placement import waiting_requests
+from baremetal_sched.placement import ending, waiting_requests
 from baremetal_sched.placement.tables import CLASSES, PROVIDERS
 from baremetal_sched.placement.waiting_requests import IS_GATHERING, IS_WAITING, SERVER, WAITING
 from baremetal_sched.scheduling.gathering import ORDER
@@ -29,8 +29,8 @@ _ALL = 100_000
 
 
 def audit(session: Session, settings: Settings) -> list[str]:
-    """Return the errors of waiting claims, one line each; empty if there are none. Writes and locks nothing."""
-    return [*_passed_over(session, settings), *_orphans(session)]
+    """Return the errors of claims, one line each; empty if there are none. Writes and locks nothing."""
+    return [*_passed_over(session, settings), *_orphans(session), *ending.errors(session)]
 
 
 def _passed_over(session: Session, settings: Settings) -> Iterator[str]:

@@ -1,5 +1,5 @@
 """Capacity for Prometheus: the figures of ``GET /v1/capacity`` by class and conductor group, counted now and then. And
-the states of webhooks."""
+the states of webhooks and of ends of claims."""
 
 import threading
 import time
@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.db import deadline
 from baremetal_sched.db.models import Webhook
+from baremetal_sched.placement import ending
 from baremetal_sched.scheduling import capacity
 from baremetal_sched.scheduling.capacity import Figures
 from baremetal_sched.scheduling.events import numbering, reading
@@ -119,5 +120,17 @@ def of_webhooks(session: Session) -> list[Metric]:
         counts["parked" if parked else "active" if is_well else "failing"] += count
     metric = GaugeMetricFamily("baremetal_sched_webhooks", "Webhooks by state.", labels=["state"])
     for state, count in counts.items():
+        metric.add_metric([state], count)
+    return [metric]
+
+
+def of_ends(session: Session) -> list[Metric]:
+    """Return how many ends of claims there are by state."""
+    metric = GaugeMetricFamily(
+        "baremetal_sched_claim_ends",
+        "Ends of claims by state; late: they have come, and the machine was not given back in time.",
+        labels=["state"],
+    )
+    for state, count in ending.count_by_state(session).items():
         metric.add_metric([state], count)
     return [metric]

@@ -16,12 +16,15 @@ WRITERS = {
     "Allocation": _CLAIMS,
     "Consumer": _CLAIMS | {"placement/consumers.py"},
     "WaitingRequest": {"placement/waiting_requests.py", "placement/waiting_ends.py"},
-    "ClaimEnd": {"placement/ends.py", "placement/single_claim.py"},
+    "ClaimEnd": {"placement/ends.py", "placement/ending.py", "placement/single_claim.py"},
 }
 #: Where the ends of claims are known: in the rooms of the gate.
 KNOW_ENDS = {
     f"placement/{name}.py"
-    for name in ("allocations", "consumers", "ends", "gate", "single_claim", "waiting_ends", "waiting_requests")
+    for name in (
+        *("allocations", "consumers", "ending", "ends", "gate", "single_claim"),
+        *("waiting_ends", "waiting_requests"),
+    )
 }
 #: Where the calendar of a machine is counted up.
 COUNT_UP = {"placement/ends.py", "placement/projected.py", "placement/single_claim.py"}

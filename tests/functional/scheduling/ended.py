@@ -1,7 +1,7 @@
 """Claims that end, as tests make them: their ends are given directly."""
 
 import uuid as uuid_module
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -9,13 +9,15 @@ import pytest
 from sqlalchemy import select
 
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
-from baremetal_sched.db.models import ClaimEnd, Consumer
+from baremetal_sched.db.models import ClaimEnd, Consumer, Node, NodeHistory
 from baremetal_sched.drivers.fake.provisioning import FakeDeploy
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Effect, Machine
-from baremetal_sched.placement import allocations, consumers, ends
+from baremetal_sched.placement import allocations, ends
 from baremetal_sched.placement.consumers import ConsumerWrite
 from baremetal_sched.placement.ends import End
+from baremetal_sched.placement.events import ENDED, ENDS_SOON, LATE
+from tests.functional.scheduling.test_events import Reader
 from tests.service import Service
 
 #: Seconds for which claims have their machines. (Conductors of tests are alive for an hour after a heartbeat.)
@@ -47,18 +49,40 @@ def end_of(service: Service, consumer: str) -> ClaimEnd | None:
     return service.database.read(lambda session: session.scalars(query).first())
 
 
-def held(service: Service, consumer: str) -> Mapping[str, Any]:
-    """What a consumer has."""
-    return service.database.read(
-        lambda session: consumers.amounts_held_by(
-            session, [consumer], service.database.read(lambda other: _kind_of(other, consumer))
-        )
-    ).get(consumer, {})
+def held(service: Service, consumer: str) -> list[str]:
+    """The machines that a consumer has."""
+    allocations: dict[str, Any] = service.placement("GET", f"/allocations/{consumer}").json["allocations"]
+    return [*allocations]
 
 
-def _kind_of(session: Any, consumer: str) -> str:
-    kind: str | None = session.scalars(select(Consumer.request_kind).where(Consumer.uuid == consumer)).first()
-    return kind or consumers.PLACEMENT
+def history(service: Service, node: str) -> list[str]:
+    """The history of a node, the first entry first: those that name an end."""
+    query = select(NodeHistory.event).join(Node).where(Node.uuid == node).order_by(NodeHistory.id)
+    return [each for each in service.database.read(lambda session: session.scalars(query).all()) if "ended at" in each]
+
+
+def state_of(service: Service, consumer: str) -> str | None:
+    """The state of the end of a consumer; None: there is none any more."""
+    end = end_of(service, consumer)
+    return None if end is None else end.state
+
+
+class Told:
+    """Follows the events of ends."""
+
+    def __init__(self, service: Service) -> None:
+        self.reader = Reader(service)
+
+    def next(self) -> list[dict[str, Any]]:
+        """The events since the last call."""
+        return [each for each in self.reader.next() if each["type"] in _TYPES]
+
+    def types(self) -> list[str]:
+        """Their types."""
+        return [each["type"].removeprefix("scheduling.claim.") for each in self.next()]
+
+
+_TYPES = {each.name for each in (ENDS_SOON, LATE, ENDED)}
 
 
 def sweep(service: Service, conductor: str = "c1") -> None:
