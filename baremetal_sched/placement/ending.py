@@ -144,7 +144,7 @@ def begin(connection: Connection, end: Any) -> None:
     """Note that the machine of an end is being given back."""
     if end.state == LATE:
         connection.execute(update(CLAIM_ENDS).where(_ENDS.consumer_id == end.consumer_id).values(state=ENDING))
-        ends.turn(connection, [end.consumer_id])
+        ends.turn(connection, end.consumer_id)
 
 
 def put_off(connection: Connection, end: Any, reason: str) -> None:
@@ -159,7 +159,7 @@ def put_off(connection: Connection, end: Any, reason: str) -> None:
     }
     connection.execute(update(CLAIM_ENDS).where(_ENDS.consumer_id == end.consumer_id).values(values))
     if end.state != LATE:
-        ends.turn(connection, [end.consumer_id])
+        ends.turn(connection, end.consumer_id)
 
 
 # -- in events ---------------------------------------------------------------------------------------------------------
