@@ -36,6 +36,7 @@ def explain_request(context: MachineContext, request: MachineRequest) -> Explana
     Raises TooManyExplanations, ExplanationTookTooLong, BadQuery; for several, InvalidValue for a request that other
     providers than machines have to serve.
     """
+    context = request.bound(context)
     if request.several is None:
         return _of_one(context, request)
     explained = _of_one(replace(context, needed=request.several.count), request)
@@ -63,7 +64,17 @@ def _of_one(context: MachineContext, request: MachineRequest) -> Explanation:
             return _of_server(context, request, explained)
         if explained.is_flat and _stands_alone(context):
             return _explained(context, explained.question(context))
-        return TreeScan(context, explained, context.tree()).explanation()
+        return _until_end(context, request, TreeScan(context, explained, context.tree()).explanation())
+
+
+def _until_end(context: MachineContext, request: MachineRequest, explanation: Explanation) -> Explanation:
+    """Return the explanation without trees of machines for which a hold is planned before the end of the context."""
+    if context.end is None or not explanation.fitting:
+        return explanation
+    fitting = min(explanation.fitting, len(_hosts(context, request, max(context.needed, MOST_COUNTED))))
+    verdict = Verdict.FITS if fitting >= context.needed else Verdict.SHORT if fitting else Verdict.BUSY
+    held = "" if fitting == explanation.fitting else "For machines that fit, holds are planned before the end."
+    return replace(explanation, fitting=fitting, verdict=verdict, domains=held)
 
 
 def _of_server(context: MachineContext, request: MachineRequest, explained: ExplainedRequest) -> Explanation:

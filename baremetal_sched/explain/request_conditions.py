@@ -174,6 +174,7 @@ class ExplainedRequest:
         return Question(
             [
                 *self._conditions(group, stocks, named=False),
+                *context.until_end(),
                 of_lock(counts=False),
                 of_conductor(context.membership, counts=False),
             ],

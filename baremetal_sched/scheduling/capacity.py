@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Label, Select, func, literal, null, select, union_all
+from sqlalchemy import ColumnElement, Connection, Label, Select, case, func, literal, null, select, union_all
 from sqlalchemy.sql.expression import FromClause
 
 from baremetal_sched.baremetal.domains.domain_list import domain_at
@@ -13,6 +13,7 @@ from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.baremetal.nodes.traits import has_any
 from baremetal_sched.baremetal.provider.availability import (
     ALLOCATED,
+    DRIFTED,
     HAS_NO_CLASS,
     HAS_NO_INSTANCE,
     HAS_STARTED,
@@ -27,11 +28,14 @@ from baremetal_sched.baremetal.provider.availability import (
     reason_of_stock,
     with_provider,
 )
+from baremetal_sched.baremetal.provider.blocked_times import comes_back_by, free_at, with_ends
 from baremetal_sched.baremetal.schemas.traits import is_trait
 from baremetal_sched.baremetal.visibility import EVERYTHING, Conditions, Visibility
+from baremetal_sched.db.clock import epoch, in_words
 from baremetal_sched.db.models import DomainMember, Hold, Node, table_of
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.options.kinds import LEVEL
+from baremetal_sched.settings import Settings
 from baremetal_sched.suggestions import did_you_mean
 
 #: The keys that machines may be grouped by, besides traits and domains of a level.
@@ -102,12 +106,45 @@ def measure(
     _check(keys)
     where = (*visible.conditions(), *filters.conditions)
     statements = _by_index(keys) if not where and _COPIES.keys() >= set(keys) else _by_node(keys, where)
-    rows = connection.execute(union_all(*statements).limit(MOST_ROWS + 1)).all()
+    return _rows(connection, keys, union_all(*statements))
+
+
+def _rows(connection: Connection, keys: Sequence[str], counted: Any) -> list[Figures]:
+    rows = connection.execute(counted.limit(MOST_ROWS + 1)).all()
     if len(rows) > MOST_ROWS:
         raise InvalidValue(
             message=f"There are more than {MOST_ROWS} rows: group by fewer keys, or narrow the request by filters."
         )
     return _collected(keys, rows)
+
+
+def measure_at(
+    connection: Connection,
+    settings: Settings,
+    moment: float,
+    keys: Sequence[str],
+    filters: NodeFilters,
+    visible: Visibility = EVERYTHING,
+) -> list[Figures]:
+    """Return the figures of ``measure`` for a later moment, in seconds since 1970, by what is known now: by ends of
+    claims, holds, and the states of nodes. Raises InvalidValue also if the moment is over.
+
+    SELECT n.resource_class, …, CASE WHEN <free at that moment> THEN NULL WHEN <only held> THEN 'planned hold'
+    ELSE <why it is not free now> END, count(*) FROM nodes n LEFT JOIN resource_providers p …
+    LEFT JOIN inventories i … LEFT JOIN allocations a … LEFT JOIN claim_ends e … GROUP BY …
+    """
+    _check(keys)
+    if moment < (connection.scalar(select(epoch())) or 0.0):
+        raise InvalidValue(message=f"at must not be over: {in_words(moment)} is.")
+    held = case((Node.maintenance, literal(MAINTENANCE)), else_=literal(PLANNED))
+    why = case(
+        (free_at(settings, moment), null()),
+        (comes_back_by(settings, moment), held),
+        else_=func.coalesce(reason(), literal(DRIFTED)),
+    )
+    source = with_ends(with_provider(table_of(Node)))
+    where = (*visible.conditions(), *filters.conditions)
+    return _rows(connection, keys, _counted(_columns(keys), why, source, where))
 
 
 def measure_domains(connection: Connection, domains: Sequence[int], visible: Visibility) -> dict[int, Figures]:

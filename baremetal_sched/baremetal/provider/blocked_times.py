@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Double, and_, case, exists, func, literal, null, or_
+from sqlalchemy import ColumnElement, Double, and_, case, exists, false, func, literal, null, or_
 
 from baremetal_sched.baremetal.provider.availability import (
     HAS_NO_CLASS,
@@ -172,10 +172,16 @@ def _turnaround(settings: Settings) -> ColumnElement[float]:
     return case(*whens, else_=others) if whens else others
 
 
+def comes_back_by(settings: Settings, moment: float) -> ColumnElement[bool]:
+    """Return the condition that only holds keep the machine from being had at a moment that is not over, in a row of
+    ``with_ends``."""
+    return func.coalesce(blocked_until(settings) <= literal(moment, Double()), false())
+
+
 def free_at(settings: Settings, moment: float) -> ColumnElement[bool]:
     """Return the condition that the machine can be had at a moment that is not over, in a row of ``with_ends``."""
     at: ColumnElement[float] = literal(moment, Double())
     ahead: ColumnElement[float] = literal(float(settings.scheduling.withhold_before_windows), Double())
     start = func.coalesce(Hold.starts_at, Hold.asserted_at) - case((Hold.drain, literal(0.0, Double())), else_=ahead)
     holds = exists().where(Hold.node_id == Node.id, start <= at, or_(Hold.ends_at.is_(None), Hold.ends_at > at))
-    return and_(func.coalesce(blocked_until(settings) <= at, False), ~holds)
+    return and_(comes_back_by(settings, moment), ~holds)

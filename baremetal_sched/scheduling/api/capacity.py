@@ -12,11 +12,12 @@ from baremetal_sched.baremetal.api.policies.domains import seen_among
 from baremetal_sched.baremetal.domains import naming
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
+from baremetal_sched.db.clock import seconds_of
 from baremetal_sched.db.types import Reader
 from baremetal_sched.scheduling import capacity
 from baremetal_sched.scheduling.api.policies import ALL_CAPACITY
 from baremetal_sched.scheduling.capacity import Figures
-from baremetal_sched.scheduling.schemas.answers import COUNT, DOMAIN_KEY, TEXT, TRAIT_KEY, array, of_domain, said
+from baremetal_sched.scheduling.schemas.answers import COUNT, DOMAIN_KEY, TEXT, TIME, TRAIT_KEY, array, of_domain, said
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.listing import conditions_of
 from baremetal_sched.web.query import Query, listed
@@ -37,6 +38,12 @@ PARAMETERS = {
         "domain:LEVEL in which domain of the level they are. Without it all are counted together.",
         {**array({"anyOf": _KEYS}), "maxItems": capacity.MOST_KEYS},
     ),
+    "at": said(
+        "How it will be at this time, which is not over, by what is known now: the ends of claims and [scheduling] "
+        "turnaround, holds, and the states of nodes. Machines that are still in use then are counted as they are now, "
+        "others that are held then under maintenance or planned hold; held is empty. In a query a + is written %2B.",
+        TIME,
+    ),
     "at_least": said("Only the rows where fewer machines than this are free.", COUNT),
     **{name: said(f"Only machines with this {name.replace('_', ' ')}.", TEXT) for name in capacity.COLUMNS},
     "domain": of_domain("Only machines"),
@@ -53,8 +60,12 @@ def show_capacity(call: Call, connection: Connection) -> Response:
     visible = visible_to(call)
     require_levels(call, connection, keys, visible)
     filters = filters_of(connection, query, visible)
-    found = capacity.measure(connection, keys, filters, visible)
-    capacity.name_holds(connection, found, filters, visible, reader(call).conditions)
+    at = seconds_of("at", query.text("at"))
+    if at is not None:
+        found = capacity.measure_at(connection, call.settings, at, keys, filters, visible)
+    else:
+        found = capacity.measure(connection, keys, filters, visible)
+        capacity.name_holds(connection, found, filters, visible, reader(call).conditions)
     return json_response(
         {"capacity": [row_of(each) for each in found if at_least is None or each.free < at_least]},
     )
