@@ -95,10 +95,6 @@ class EndsTooSoon(InvalidValue):
     )
 
 
-class NoMachine(InvalidValue):
-    template = "Only machines are given back by themselves, and this is a claim of something else: it can have no end."
-
-
 class OthersWait(ConflictError):
     """``number``: how many requests wait."""
 

@@ -33,6 +33,8 @@ DUE: Query = select(_ENDS.consumer_id).where(_ENDS.due_at <= epoch()).limit(1)
 
 #: SQL condition: the end has come, and the machine was not given back in time.
 IS_LATE: ColumnElement[bool] = or_(_ENDS.state == LATE, and_(_ENDS.state == SET, _ENDS.ends_at <= epoch() - LAG))
+#: The state of an end as clients see it.
+STATE_NOW = case((IS_LATE, LATE), else_=_ENDS.state).label("state_now")
 
 #: The state of the end of the consumer of an allocation; NULL: it has none. It is read when the consumer is locked.
 STATE_OF_HOLDER = select(_ENDS.state).where(_ENDS.consumer_id == ALLOCATIONS.c.consumer_id).scalar_subquery()

@@ -312,10 +312,10 @@ def pass_on(connection: Connection, found: Sequence[Any], takers: Mapping[int, i
             connection.execute(insert(CLAIM_ENDS), {**values, "consumer_id": taker})
 
 
-def of_consumers(reader: Reader, uuids: Collection[str] | Query) -> dict[str, Any]:
-    """Return the ends of consumers (UUIDs, or a query of them) by their UUIDs: rows of ``claim_ends``, with ``uuid``.
-    Those without one are left out."""
-    query = select(CONSUMERS.c.uuid, CLAIM_ENDS).join_from(
+def of_consumers(reader: Reader, uuids: Collection[str] | Query, *columns: ColumnElement[Any]) -> dict[str, Any]:
+    """Return the ends of consumers (UUIDs, or a query of them) by their UUIDs: rows of ``claim_ends``, with ``uuid``,
+    and with more columns. Those without one are left out."""
+    query = select(CONSUMERS.c.uuid, CLAIM_ENDS, *columns).join_from(
         CLAIM_ENDS, CONSUMERS, CONSUMERS.c.id == CLAIM_ENDS.c.consumer_id
     )
     return {row.uuid: row for row in connection_of(reader).execute(query.where(CONSUMERS.c.uuid.in_(uuids)))}

@@ -3,16 +3,17 @@
 The latter have no row in the queue. They are shown like claims, made of their consumers.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Allocation, ClaimEnd, Consumer, GroupMember, Node, ResourceClass, WaitingRequest
-from baremetal_sched.errors.scheduling import ClaimIsOver, NoMachine, OthersWait
+from baremetal_sched.errors.scheduling import ClaimIsOver, OthersWait
 from baremetal_sched.placement import ends, waiting_ends, waiting_requests
 from baremetal_sched.placement.consumers import amounts_held_by
+from baremetal_sched.placement.ending import IS_LATE, STATE_NOW
 from baremetal_sched.placement.ends import End
 from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.placement.waiting_requests import CLAIMED, IS_WAITING, WAITING
@@ -38,7 +39,7 @@ def _of_consumers(session: Session, uuids: Collection[str]) -> list[ClaimStatus]
     nodes = select(Node.uuid, Node.resource_class).where(Node.uuid.in_(providers))
     classes = {uuid: resource_class_of(name or "") for uuid, name in session.execute(nodes)} if held else {}
     consumers = session.scalars(select(Consumer).where(Consumer.uuid.in_(held))).all() if held else ()
-    found = ends.of_consumers(session, held.keys()) if held else {}
+    found = ends.of_consumers(session, held.keys(), STATE_NOW) if held else {}
     return [
         ClaimStatus(
             waiting_ends.unstored(
@@ -68,7 +69,7 @@ def change(session: Session, settings: Settings, status: ClaimStatus, end: End |
     """Give a claim that waits, or all machines of one, another end; None: none. ``is_bound``: it cannot be moved later
     while others wait for a machine.
 
-    Raises EndsTooSoon, HasEnded, ClaimIsOver, NoMachine, OthersWait; StaleDataError if the claim is changed at once.
+    Raises EndsTooSoon, HasEnded, ClaimIsOver, OthersWait; StaleDataError if the claim is changed at once.
     """
     claim, machines = status.claim, status.machines
     if status.state == WAITING:
@@ -80,17 +81,15 @@ def change(session: Session, settings: Settings, status: ClaimStatus, end: End |
     since = began_at(status)
     if status.state != CLAIMED or since is None:
         raise ClaimIsOver(claim=claim.uuid, state=status.state)
-    nodes = [node for each in machines if (node := each.document(claim.resource_class)["node"]) is not None]
-    if len(nodes) < len(machines):
-        raise NoMachine
     named = select(Consumer.id, Consumer.uuid).where(Consumer.uuid.in_([each.consumer for each in machines]))
     consumers = {row_id: uuid for row_id, uuid in session.execute(named)}
     is_later = ends.change(session, consumers, None if end is None else ends.at_once(session, end), since)
     if is_later and is_bound:
-        _require_nobody_waits(session, settings, claim.resource_class, nodes)
+        nodes = (each.document(claim.resource_class)["node"] for each in machines)
+        _require_nobody_waits(session, settings, claim.resource_class, filter(None, nodes))
 
 
-def _require_nobody_waits(session: Session, settings: Settings, resource_class: str, nodes: Sequence[str]) -> None:
+def _require_nobody_waits(session: Session, settings: Settings, resource_class: str, nodes: Iterable[str]) -> None:
     """Raise OthersWait if requests wait for the class that may fit one of the nodes (UUIDs)."""
     most = settings.scheduling.most_tested
     queues = (queue_of(session.connection(), node, resource_class, most, settings) for node in nodes)
@@ -108,7 +107,7 @@ def late(session: Session, *conditions: ColumnElement[bool]) -> list[str]:
     oldest first.
 
     SELECT coalesce(w.uuid, c.uuid) FROM claim_ends e JOIN consumers c ON … LEFT JOIN group_members m ON … LEFT JOIN
-    pending_claims w ON w.uuid = m.claim WHERE e.state = 'late' AND … GROUP BY 1 ORDER BY min(c.id)
+    pending_claims w ON w.uuid = m.claim WHERE <it is late> AND … GROUP BY 1 ORDER BY min(c.id)
     """
     uuid = func.coalesce(WaitingRequest.uuid, Consumer.uuid)
     query = (
@@ -117,7 +116,7 @@ def late(session: Session, *conditions: ColumnElement[bool]) -> list[str]:
         .join(Consumer, Consumer.id == ClaimEnd.consumer_id)
         .outerjoin(GroupMember, GroupMember.consumer_id == Consumer.id)
         .outerjoin(WaitingRequest, WaitingRequest.uuid == GroupMember.claim)
-        .where(ClaimEnd.state == ends.LATE, *conditions)
+        .where(IS_LATE, *conditions)
     )
     return list(session.scalars(query.group_by(uuid).order_by(func.min(Consumer.id))))
 

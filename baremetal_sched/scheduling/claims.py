@@ -20,11 +20,11 @@ from baremetal_sched.errors.scheduling import (
     ClaimElsewhere,
     ClaimNotFound,
     ConsumerInUse,
-    NoMachine,
     UuidTaken,
 )
 from baremetal_sched.placement import allocations, ends, waiting_requests
 from baremetal_sched.placement.consumers import RESERVED, ConsumerWrite, amounts_held_by, belongs_to_kind
+from baremetal_sched.placement.ending import STATE_NOW
 from baremetal_sched.placement.events import RELEASED
 from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.placement.waiting_requests import (
@@ -94,7 +94,7 @@ def existing(session: Session, uuid: str, digest: str, project: str) -> WaitingR
 def claim_now(session: Session, new: NewClaim, settings: Settings) -> "ClaimStatus | None":
     """Claim a machine that is free now, or several, and return the claim; None if nothing fits.
 
-    Raises ConsumerInUse, NoMachine, the errors of ``choose`` of the request, and StaleDataError if it loses a race.
+    Raises ConsumerInUse, the errors of ``choose`` of the request, and StaleDataError if it loses a race.
     """
     context = MachineContext(session, settings, end=new.end)
     if new.request.several is not None:
@@ -103,15 +103,13 @@ def claim_now(session: Session, new: NewClaim, settings: Settings) -> "ClaimStat
     chosen = new.request.other_providers(context) if host is None else host.claim
     if chosen is None:
         return None
-    if host is None and new.end is not None:
-        raise NoMachine
     try:
         _write(session, ConsumerWrite(new.uuid, chosen, new.project, new.user, None, end=new.end), new.consumer_type)
     except (ConsumerConflict, ConsumerWaits) as error:
         raise ConsumerInUse(consumer=new.uuid) from error
     resource_class = "" if host is None else resource_class_of(host.node.resource_class or "")
     claimed = waiting_requests.enter_claimed(session, new.waiting_request(resource_class))
-    given = ends.of_consumers(session, [new.uuid]).values() if new.end else ()
+    given = ends.of_consumers(session, [new.uuid], STATE_NOW).values() if new.end else ()
     return ClaimStatus(claimed, CLAIMED, chosen, None, _only(claimed, chosen), [*given])
 
 
@@ -185,7 +183,7 @@ class ClaimStatus:
     """A claim as it is now: ``state`` is derived from its deadline and from the consumer's allocations.
 
     ``allocations`` are amounts by class by provider; ``position`` is None unless it waits. ``machines``: those of a
-    claim of several that it has now. ``ends``: their ends (rows of ``claim_ends``), the earliest first.
+    claim of several that it has now. ``ends``: their ends (with ``STATE_NOW``), the earliest first.
     """
 
     claim: WaitingRequest
@@ -197,9 +195,9 @@ class ClaimStatus:
 
     def end_members(self) -> dict[str, Any]:
         """Return the members of the document that say how it ends: of several machines, those of the earliest end."""
-        late = next((each for each in self.ends if each.state == ends.LATE), None)
+        late = next((each for each in self.ends if each.state_now == ends.LATE), None)
         until, lasts = (self.claim.ends_at, self.claim.lasts) if self.state == WAITING else (None, None)
-        states = [each.state for each in self.ends] or ([] if (until, lasts) == (None, None) else [ends.SET])
+        states = [each.state_now for each in self.ends] or ([] if (until, lasts) == (None, None) else [ends.SET])
         return {
             "until": self.ends[0].ends_at if self.ends else until,
             "for": lasts,
@@ -234,8 +232,8 @@ def statuses_of(session: Session, requests: Sequence[WaitingRequest], *, may_end
     machines = {claim.uuid: machines.get(claim.uuid) or _only(claim, held.get(claim.uuid)) for claim in requests}
     found: dict[str, AnyRow] = {}
     if may_end and held:
-        found |= ends.of_consumers(session, [uuid for uuid in single if uuid in held]) if single else {}
-        found |= ends.of_consumers(session, machine_groups.consumers_of(several)) if several else {}
+        found |= ends.of_consumers(session, [uuid for uuid in single if uuid in held], STATE_NOW) if single else {}
+        found |= ends.of_consumers(session, machine_groups.consumers_of(several), STATE_NOW) if several else {}
     return [
         ClaimStatus(
             claim,
