@@ -328,11 +328,11 @@ def decide(session: Session, claim: WaitingRequest, state: str, reason: str | No
 
 
 def decide_gathering(session: Session, claim: WaitingRequest) -> None:
-    """Give a claim of several machines the state of one that has them. Raises StaleDataError if it no longer waits."""
-    waits = update(WaitingRequest).where(WaitingRequest.uuid == claim.uuid, IS_GATHERING)
-    decided = waits.values(state=CLAIMED, decided_at=epoch(), reason=None)
-    found = session.execute(decided.execution_options(synchronize_session=False))
-    require_changed(found, "the claim no longer waits")
+    """Give a claim of several machines the state of one that has them. Raises StaleDataError if it was changed."""
+    same = (getattr(WaitingRequest, each).is_not_distinct_from(getattr(claim, each)) for each in ("ends_at", "lasts"))
+    decided = update(WaitingRequest).where(WaitingRequest.uuid == claim.uuid, IS_GATHERING, *same)
+    decided = decided.values(state=CLAIMED, decided_at=epoch(), reason=None)
+    require_changed(session.execute(decided.execution_options(synchronize_session=False)), "the claim was changed")
     gate.note_request(session, CLAIMED, claim)
 
 
