@@ -23,9 +23,9 @@ class UuidTaken(ConflictError):
 
 
 class ClaimElsewhere(ConflictError):
-    """The waiting request is an allocation or a server."""
+    """It is an allocation or a server."""
 
-    template = "The UUID {claim} is that of a waiting {kind}: delete the {kind} instead."
+    template = "The UUID {claim} is that of the {kind}: delete the {kind} instead."
 
 
 class NothingFree(ConflictError):

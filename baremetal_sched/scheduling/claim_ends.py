@@ -33,12 +33,15 @@ def find(session: Session, uuid: str) -> ClaimStatus | None:
 
 
 def _of_consumers(session: Session, uuids: Collection[str]) -> list[ClaimStatus]:
-    """Return the consumers with these UUIDs that have something, as claims."""
+    """Return the consumers with these UUIDs that have something, as claims, except those of machines of a claim of
+    several."""
     held = amounts_held_by(session, uuids)
     providers = {provider for amounts in held.values() for provider in amounts}
     nodes = select(Node.uuid, Node.resource_class).where(Node.uuid.in_(providers))
     classes = {uuid: resource_class_of(name or "") for uuid, name in session.execute(nodes)} if held else {}
-    consumers = session.scalars(select(Consumer).where(Consumer.uuid.in_(held))).all() if held else ()
+    of_several = select(GroupMember.consumer_id).join(WaitingRequest, WaitingRequest.uuid == GroupMember.claim)
+    is_part = of_several.where(GroupMember.consumer_id == Consumer.id).exists()
+    consumers = session.scalars(select(Consumer).where(Consumer.uuid.in_(held), ~is_part)).all() if held else ()
     found = ends.of_consumers(session, held.keys(), STATE_NOW) if held else {}
     return [
         ClaimStatus(

@@ -29,7 +29,7 @@ from baremetal_sched.errors.compute import ExplanationTookTooLong, TooManyExplan
 from baremetal_sched.errors.scheduling import ClaimNotFound, ConsumerInUse, FitUnknown, HasNoEnd, NeverFits, NothingFree
 from baremetal_sched.explain.explanations import explain_request
 from baremetal_sched.placement import ends, waiting_requests
-from baremetal_sched.placement.waiting_requests import CLAIMED, WAITING
+from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIMED, SERVER, WAITING
 from baremetal_sched.scheduling import claim_ends, claims, machine_groups
 from baremetal_sched.scheduling.api import rights
 from baremetal_sched.scheduling.api.policies import ALL_CLAIMS, DELETE_CLAIM, GET_CLAIM
@@ -219,6 +219,9 @@ def delete_claim(call: Call, session: Session, claim: str) -> Response:
     there: it stays."""
     uuid = _uuid_of(claim)
     found = waiting_requests.find(session, uuid, lock=True)
+    status = claim_ends.find(session, uuid) if found is None else None
+    if status is not None and status.claim.kind in (ALLOCATION, SERVER):
+        found = status.claim
     if found is not None and call.allows(DELETE_CLAIM, {"project_id": found.consumer_project}):
         claims.withdraw(session, found)
     return empty_response()

@@ -43,8 +43,10 @@ def test_an_end_is_changed_and_taken_away(served: Service, count: int) -> None:
     assert changed == {**claimed, "until": exactly(seconds(until)), "machines": changed["machines"]}
     began = seconds(claimed["asked_at"])
     assert abs(seconds(change(served, **{"for": 60.5}).json["until"]) - began - 60.5) < 60
-    assert end_of(change(served, until=None).json) == NO_END
-    assert end_of(change(served, until=None).json) == NO_END
+    for _ in range(2):
+        assert end_of(change(served, until=None).json) == NO_END
+    if count > 1:  # all of its machines have one end
+        change(served, claimed["machines"][0]["consumer"], until=None, status=404)
     assert calendars(served) == [5] * count
     assert change(served, **{"for": 600}).json["end"] == "set"
     rows = served.database.read(lambda session: session.scalars(select(ClaimEnd)).all())
@@ -191,6 +193,52 @@ def test_whoever_may_delete_it_may_set_its_end(shared: tuple[Service, Headers], 
                 given = {**callers[name], **({"OpenStack-System-Scope": ""} if kind == "server" else {})}
                 assert change(service, uuid, until=moment(days=1), headers=given).json["end"] == "set"
             assert show(service, uuid, headers=callers["reader"])["end"] == "set"
+            if kind != "claim":
+                refused = service.http.delete(f"{CLAIMS}/{uuid}", headers=callers["member"], status=409)
+                assert f"delete the {kind} instead" in message(refused)
+
+
+def test_late_ones_are_listed(shared: tuple[Service, Headers], row: Rows) -> None:
+    """Also servers and allocations, which have never waited."""
+    service, callers = shared
+    found = machines(service, callers["member"])
+    for number in range(2):
+        service.add_node(f"m{number}", owner="p1")
+    several = post(service, count=2, headers=callers["member"], consumer={"uuid": OTHER}, status=201).json["uuid"]
+    uuids = [*found.values(), several]
+    for uuid in uuids:
+        change(service, uuid, until=moment(days=1), headers=callers["member"])
+
+    def late(query: str = "", caller: str = "member", **options: Any) -> Any:
+        return service.http.get(f"{CLAIMS}?late=true{query}", headers=callers[caller], **options).json
+
+    assert late()["claims"] == []
+    values = {"state": "late", "late_since": 5.0, "reason": "why"}
+    service.database.write(lambda session: session.execute(update(ClaimEnd).values(values)))
+    for query, expected in [
+        ("", uuids),
+        ("&kind=server", [found["server"]]),
+        ("&kind=claim&project_id=p1", [found["claim"], several]),
+        ("&resource_class=CUSTOM_GOLD&state=claimed", uuids),
+        ("&resource_class=CUSTOM_SILVER", []),
+        ("&state=waiting", []),
+        ("&project_id=p2", []),
+        (f"&marker={uuids[1]}", uuids[2:]),
+    ]:
+        with row(query):
+            listed = late(query)["claims"]
+            assert [each["uuid"] for each in listed] == expected
+            assert {(each["end"], each["late_reason"]) for each in listed} <= {("late", "why")}
+    with row("pages"):
+        first = late("&limit=2")
+        assert [each["uuid"] for each in first["claims"]] == uuids[:2]
+        rest = service.http.get(first["claims_links"][0]["href"], headers=callers["member"]).json["claims"]
+        assert [each["uuid"] for each in rest] == uuids[2:]
+    with row("others"):
+        assert late(caller="other")["claims"] == []
+        assert [each["uuid"] for each in late(caller="admin")["claims"]] == uuids
+        late(f"&marker={UUID[:-1]}9", status=400)
+        service.http.get(f"{CLAIMS}?late=false", headers=callers["member"], status=400)
 
 
 def test_a_locked_server(shared: tuple[Service, Headers]) -> None:

@@ -297,7 +297,7 @@ def test_what_waits_elsewhere_is_not_ended_here(served: Service) -> None:
     new = NewWaitingRequest(UUID, "allocation", "CUSTOM_GOLD", NodeRequest("gold").document(), "p", "u", seconds=60)
     served.database.write(lambda session: waiting_requests.enter(session, new, most=9) and None)
     refused = served.http.delete(f"{CLAIMS}/{UUID}", status=409)
-    assert message(refused) == f"The UUID {UUID} is that of a waiting allocation: delete the allocation instead."
+    assert message(refused) == f"The UUID {UUID} is that of the allocation: delete the allocation instead."
     assert show(served)["kind"] == "allocation"
     assert listed(served, "kind=allocation") == [UUID]
     assert listed(served, "kind=server") == []
