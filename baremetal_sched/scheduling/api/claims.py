@@ -36,7 +36,8 @@ from baremetal_sched.scheduling.api.policies import ALL_CLAIMS, DELETE_CLAIM, GE
 from baremetal_sched.scheduling.api.request_bodies import ClaimBody, SchedulingCall, end_in, read_claim, require_levels
 from baremetal_sched.scheduling.claims import ClaimStatus, NewClaim
 from baremetal_sched.scheduling.schemas.answers import COUNT, TEXT, said
-from baremetal_sched.scheduling.schemas.claims import CLAIM_CHANGE, KINDS, STATES
+from baremetal_sched.scheduling.schemas.claims import KINDS, STATES
+from baremetal_sched.scheduling.schemas.ends import CLAIM_CHANGE
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.query import Query, page_of
 from baremetal_sched.web.responses import empty_response, json_response

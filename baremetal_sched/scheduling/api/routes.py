@@ -46,7 +46,8 @@ from baremetal_sched.scheduling.api import (
 from baremetal_sched.scheduling.api.event_routes import EVENT_ROUTES
 from baremetal_sched.scheduling.api.node_routes import NODE_ROUTES
 from baremetal_sched.scheduling.api.request_bodies import QUERY_PARAMETERS
-from baremetal_sched.scheduling.schemas.claims import ANY_CLAIM, CLAIM_CHANGE
+from baremetal_sched.scheduling.schemas.claims import ANY_CLAIM
+from baremetal_sched.scheduling.schemas.ends import CLAIM_CHANGE
 from baremetal_sched.scheduling.schemas.explanations import ANY_REQUEST, of_one_machine
 from baremetal_sched.scheduling.schemas.requests import REQUEST
 from baremetal_sched.web.http_errors import Statuses

@@ -3,7 +3,6 @@
 from typing import Any
 
 from baremetal_sched.compute.schemas.form import LARGEST_INTEGER, Form, closed
-from baremetal_sched.placement.ends import ENDING, LATE, SET
 from baremetal_sched.placement.events import RELEASED
 from baremetal_sched.placement.waiting_requests import ALLOCATION as OF_ALLOCATIONS
 from baremetal_sched.placement.waiting_requests import CLAIM as OF_CLAIMS
@@ -26,7 +25,7 @@ from baremetal_sched.scheduling.schemas.answers import (
     fields,
     said,
 )
-from baremetal_sched.scheduling.schemas.ends import ENDS
+from baremetal_sched.scheduling.schemas.ends import END_MEMBERS, ENDS
 from baremetal_sched.scheduling.schemas.explanations import ALLOCATION, QUERY, SERVER
 
 #: The states in which clients see claims.
@@ -80,9 +79,6 @@ CLAIM_LIKE_ALLOCATION = Form(_asking(ALLOCATION))
 ANY_CLAIM: dict[str, Any] = {
     "oneOf": [CLAIM_BY_QUERY.schema, CLAIM_BY_FLAVOR.schema, CLAIM_LIKE_ALLOCATION.schema],
 }
-
-#: The body that changes a claim: its end.
-CLAIM_CHANGE = Form({**closed({name: ENDS[name] for name in ("until", "for")}), "minProperties": 1})
 
 _MACHINE = {
     "number": said("Its number within the claim, from 1.", COUNT),
@@ -158,26 +154,7 @@ CLAIM_MEMBERS = (
     Member("consumer", "The consumer that gets the machine.", fields(_CONSUMER_SHOWN), column=(8, "Project")),
     Member("asked_at", "The time of the request, by the clock of the database.", TIME, column=(6, "Asked At")),
     Member("deadline", "The time until which the claim waits.", TIME, column=(7, "Deadline")),
-    Member(
-        "until",
-        "When its machine is given back by itself; null: never, or after it has had it for seconds. Of several "
-        "machines, the earliest end.",
-        TIME_OR_NULL,
-        column=(11, "Until"),
-    ),
-    Member(
-        "for",
-        "While it waits: after how many seconds of having its machine it gives it back; null: at until, or never.",
-        {"type": ["number", "null"]},
-    ),
-    Member(
-        "end",
-        f"{SET}: it has an end. {ENDING}: its machine is being given back. {LATE}: its end is over, but the machine "
-        "cannot be given back now; it is tried again. null: it has no end, or its machine was given back.",
-        TEXT_OR_NULL,
-    ),
-    Member("late_since", "Since when it is late, or null.", TIME_OR_NULL),
-    Member("late_reason", "Why it is late, or null.", TEXT_OR_NULL),
+    *END_MEMBERS,
     Member(
         "decided_at",
         "When the claim got its machine or was ended; null while it waits, and until its end is recorded.",

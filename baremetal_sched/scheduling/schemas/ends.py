@@ -1,9 +1,10 @@
-"""Members of bodies that say until when a request has its machine."""
+"""Members of bodies and answers that say until when a request has its machine."""
 
 from typing import Any
 
-from baremetal_sched.placement.ends import LONGEST
-from baremetal_sched.scheduling.schemas.answers import FLAG, TIME_OR_NULL, said
+from baremetal_sched.compute.schemas.form import Form, closed
+from baremetal_sched.placement.ends import ENDING, LATE, LONGEST, SET
+from baremetal_sched.scheduling.schemas.answers import FLAG, TEXT_OR_NULL, TIME_OR_NULL, Member, said
 
 ENDS: dict[str, Any] = {
     "until": said(
@@ -22,3 +23,30 @@ ENDS: dict[str, Any] = {
         FLAG,
     ),
 }
+
+#: The body that changes a claim: its end.
+CLAIM_CHANGE = Form({**closed({name: ENDS[name] for name in ("until", "for")}), "minProperties": 1})
+
+#: The members of a claim that say when and how it ends.
+END_MEMBERS = (
+    Member(
+        "until",
+        "When its machine is given back by itself; null: never, or after it has had it for seconds. Of several "
+        "machines, the earliest end.",
+        TIME_OR_NULL,
+        column=(11, "Until"),
+    ),
+    Member(
+        "for",
+        "While it waits: after how many seconds of having its machine it gives it back; null: at until, or never.",
+        {"type": ["number", "null"]},
+    ),
+    Member(
+        "end",
+        f"{SET}: it has an end. {ENDING}: its machine is being given back. {LATE}: its end is over, but the machine "
+        "cannot be given back now; it is tried again. null: it has no end, or its machine was given back.",
+        TEXT_OR_NULL,
+    ),
+    Member("late_since", "Since when it is late, or null.", TIME_OR_NULL),
+    Member("late_reason", "Why it is late, or null.", TEXT_OR_NULL),
+)
