@@ -9,9 +9,12 @@ from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.db import schema_state
 from baremetal_sched.db.models import Hold, Webhook, table_of
 from baremetal_sched.placement import waiting_requests
+from baremetal_sched.placement.ends import End
 from baremetal_sched.scheduling.events.reading import Event
 from baremetal_sched.scheduling.events.types import READERS, TYPES
+from tests.database_clock import settable
 from tests.event_members import complaints
+from tests.functional.scheduling.ended import claim, sweep
 from tests.functional.scheduling.test_domains import make, put
 from tests.functional.scheduling.test_events import CLAIMS, CONSUMER, EVENTS, HOLDS, Reader, message
 from tests.service import Service
@@ -34,6 +37,8 @@ def test_each_type_is_told(service: Service) -> None:
     _allocate(service)
     seen |= {*reader.types()}
     _wait_for_machines(service)
+    seen |= {*reader.types()}
+    _end(service, uuid)
     seen |= {*reader.types()}
     _hold(service, uuid)
     put(service, make(service, "r1"), uuid)
@@ -78,6 +83,17 @@ def _wait_for_machines(service: Service) -> None:
     service.database.write(end)
     for each in (withdrawn, first, second):
         service.http.delete(f"{CLAIMS}/{each}")
+
+
+def _end(service: Service, uuid: str) -> None:
+    """A claim ends soon, and is late, since a conductor is at work on its node."""
+    claim(service, uuid, end=End(seconds=7200.0, told_before=(3600.0,)))
+    with settable(service.database) as clock:
+        for seconds, reserved in ((3000, None), (600, None), (3600, "c1"), (60, None)):
+            service.set_columns(uuid, reservation=reserved)
+            clock.step(seconds)
+            service.conductors["c1"].beat()
+            sweep(service)
 
 
 def _hold(service: Service, uuid: str) -> None:
