@@ -51,7 +51,7 @@ def explain_request(context: MachineContext, request: MachineRequest) -> Explana
 def earliest_of(context: MachineContext, request: MachineRequest, explained: Explanation) -> Earliest:
     """Return the first moment at which an explained request could be had. Raises like ``explain_request``."""
     with _bounded(context):
-        return earliest(context, request, fits=explained.verdict is Verdict.FITS)
+        return earliest(context, request, explained)
 
 
 def _of_one(context: MachineContext, request: MachineRequest) -> Explanation:

@@ -84,7 +84,7 @@ class Machine:
             found.append((0, until if until > 0 else turnaround))
         if self.state in ("cleaning", "deleting"):
             found.append((0, turnaround))
-        if self.state in ("clean failed", "manageable", "enroll") or self.is_retired:
+        if self.state in ("clean failed", "manageable", "enroll") or (self.is_retired and self.state != "available"):
             found.append((0, math.inf))
         return found
 
@@ -146,7 +146,8 @@ def build(session: Session, fleet: list[Machine], now: float) -> None:
             session.execute(insert(table_of(DomainMember)).values(row))
         if machine.end is not None:
             claim(session, node, machine, now)
-        node.provision_state, node.retired = machine.state, machine.is_retired
+        # No available node can be retired.
+        node.provision_state, node.retired = machine.state, machine.is_retired and machine.state != "available"
         for start, until, drains in machine.holds:
             session.add(hold_of(node, now + start * STEP, now + until * STEP, drains, is_active=start <= 0))
         starts = [start for start, *_ in machine.holds]

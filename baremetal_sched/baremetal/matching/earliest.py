@@ -14,8 +14,11 @@ from typing import Any
 from sqlalchemy import or_, select
 
 from baremetal_sched.baremetal.matching.conditions import Kind, required_capabilities, unmet_capabilities
+from baremetal_sched.baremetal.matching.explanation import Explanation
+from baremetal_sched.baremetal.matching.masks import Verdict
 from baremetal_sched.baremetal.matching.question import Question
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
+from baremetal_sched.baremetal.matching.scan import Scan
 from baremetal_sched.baremetal.matching.several import placed
 from baremetal_sched.baremetal.matching.spreading import Place, Room, Several
 from baremetal_sched.baremetal.provider.blocked_times import (
@@ -23,7 +26,7 @@ from baremetal_sched.baremetal.provider.blocked_times import (
     FOREVER,
     Facts,
     Interval,
-    blocked,
+    free_times,
     hold_interval,
     turnaround,
     with_ends,
@@ -35,6 +38,9 @@ from baremetal_sched.placement.candidates.sql.conditions import one_of
 
 #: With more machines that fit, the moment is not looked for.
 MOST = 20_000
+
+#: Where the facts begin and end in the rows of machines.
+_FACTS, _REST = 2, 2 + len(FACTS)
 
 
 @dataclass(frozen=True)
@@ -50,19 +56,20 @@ class Earliest:
         return {"earliest": None if self.at is None else in_words(self.at), **said}
 
 
-def earliest(context: MachineContext, request: MachineRequest, *, fits: bool) -> Earliest:
-    """Return the first moment at which the request could be had; ``fits``: it can be had now. Raises BadQuery."""
+def earliest(context: MachineContext, request: MachineRequest, explained: Explanation) -> Earliest:
+    """Return the first moment at which a request that is ``explained`` could be had. Raises BadQuery."""
     session, several = context.session, request.several or Several(context.needed)
     now = session.scalar(select(epoch())) or 0.0
-    if fits:
+    if explained.verdict is Verdict.FITS:
         return Earliest(now)
-    machines = _machines(context, request, several)
-    if len(machines) > MOST:
+    is_too_much = explained.fitting + sum(explained.scan.busy.values()) > MOST
+    machines = () if is_too_much else _machines(context, request, several, explained.scan)
+    if is_too_much or len(machines) > MOST:
         return Earliest(reason=f"More than {MOST:,} machines fit: narrow the request.")
     if len(machines) < several.count:
         too_few = "No machine fits" if several.count == 1 else f"Fewer than {several.count} machines fit"
         return Earliest(reason=f"{too_few} the request, free or not.")
-    free = _free(context, machines, now)
+    free = _free(context, machines, now) if machines else ()
     latest = FOREVER
     if context.end is not None and context.end.at is not None:
         latest = context.end.at - context.settings.scheduling.shortest_claim
@@ -109,31 +116,31 @@ def first_moment(
     return None
 
 
-def _gaps(intervals: Iterable[Interval], now: float) -> Iterator[Interval]:
-    """Yield when nothing of these intervals, which are in order, is, from ``now`` on."""
-    start = now
-    for begins, ends in intervals:
-        if begins > start:
-            yield start, begins
-        start = max(start, ends)
-    if start < FOREVER:
-        yield start, FOREVER
-
-
 # -- machines that fit -------------------------------------------------------------------------------------------------
 
 
-def _machines(context: MachineContext, request: MachineRequest, several: Several) -> Sequence[Any]:
-    """Return the machines that fit if they are free, one more than MOST at most: facts, and the place of each.
+def _machines(context: MachineContext, request: MachineRequest, several: Several, scanned: Scan) -> Sequence[Any]:
+    """Return the machines that fit if they are free, one more than MOST at most: the place of each, and facts.
 
-    SELECT n.id, …, e.ends_at, e.state, pack.domain_id, spread.domain_id FROM <nodes, providers, inventories, ends>
+    The question that was ``scanned`` may be about providers, and cost less; if some of them are no nodes, the whole
+    trees of nodes count.
+    """
+    if scanned.question is not None and scanned.sample is None:
+        rows = _read(context, request, several, scanned.question)
+        if all(row[_FACTS] is not None for row in rows):
+            return rows
+    return _read(context, request, several, request.question(context))
+
+
+def _read(context: MachineContext, request: MachineRequest, several: Several, question: Question) -> Sequence[Any]:
+    """SELECT n.id, …, e.ends_at, e.state, pack.domain_id, spread.domain_id FROM <nodes, providers, inventories, ends>
     WHERE <each condition of the request> LIMIT …
     """
-    question = request.question(context)
     kinds = {Kind.REQUEST, Kind.SERVICE} if request.served else {Kind.REQUEST}
     met = [each.holds for each in question.conditions if each.counts and each.kind in kinds]
     query: Query = select(Node.id).select_from(with_ends(question.source)).where(*question.where, *met)
-    query = query.where(Node.id.not_in(several.own)) if several.own else query
+    if several.own:
+        query = query.where(or_(Node.id.is_(None), Node.id.not_in(several.own)))
     columns, query = placed(query, several)
     needed = bool(required_capabilities(question.capabilities))
     own = (*columns, *FACTS, *((Node.properties,) if needed else ()))
@@ -149,20 +156,23 @@ def _is_able(question: Question, properties: Any) -> bool:
 def _free(context: MachineContext, machines: Sequence[Any], now: float) -> Iterator[tuple[Place, Iterable[Interval]]]:
     """Yield the place of each machine, and when it is free."""
     takes = turnaround(context.settings)
-    holds = _holds(context, [row[2] for row in machines], now)
+    holds = _holds(context, machines, now)
     for row in machines:
-        facts = Facts._make(row[2:10])
-        yield (row[0], row[1]), _gaps(blocked(facts, holds.get(facts.node_id, ()), now, takes), now)
+        facts = Facts._make(row[_FACTS:_REST])
+        yield (row[0], row[1]), free_times(facts, holds.get(facts.node_id, ()), now, takes)
 
 
-def _holds(context: MachineContext, nodes: Sequence[int], now: float) -> dict[int, list[Interval]]:
-    """Return the holds of the nodes (ids) that are not over.
+def _holds(context: MachineContext, machines: Sequence[Any], now: float) -> dict[int, list[Interval]]:
+    """Return the holds of the machines that are not over, by node (an id).
 
-    SELECT node_id, … FROM holds WHERE ends_at IS NULL OR ends_at > …
+    SELECT node_id, … FROM holds WHERE ends_at IS NULL OR ends_at > …, of all nodes unless there are many
     """
     columns = (Hold.node_id, Hold.asserted_at, Hold.starts_at, Hold.ends_at, Hold.drain)
-    query = select(*columns).where(or_(Hold.ends_at.is_(None), Hold.ends_at > now), one_of(Hold.node_id, nodes))
+    query = select(*columns).where(or_(Hold.ends_at.is_(None), Hold.ends_at > now))
+    rows = context.session.execute(query.limit(len(machines) + 1)).all()
+    if len(rows) > len(machines):
+        rows = context.session.execute(query.where(one_of(Hold.node_id, [row[_FACTS] for row in machines]))).all()
     ahead, found = context.settings.scheduling.withhold_before_windows, dict[int, list[Interval]]()
-    for hold in context.session.execute(query):
+    for hold in rows:
         found.setdefault(hold.node_id, []).append(hold_interval(hold, ahead))
     return found

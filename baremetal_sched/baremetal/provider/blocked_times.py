@@ -1,12 +1,12 @@
 """When machines cannot be had, by what is known now: the ends of claims, holds, and the states of nodes.
 
-Half-open intervals, the first of which begins now. The rule is written twice: ``blocked`` in Python, ``blocked_until``
-and ``free_at`` in SQL. What happens in a moment is not part of it: locks of conductors, and claims that are yet to be
-made.
+Half-open intervals, the first of which begins now. The rule is written twice: in Python (``free_times``: the rest of
+the time) and in SQL (``blocked_until``, ``free_at``). What happens in a moment is not part of it: locks of conductors,
+and claims that are yet to be made.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Double, and_, case, exists, false, func, literal, null, or_
@@ -112,12 +112,14 @@ def with_ends(source: Any) -> Any:
     return held.outerjoin(CLAIM_ENDS, CLAIM_ENDS.c.consumer_id == _HELD.c.consumer_id)
 
 
-def blocked(facts: Facts, holds: Iterable[Interval], now: float, takes: Turnaround) -> list[Interval]:
-    """Return when a machine with these holds cannot be had, from ``now`` on: intervals in their order, which may
-    overlap."""
-    until = _until(facts, now, takes(facts.resource_class))
-    intervals = ([(now, until)] if until > now else []) + [(start, end) for start, end in holds if end > now]
-    return sorted(intervals)
+def free_times(facts: Facts, holds: Collection[Interval], now: float, takes: Turnaround) -> list[Interval]:
+    """Return when a machine with these holds can be had, from ``now`` on, in order: between its blocked times."""
+    start, free = _until(facts, now, takes(facts.resource_class)), list[Interval]()
+    for begins, ends in sorted(holds):
+        if begins > start:
+            free.append((start, begins))
+        start = max(start, ends)
+    return free if start == FOREVER else [*free, (start, FOREVER)]
 
 
 def _until(facts: Facts, now: float, seconds: float) -> float:
