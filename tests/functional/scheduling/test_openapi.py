@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from baremetal_sched.baremetal.matching.spreading import MEMBERS
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import ConflictError, DatabaseAway, InvalidValue
@@ -19,7 +18,7 @@ from baremetal_sched.errors.scheduling import NothingFree
 from baremetal_sched.errors.webhooks import WebhookNotFound
 from baremetal_sched.scheduling.api.openapi import document, show_root
 from baremetal_sched.scheduling.api.routes import ROUTES
-from baremetal_sched.scheduling.schemas.explanations import ALLOCATION
+from baremetal_sched.scheduling.schemas.explanations import ALLOCATION, ASKED
 from baremetal_sched.web.authentication import password_checks
 from baremetal_sched.web.operation import Operation
 from baremetal_sched.web.route import Route
@@ -123,7 +122,7 @@ def test_an_error_without_name_is_noticed(service: Service, monkeypatch: pytest.
 
 
 def test_allocations_are_described() -> None:
-    assert set(ALLOCATION["properties"]) == {*ALLOCATION_CREATE.fields, "wanted", *MEMBERS} - {"node"}
+    assert set(ALLOCATION["properties"]) == {*ALLOCATION_CREATE.fields, *ASKED} - {"node"}
 
 
 @pytest.mark.sqlite_only
