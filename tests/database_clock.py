@@ -16,18 +16,28 @@ _NOW = re.compile(r"julianday\('now'\)|(?:clock|statement)_timestamp\(\)|UNIX_TI
 
 
 class SettableClock:
-    """``ahead``: by how many seconds it is ahead of the real one."""
+    """``ahead``: by how many seconds it is ahead of the real one. ``stopped_at`` (seconds since 1970): the moment at
+    which it stands, until it is set; None: it goes on."""
 
     ahead = 0.0
+    stopped_at: float | None = None
 
     def step(self, seconds: float) -> None:
         """Set the clock forward, or back."""
         self.ahead += seconds
+        self.stopped_at = None if self.stopped_at is None else self.stopped_at + seconds
 
     def rewrite(
         self, connection: Any, cursor: Any, text: str, parameters: Any, context: Any, is_many: bool
     ) -> tuple[str, Any]:
-        return _NOW.sub(self._shifted, text) if self.ahead else text, parameters
+        changed = self._stopped if self.stopped_at is not None else self._shifted if self.ahead else None
+        return text if changed is None else _NOW.sub(changed, text), parameters
+
+    def _stopped(self, found: re.Match[str]) -> str:
+        now = found[0]
+        if now.startswith("julianday"):
+            return f"({self.stopped_at} / 86400.0 + 2440587.5)"
+        return f"({self.stopped_at})" if now.startswith("UNIX") else f"to_timestamp({self.stopped_at})"
 
     def _shifted(self, found: re.Match[str]) -> str:
         now = found[0]

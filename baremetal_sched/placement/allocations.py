@@ -131,7 +131,9 @@ def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str)
     moves = _moves(trees, wanted, had)
     passing = ends.with_machines(connection, [*held]) if moves else ()
     written = _replace_rows(connection, requests, entered, consumers, wanted, held)
-    ends.pass_on(connection, passing, {machine: written[uuid] for machine, uuid in moves.items()})
+    if passing:
+        kept = {consumer.id for uuid, consumer in consumers.items() if uuid in written}
+        ends.pass_on(connection, passing, {machine: written[uuid] for machine, uuid in moves.items()}, kept)
     for request in requests:
         before, after = trees.roots_of(had.get(request.uuid, {})), trees.roots_of(wanted[request.uuid])
         consumer = consumers.get(request.uuid)

@@ -298,13 +298,14 @@ def with_machines(connection: Connection, consumers: Collection[int]) -> Sequenc
     return rows
 
 
-def pass_on(connection: Connection, found: Sequence[Any], takers: Mapping[int, int]) -> None:
+def pass_on(connection: Connection, found: Sequence[Any], takers: Mapping[int, int], kept: Collection[int]) -> None:
     """Pass the ends of ``with_machines`` on to the consumers that have the machines now, ids of both. If a consumer has
-    an end already, the earlier one counts."""
-    earliest = {row.consumer_id: row.ends_at for row in reversed(found)}
+    an end already, the earlier one counts. ``kept``: the consumers that were there before, and still are. (SQLite gives
+    the ids of those that are gone to new ones.)"""
+    earliest = {row.consumer_id: row.ends_at for row in reversed(found) if row.consumer_id in kept}
     for row in found:
-        taker = takers.get(row.machine, row.consumer_id)
-        if row.ends_at < earliest.get(taker, inf):
+        taker = takers.get(row.machine)
+        if taker is not None and row.ends_at < earliest.get(taker, inf):
             earliest[taker] = row.ends_at
             turn(connection, taker)
             connection.execute(delete(CLAIM_ENDS).where(CLAIM_ENDS.c.consumer_id == taker))

@@ -12,6 +12,7 @@ from typing import Any
 import structlog
 from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select
 from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal import history
 from baremetal_sched.baremetal.conductors.ownership import Membership
@@ -128,6 +129,8 @@ def settle(session: Session, consumer: int, settings: Settings, conductor: str) 
     end, is_new = ending.lock(connection, consumer)
     if end is None:
         return
+    if [*session.scalars(select(Node.id).where(_held_by(consumer)).order_by(Node.id))] != [node.id for node in nodes]:
+        raise StaleDataError("the consumer has other machines")
     claim = EndedClaim(
         MachineContext(session, settings), end, nodes, conductor, goes_on=end.state == ENDING and not is_new
     )

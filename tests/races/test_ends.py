@@ -5,6 +5,12 @@ import pytest
 from tests.races.exploring import Explorer
 from tests.races.test_doors import require_serial
 
+#: What may meet the end of a claim.
+_OTHERS = (
+    *("end claims", "prolong", "take the end away", "release", "move claim", "claim node", "claim for a while"),
+    *("assert planned hold", "assert lockout", "maintenance on", "delete node", "claim again", "claim another instead"),
+)
+
 
 @pytest.mark.parametrize(
     ("state", "one", "other"),
@@ -32,10 +38,31 @@ from tests.races.test_doors import require_serial
         ("free", "claim for a while", "delete node"),
         ("end-waiting", "release", "assert planned hold"),
         ("end-waiting", "release", "delete claim"),
+        *(("ended", *pair) for other in _OTHERS for pair in (("end claims", other), (other, "end claims"))),
+        *(("waiting-ended", "end claims", other) for other in ("delete claim", "sweep", "release", "claim node")),
+        ("deployed-ended", "end claims", "node deleted"),
+        ("deployed-ended", "node deleted", "end claims"),
+        ("server-ended", "end claims", "delete server"),
+        ("server-ended", "delete server", "end claims"),
+        ("allocation-ended", "end claims", "delete allocation"),
+        ("allocation-ended", "delete allocation", "end claims"),
         ("end-ahead-maintenance", "prolong", "delete node"),
         ("end-ahead-maintenance", "delete node", "prolong"),
         ("end-ahead-maintenance", "move claim", "delete node"),
     ],
 )
-def test_one_comes_after_the_other(explorer: Explorer, state: str, one: str, other: str) -> None:
+def test_one_comes_after_the_other(
+    explorer: Explorer, monkeypatch: pytest.MonkeyPatch, state: str, one: str, other: str
+) -> None:
+    """What a conductor did not see yet is left to its next sweep."""
+    if "end claims" in (one, other):
+        monkeypatch.setattr(explorer, "afterwards", "end claims")
     require_serial(explorer, state, one, other)
+
+
+@pytest.mark.parametrize("state", ["ended", "deployed-ended"])
+def test_a_machine_that_was_given_back_before_is_left_alone(
+    explorer: Explorer, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    monkeypatch.setattr(explorer, "afterwards", "end claims")
+    require_serial(explorer, state, "end claims", "claim another instead", "claim node")

@@ -8,13 +8,15 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.holds import due
-from baremetal_sched.db.models import Allocation, Consumer
+from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.models import Allocation, ClaimEnd, Consumer
 from baremetal_sched.errors import SchedulerError
 from baremetal_sched.errors.scheduling import HasEnded
 from baremetal_sched.placement import allocations, ends
 from baremetal_sched.placement.consumers import ConsumerWrite
 from baremetal_sched.placement.ends import End
 from baremetal_sched.placement.waiting_requests import CLAIM
+from baremetal_sched.scheduling import ends as ending
 from baremetal_sched.scheduling import sweep
 from tests.races.operations.operation import Operation
 from tests.service import Service
@@ -41,6 +43,21 @@ class SweepHolds(Operation):
         try:
             for node in service.database.read(due.due_nodes):
                 service.database.write(partial(due.settle_due, node_id=node.id, settings=settings))
+        except SchedulerError:
+            return 503
+        return 204
+
+
+class EndClaims(Operation):
+    """What a conductor that has all nodes does about the ends of claims that are due."""
+
+    def act(self, service: Service, facts: Mapping[str, Any]) -> int:
+        """Give back what has ended; return the status of a request that would."""
+        settle, due = partial(ending.settle, settings=service.app.settings, conductor="c1"), ClaimEnd.due_at <= epoch()
+        query = select(ClaimEnd.consumer_id).where(due).order_by(ClaimEnd.consumer_id)
+        try:
+            for consumer in service.database.read(lambda session: session.scalars(query).all()):
+                service.database.write(partial(settle, consumer=consumer))
         except SchedulerError:
             return 503
         return 204
@@ -84,6 +101,7 @@ class ClaimWithEnd(Operation):
 
 
 OPERATIONS = (
+    EndClaims("end claims", api="conductor", method="DELETE", path="", is_hot=True),
     SetEnd("prolong", api="conductor", method="PATCH", path="", body=86_400.0, is_hot=True),
     SetEnd("take the end away", api="conductor", method="PATCH", path="", is_hot=True),
     ClaimWithEnd("claim for a while", api="conductor", method="POST", path="", is_hot=True),

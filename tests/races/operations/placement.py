@@ -52,6 +52,7 @@ OPERATIONS = (
     _claim("claim node and provider", "new_consumer", _of_consumer({**_GOLD, "{provider}": {"VCPU": 1}})),
     _claim("claim again", "consumer", _of_consumer(_GOLD, _HELD)),
     _claim("claim child too", "consumer", _of_consumer({**_GOLD, **_FPGA}, _HELD)),
+    _claim("claim another instead", "consumer", _of_consumer({"{node2}": {"CUSTOM_SILVER": 1}}, _HELD)),
     _claim("empty consumer", "consumer", _of_consumer({}, _HELD)),
     _hot("claim with others", method="POST", path="/allocations", body={"{new_consumer}": _of_consumer(_GOLD)}),
     _hot("move claim", method="POST", path="/allocations", body=_MOVE),
