@@ -244,10 +244,10 @@ def change(writer: Writer, consumers: Mapping[int, str], end: End | None, began_
     than before.
 
     Locks the consumers, their inventories and their ends, in the order in which a release does. Raises HasEnded if the
-    end of one has come, StaleDataError if one has been released.
+    end of one has come, StaleDataError if one has been released, or there are none any more.
     """
     connection = connection_of(writer)
-    if len(compiled.run(connection, _LOCK, {}, consumers).all()) < len(consumers):
+    if not consumers or len(compiled.run(connection, _LOCK, {}, consumers).all()) < len(consumers):
         raise StaleDataError("a consumer was released")
     turn(connection, *consumers)
     before = _present(connection, consumers)

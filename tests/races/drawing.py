@@ -23,10 +23,13 @@ def count() -> int:
     return len(STATES) * len(OPERATIONS) ** 2
 
 
-def drawn(seed: int, states: Sequence[str] = tuple(STATES)) -> Iterator[Meeting]:
-    """Yield meetings in these states, none of them twice, until all pairs were there."""
+def drawn(
+    seed: int, states: Sequence[str] = tuple(STATES), names: Sequence[str] = tuple(OPERATIONS)
+) -> Iterator[Meeting]:
+    """Yield meetings of these operations in these states, none of them twice, until all pairs were there."""
     chance = random.Random(seed)
-    kinds: Sequence[Sequence[Sequence[str]]] = ((_HOT, _HOT), (_HOT, _DELETIONS, _HOT), (list(OPERATIONS),) * 2)
+    hot, deletions = ([each for each in own if each in names] or names for own in (_HOT, _DELETIONS))
+    kinds: Sequence[Sequence[Sequence[str]]] = ((hot, hot), (hot, deletions, hot), (names,) * 2)
     seen: set[Meeting] = set()
     misses = 0
     while misses < 10_000:
@@ -36,9 +39,9 @@ def drawn(seed: int, states: Sequence[str] = tuple(STATES)) -> Iterator[Meeting]
         if meeting not in seen:
             seen.add(meeting)
             yield meeting
-    yield from (each for each in _all_pairs(states) if each not in seen)
+    yield from (each for each in _all_pairs(states, names) if each not in seen)
 
 
-def _all_pairs(states: Sequence[str]) -> Iterator[Meeting]:
-    for state, first, second in product(states, OPERATIONS, OPERATIONS):
+def _all_pairs(states: Sequence[str], names: Sequence[str]) -> Iterator[Meeting]:
+    for state, first, second in product(states, names, names):
         yield state, (first, second)

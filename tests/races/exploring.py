@@ -70,7 +70,7 @@ class Explorer:
         self._facts: dict[str, Mapping[str, Any]] = {}
         #: What the database contains, as long as nothing can have changed it.
         self._now: Rows | None = None
-        self._serial: dict[tuple[str, ...], End] = {}
+        self._serial: dict[tuple[str | None, ...], End] = {}
         #: An operation after each meeting, for what is left to a periodic task.
         self.afterwards: str | None = None
         self.runs = 0
@@ -130,7 +130,7 @@ class Explorer:
 
     def serial(self, state: str, names: Sequence[str]) -> End:
         """How the operations end, one after the other."""
-        key = (state, *names)
+        key = (self.afterwards, state, *names)
         if key not in self._serial:
             self._enter(state)
             statuses = tuple(self._act(state, name)() for name in names)

@@ -26,13 +26,14 @@ class Result:
     findings: list[str] = field(default_factory=list)
 
 
-def explore(url: str, meetings: Iterable[Meeting], seconds: float) -> Result:
-    """Explore the meetings, one after the other, until the time is over."""
+def explore(url: str, meetings: Iterable[Meeting], seconds: float, afterwards: str | None = None) -> Result:
+    """Explore the meetings, one after the other, until the time is over. ``afterwards``: an operation after each."""
     # The service tells of each request, and of errors on purpose.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     until = time.monotonic() + seconds
     result = Result(url.split(":")[0].split("+")[0])
     with Explorer(url) as explorer:
+        explorer.afterwards = afterwards
         for state, names in meetings:
             if time.monotonic() >= until:
                 break
@@ -45,6 +46,8 @@ def explore(url: str, meetings: Iterable[Meeting], seconds: float) -> Result:
     return result
 
 
-def explore_drawn(url: str, seed: int, seconds: float, states: Sequence[str]) -> Result:
-    """Explore meetings in these states in the order that the seed determines."""
-    return explore(url, drawing.drawn(seed, states), seconds)
+def explore_drawn(
+    url: str, seed: int, seconds: float, states: Sequence[str], names: Sequence[str], afterwards: str | None
+) -> Result:
+    """Explore meetings of these operations in these states in the order that the seed determines."""
+    return explore(url, drawing.drawn(seed, states, names), seconds, afterwards)

@@ -306,9 +306,10 @@ def _lapse(service: Service) -> None:
     service.database.write(lambda session: session.execute(update(WaitingRequest).values(deadline=1)) and None)
 
 
-def _hold_for(service: Service, seconds: float) -> None:
-    """A claim has n1 for a while."""
-    amounts, end = {NAMES["node"]: {"CUSTOM_GOLD": 1}}, End(seconds=seconds, told_before=(HOUR,))
+def _hold_for(service: Service, seconds: float | None) -> None:
+    """A claim has n1 for a while; None: without an end."""
+    amounts = {NAMES["node"]: {"CUSTOM_GOLD": 1}}
+    end = None if seconds is None else End(seconds=seconds, told_before=(HOUR,))
     request = ConsumerWrite(NAMES["consumer"], amounts, "p", "u", None, kind=CLAIM, end=end)
     service.database.write(lambda session: allocations.write(session, [request], "Unable to allocate:"))
 
@@ -425,6 +426,7 @@ STATES: Mapping[str, tuple[Callable[[Service], None], ...]] = {
     "several": (_free, _pair, _claim_both),
     "several-less-one": (_free, _pair, _claim_both, _release_one),
     "held-pair": (_free, _pair, _hold),
+    "claimed": (_free, partial(_hold_for, seconds=None)),
     "end-ahead": (_free, partial(_hold_for, seconds=2 * HOUR)),
     "end-ahead-maintenance": (_free, partial(_hold_for, seconds=2 * HOUR), _maintain),
     "ended": (_free, partial(_hold_for, seconds=2 * HOUR), _end),

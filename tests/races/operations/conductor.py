@@ -5,17 +5,11 @@ from functools import partial
 from typing import Any
 
 from sqlalchemy import select
-from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.holds import due
 from baremetal_sched.db.clock import epoch
-from baremetal_sched.db.models import Allocation, ClaimEnd, Consumer
+from baremetal_sched.db.models import ClaimEnd
 from baremetal_sched.errors import SchedulerError
-from baremetal_sched.errors.scheduling import HasEnded
-from baremetal_sched.placement import allocations, ends
-from baremetal_sched.placement.consumers import ConsumerWrite
-from baremetal_sched.placement.ends import End
-from baremetal_sched.placement.waiting_requests import CLAIM
 from baremetal_sched.scheduling import ends as ending
 from baremetal_sched.scheduling import sweep
 from tests.races.operations.operation import Operation
@@ -63,48 +57,8 @@ class EndClaims(Operation):
         return 204
 
 
-class SetEnd(Operation):
-    """A new end of the claim that has n1; the body: in how many seconds, None: none any more."""
-
-    def act(self, service: Service, facts: Mapping[str, Any]) -> int:
-        """Set it; return the status of a request that would."""
-        query = select(Consumer.id, Consumer.uuid).join(Allocation).where(Consumer.uuid == facts["consumer"])
-        end = None if self.body is None else End(seconds=self.body, told_before=(3600.0,))
-
-        def change(session: Session) -> int:
-            found = session.execute(query).first()
-            if found is None:
-                return 404
-            ends.change(session, {found.id: found.uuid}, end)
-            return 200
-
-        try:
-            return service.database.write(change)
-        except HasEnded:
-            return 409
-        except SchedulerError:
-            return 503
-
-
-class ClaimWithEnd(Operation):
-    """A claim of n1 with an end."""
-
-    def act(self, service: Service, facts: Mapping[str, Any]) -> int:
-        """Claim it; return the status of a request that would."""
-        amounts, end = {facts["node"]: {"CUSTOM_GOLD": 1}}, End(seconds=7200.0)
-        request = ConsumerWrite(facts["new_consumer"], amounts, "p", "u", None, kind=CLAIM, end=end)
-        try:
-            service.database.write(lambda session: allocations.write(session, [request], "Unable to allocate:"))
-        except SchedulerError:
-            return 409
-        return 204
-
-
 OPERATIONS = (
     EndClaims("end claims", api="conductor", method="DELETE", path="", is_hot=True),
-    SetEnd("prolong", api="conductor", method="PATCH", path="", body=86_400.0, is_hot=True),
-    SetEnd("take the end away", api="conductor", method="PATCH", path="", is_hot=True),
-    ClaimWithEnd("claim for a while", api="conductor", method="POST", path="", is_hot=True),
     Sweep("sweep", api="conductor", method="PUT", path="", is_hot=True),
     SweepHolds("sweep holds", api="conductor", method="PUT", path="", is_hot=True),
 )

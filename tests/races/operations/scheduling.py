@@ -5,6 +5,7 @@ from tests.races.operations.operation import Operation
 
 _CONSUMER = {"uuid": "{new_consumer}", "project_id": "p", "user_id": "u"}
 _GROUP = {"resource_class": "gold", "group": "db", "consumer": _CONSUMER}
+_FOR_A_WHILE = {"resource_class": "gold", "candidate_nodes": ["n1"], "consumer": _CONSUMER, "for": 7200}
 
 OPERATIONS = (
     *(
@@ -16,6 +17,11 @@ OPERATIONS = (
             ("grow", {"candidate_nodes": ["n1"]}),
             ("grow and wait", {"candidate_nodes": ["n1"], "wait": 3600}),
         )
+    ),
+    Operation("claim for a while", api="scheduling", method="POST", path="/v1/claims", body=_FOR_A_WHILE, is_hot=True),
+    *(
+        Operation(name, api="scheduling", method="PATCH", path="/v1/claims/{consumer}", body=body, is_hot=True)
+        for name, body in (("prolong", {"for": 86_400}), ("take the end away", {"until": None}))
     ),
     Operation("release one", api="placement", method="DELETE", path="/allocations/{instance_1}", is_hot=True),
     Operation("delete claim", api="scheduling", method="DELETE", path="/v1/claims/{instance}", is_hot=True),
