@@ -38,6 +38,7 @@ from sqlalchemy.orm.exc import StaleDataError
 from baremetal_sched.db import compiled, schema_state
 from baremetal_sched.db.clock import epoch, in_words, statement_epoch
 from baremetal_sched.db.compiled import IDS
+from baremetal_sched.db.models import SchemaState, table_of
 from baremetal_sched.db.results import require_changed, rows_changed
 from baremetal_sched.db.types import Query, Reader, Writer, connection_of
 from baremetal_sched.errors import InvalidValue
@@ -118,10 +119,10 @@ def granted(reader: Reader, settings: Settings, asked: AskedEnd, began_at: float
     options = settings.scheduling
     if not asked.is_named and options.default_claim:
         asked = AskedEnd(seconds=options.default_claim)
-    end = unbounded(reader, settings, asked)
+    end = End.of(settings, asked.at, asked.seconds)
     if end is None:
         return None
-    now = _now(reader)
+    now = _require_served(reader, end)
     ends_at = now + (end.seconds or 0.0) if end.at is None else end.at
     bounds = [
         (options.longest_claim, now, "longest_claim"),
@@ -140,23 +141,28 @@ def unbounded(reader: Reader, settings: Settings, asked: AskedEnd) -> End | None
     """Return the end of a request, without a default and without limits; None if it has none. Raises EndsNotServed, and
     InvalidValue if it is over."""
     end = End.of(settings, asked.at, asked.seconds)
-    if end is None:
-        return None
-    require_served(reader)
-    now = _now(reader)
+    if end is not None:
+        _require_served(reader, end)
+    return end
+
+
+#: SELECT served_since, <now> FROM schema_state
+_STATE: Query = select(table_of(SchemaState).c.served_since, epoch().label("now"))
+
+
+def _require_served(reader: Reader, end: End) -> float:
+    """Return the time. Raise EndsNotServed while a release before this one, which ends nothing, may serve the database,
+    and InvalidValue if the end is over."""
+    served_since, now = compiled.run(connection_of(reader), _STATE, {}).one()
+    if not schema_state.is_since(served_since, FIRST_REVISION):
+        raise EndsNotServed
     if end.at is not None and end.at <= now:
         raise InvalidValue(message=f"The end must be later than now: {in_words(end.at)} is over.")
-    return end
+    return float(now)
 
 
 def _now(reader: Reader) -> float:
     return connection_of(reader).scalar(select(epoch())) or 0.0
-
-
-def require_served(reader: Reader) -> None:
-    """Raise EndsNotServed while a release before this one may serve the database: it ends nothing."""
-    if not schema_state.is_since(schema_state.oldest(connection_of(reader)), FIRST_REVISION):
-        raise EndsNotServed
 
 
 _AT: ColumnElement[float] = bindparam("end_at", type_=Double())
@@ -313,10 +319,22 @@ def pass_on(connection: Connection, found: Sequence[Any], takers: Mapping[int, i
             connection.execute(insert(CLAIM_ENDS), {**values, "consumer_id": taker})
 
 
+_OF_CONSUMERS: Query = select(CONSUMERS.c.uuid, CLAIM_ENDS).join_from(
+    CLAIM_ENDS, CONSUMERS, CONSUMERS.c.id == CLAIM_ENDS.c.consumer_id
+)
+
+
+@lru_cache
+def _of_consumer(*columns: ColumnElement[Any]) -> Query:
+    return _OF_CONSUMERS.add_columns(*columns).where(CONSUMERS.c.uuid == bindparam("consumer"))
+
+
 def of_consumers(reader: Reader, uuids: Collection[str] | Query, *columns: ColumnElement[Any]) -> dict[str, Any]:
     """Return the ends of consumers (UUIDs, or a query of them) by their UUIDs: rows of ``claim_ends``, with ``uuid``,
     and with more columns. Those without one are left out."""
-    query = select(CONSUMERS.c.uuid, CLAIM_ENDS, *columns).join_from(
-        CLAIM_ENDS, CONSUMERS, CONSUMERS.c.id == CLAIM_ENDS.c.consumer_id
-    )
-    return {row.uuid: row for row in connection_of(reader).execute(query.where(CONSUMERS.c.uuid.in_(uuids)))}
+    connection = connection_of(reader)
+    if isinstance(uuids, Collection) and len(uuids) == 1:
+        rows = compiled.run(connection, _of_consumer(*columns), {"consumer": next(iter(uuids))})
+    else:
+        rows = connection.execute(_OF_CONSUMERS.add_columns(*columns).where(CONSUMERS.c.uuid.in_(uuids)))
+    return {row.uuid: row for row in rows}
