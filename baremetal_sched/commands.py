@@ -79,6 +79,9 @@ CLAIM_SEVERAL = {
     "pack": Command(f"{CLAIM} --count {{count}} --pack {{pack}}"),
     "spread and pack": Command(f"{CLAIM} --count {{count}} --spread {{spread}} --pack {{pack}}"),
 }
+#: Of a claim, an allocation or a server.
+SET_END = Command("openstack scheduling claim set {uuid} --for 8h")
+LIST_LATE = Command("openstack scheduling claim list --late")
 CANCEL_CLAIM = Command("openstack scheduling claim cancel {uuid}")
 EXPLAIN = Command("openstack scheduling explain")
 SHOW_CAPACITY = Command("openstack scheduling capacity")

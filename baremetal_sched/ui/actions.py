@@ -2,34 +2,24 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import quote
 
 from baremetal_sched.baremetal.api.policies import holds as hold_policies
 from baremetal_sched.baremetal.api.resources.hold_actors import ME, nodes_by, target_of
 from baremetal_sched.baremetal.holds.rules import TYPES
-from baremetal_sched.baremetal.matching.spreading import MOST as MOST_AT_ONCE
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIM, SERVER
 from baremetal_sched.scheduling.api import policies
+from baremetal_sched.ui import action_bodies
+from baremetal_sched.ui.action_bodies import Body, Values
 from baremetal_sched.ui.call import UiCall
-from baremetal_sched.ui.find.form import read
 from baremetal_sched.ui.hold_owners import ALL
-from baremetal_sched.web.body import parse_json
-from baremetal_sched.web.http_errors import BodyTooDeep
-
-#: The values of a form's fields by their names.
-Values = Mapping[str, str]
-#: The JSON document of a request.
-Body = dict[str, Any]
 
 _NODE = "/baremetal/v1/nodes/{0}"
 _WEBHOOK = "/scheduling/v1/webhooks/{1}"
 _HOLDS = "/scheduling/v1/nodes/{0}/holds"
-#: Levels of brackets in steps, as a document is written by recursion.
-_STEPS_DEPTH = 64
 _PROVISION_RULE = "baremetal:node:set_provision_state"
 _POWER_RULE = "baremetal:node:set_power_state"
 
@@ -51,7 +41,7 @@ class FormField:
 @dataclass(frozen=True)
 class PageAction:
     """An action on items: nodes and domains (their UUIDs), holds (node/hold), waiting requests (kind/UUID), claims
-    (UUIDs), a request of the form that finds machines (its parameters).
+    (UUIDs), servers (server/UUID), a request of the form that finds machines (its parameters).
 
     ``sentence`` says what will happen, ``done`` what has happened. ``noun``: a word for an item, whose plural has an s.
     ``stops_servers``: whether servers on the machines stop, so that the confirmation names them. ``paths``: that of the
@@ -85,65 +75,6 @@ class PageAction:
         if not path or ("{" in path and not is_plain):
             raise InvalidValue(message=f"{self.label} cannot be done with {item[:255]}.")
         return path.format(*parts)
-
-
-# -- bodies ------------------------------------------------------------------------------------------------------------
-
-
-def _hold(item: str, values: Values) -> Body:
-    if not values.get("reason"):
-        raise InvalidValue(message="Give a reason: others read it before they use or release the machine.")
-    body: Body = {"type": values.get("type", ""), "reason": values["reason"], "drain": "drain" in values}
-    body |= {name: _in_utc(values[field]) for field, name in _TIMES.items() if values.get(field)}
-    return body | ({"extra": {"ticket": values["ticket"]}} if values.get("ticket") else {})
-
-
-#: The members of a hold by the fields of its form.
-_TIMES = {"start": "starts_at", "until": "ends_at", "deadline": "drain_deadline"}
-
-
-def _hold_domain(item: str, values: Values) -> Body:
-    return {**_hold(item, values), "filter": {"domain": item}, "skip_refused": "skip_refused" in values}
-
-
-def _in_utc(text: str) -> str:
-    """Return a time without a zone, which the form has in UTC, as the API takes it; any other text as it is."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return text
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
-
-
-def _maintenance(item: str, values: Values) -> Body:
-    return {"reason": values["reason"]} if values.get("reason") else {}
-
-
-def _target(target: str, item: str, values: Values) -> Body:
-    """Return the body of a change of the power or provision state, with the password or the steps if it has any."""
-    body: Body = {"target": target}
-    if "password" in values:
-        body["rescue_password"] = values["password"]
-    if "steps" in values:
-        try:
-            body[f"{target}_steps"] = parse_json(values["steps"].encode(), _STEPS_DEPTH)
-        except (ValueError, BodyTooDeep):
-            example = '[{"interface": "deploy", "step": "erase_devices"}]'
-            raise InvalidValue(message=f"The steps must be a list in JSON, such as {example}") from None
-    return body
-
-
-def _claim(item: str, values: Values) -> Body:
-    form = read(parse_qsl(item, keep_blank_values=True))
-    if form is None:
-        raise InvalidValue(message="Fill in the form that finds machines first.")
-    body = form.claim()
-    if body is None:
-        raise InvalidValue(message=f"Claim at most {MOST_AT_ONCE} machines at once.")
-    minutes = values.get("minutes") or "0"
-    if not (minutes.isascii() and minutes.isdecimal() and len(minutes) < 10):
-        raise InvalidValue(message=f"Expected a number of minutes: {minutes[:64]}")
-    return {**body, "wait": 60 * int(minutes)}
 
 
 def _tried(result: Body) -> str:
@@ -185,7 +116,7 @@ _VERBS: dict[str, tuple[str, str, tuple[FormField, ...]]] = {
 
 def _of_states() -> Iterator[tuple[str, PageAction]]:
     for verb, (label, sentence, fields) in _VERBS.items():
-        body = partial(_target, verb)
+        body = partial(action_bodies.target, verb)
         path = {"": f"{_NODE}/states/provision"}
         done = f"Requested: {label.lower()}."
         stops = verb in ("deleted", "rebuild")
@@ -193,7 +124,7 @@ def _of_states() -> Iterator[tuple[str, PageAction]]:
     for target in ("power on", "power off"):
         sentence = f"A conductor switches the power of the machine {target.removeprefix('power ')}."
         path = {"": f"{_NODE}/states/power"}
-        body = partial(_target, target)
+        body = partial(action_bodies.target, target)
         done = f"Requested: {target}."
         stops = target == "power off"
         label = target.capitalize()
@@ -223,7 +154,7 @@ ACTIONS: dict[str, PageAction] = {
             ),
             FormField("ticket", "Ticket", hint="The member ticket of the hold's extra"),
         ),
-        _hold,
+        action_bodies.hold,
     ),
     "release": PageAction(
         "Release the hold",
@@ -243,7 +174,7 @@ ACTIONS: dict[str, PageAction] = {
         {"": f"{_NODE}/maintenance"},
         "baremetal:node:set_maintenance",
         (_REASON,),
-        _maintenance,
+        action_bodies.maintenance,
     ),
     "maintenance off": PageAction(
         "Unset maintenance",
@@ -279,6 +210,18 @@ ACTIONS: dict[str, PageAction] = {
         noun="claim",
         stops_servers=True,
     ),
+    "set end": PageAction(
+        "Set the end",
+        "Then the machine goes back by itself: a server is deleted, and what a claim has is undeployed, cleaned and "
+        "released. Its data is lost.",
+        "Its end is changed.",
+        "PATCH",
+        {"": "/scheduling/v1/claims/{0}", SERVER: "/scheduling/v1/claims/{1}"},
+        policies.DELETE_CLAIM,
+        (FormField("until", "Give back at (UTC)", "datetime-local", "Empty: no end; somebody gives it back"),),
+        action_bodies.end,
+        noun="claim",
+    ),
     "test webhook": PageAction(
         "Test the webhook",
         "The receiver gets an event for a test, beside the queue. The page waits for its answer.",
@@ -306,8 +249,12 @@ ACTIONS: dict[str, PageAction] = {
         "POST",
         {"": "/scheduling/v1/claims"},
         policies.CLAIM,
-        (FormField("minutes", "If too few are free, wait for (minutes)", hint="Empty: do not wait"),),
-        _claim,
+        (
+            FormField("minutes", "If too few are free, wait for (minutes)", hint="Empty: do not wait"),
+            FormField("until", "Give back at (UTC)", "datetime-local", "Then they go back by themselves"),
+            FormField("hours", "Or give back after (hours)", hint="Both empty: somebody gives them back"),
+        ),
+        action_bodies.claim,
         noun="request",
     ),
 }
@@ -325,7 +272,7 @@ ACTIONS["hold domain"] = PageAction(
         *ACTIONS["hold"].fields,
         FormField("skip_refused", "Hold the others if some are refused", "checkbox"),
     ),
-    _hold_domain,
+    action_bodies.hold_domain,
     noun="domain",
 )
 

@@ -37,6 +37,7 @@ _UNDONE = "Find out which client writes to resource providers of nodes: only the
 _GONE = "Look at its log and start it again, or remove it: others serve its nodes if its conductor group has any."
 _FAILING = "Repair its receiver. It is tried again, and parked after a day without success."
 _PARKED = "Repair its receiver, or delete it. To send what it has missed, as far as that is kept:\n"
+_LATE = f"The list says why. Each is tried again by itself, at least every five minutes.\n{commands.LIST_LATE}"
 _PINNED = "Finish the upgrade: when every process runs the new release, remove [DEFAULT] pin_release_version."
 
 
@@ -44,7 +45,7 @@ _PINNED = "Finish the upgrade: when every process runs the new release, remove [
 class Attention:
     """Something that is wrong: its severity (a kind of chip), its name, and its remedy.
 
-    ``count`` nodes are concerned, which the list of nodes has with the parameters of ``query``.
+    ``count`` nodes are concerned, which the list ``of`` has with the parameters of ``query``.
     """
 
     kind: str
@@ -52,6 +53,7 @@ class Attention:
     remedy: str
     count: int = 0
     query: Mapping[str, str] = field(default_factory=dict)
+    of: str = "nodes"
 
 
 def of_nodes(
@@ -146,6 +148,12 @@ def of_webhooks(connection: Connection, visible: Collection[ColumnElement[bool]]
         else:
             what = f"Webhook {name or uuid} has failed for {_long(max(0.0, seconds))}. {why or ''}".strip()
             yield Attention("warn", what, _FAILING)
+
+
+def of_late_ends(number: int) -> list[Attention]:
+    """Return the problem that ``number`` machines could not be given back at their ends; none if it is 0."""
+    what = "could not be given back at its end" if number == 1 else "could not be given back at their ends"
+    return [Attention("bad", what, _LATE, number, {"late": "true"}, "claims")] if number else []
 
 
 def _counts(

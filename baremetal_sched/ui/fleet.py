@@ -29,7 +29,7 @@ from baremetal_sched.scheduling.api.holds import seen_by
 from baremetal_sched.scheduling.api.policies import ALL_CAPACITY, CAPACITY, DOMAINS, GET_CLAIM, MANAGE_WEBHOOKS
 from baremetal_sched.scheduling.api.webhooks import visible_to as webhooks_visible_to
 from baremetal_sched.scheduling.capacity import Figures
-from baremetal_sched.ui import attention
+from baremetal_sched.ui import attention, ends
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.pictures.day import DaySample, day
 from baremetal_sched.ui.rendering import page
@@ -57,6 +57,8 @@ def show_fleet(call: UiCall, connection: Connection) -> Response:
     conductors = fleet.count_conductors(connection, timeout) if call.allows(SEE_CONDUCTORS) else None
     unserved = [group for group in groups if group.unserved]
     wrong = attention.of_nodes(connection, states, classes, visible)
+    if call.allows(GET_CLAIM):
+        wrong += attention.of_late_ends(ends.count_late(call, connection))
     inside = count_inside(connection, visible) if call.allows(DOMAINS) else {}
     total = fleet.total(states)
     if conductors is not None:

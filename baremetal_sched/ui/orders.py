@@ -16,7 +16,8 @@ from baremetal_sched.errors import InvalidError, InvalidValue
 from baremetal_sched.scheduling.api import webhooks
 from baremetal_sched.scheduling.api.capacity import visible_to
 from baremetal_sched.ui import hold_owners, stopped_servers
-from baremetal_sched.ui.actions import ACTIONS, PageAction, Values
+from baremetal_sched.ui.action_bodies import Values
+from baremetal_sched.ui.actions import ACTIONS, PageAction
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.find.form import flavors_seen, images_seen, read
 from baremetal_sched.ui.guard import page_below
@@ -89,6 +90,8 @@ def words_of(call: UiCall, session: Session, order: ActionOrder) -> OrderWords:
         return OrderWords({item: _claimed(call, session, item) for item in items})
     if order.name == "give back":
         return OrderWords({item: f"claim {item}" for item in items}, stopped_servers.of_claims(call, session, items))
+    if order.name == "set end":
+        return OrderWords({item: item.replace("/", " ") if "/" in item else f"claim {item}" for item in items})
     stopped = stopped_servers.of_nodes(call, session, items) if order.action.stops_servers else None
     others = hold_owners.of_others(call, session, order.name, items)
     return OrderWords(names_of(call, session, order), stopped, others)

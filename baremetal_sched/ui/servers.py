@@ -19,6 +19,7 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.suggestions import did_you_mean
 from baremetal_sched.ui import exports
 from baremetal_sched.ui.call import UiCall
+from baremetal_sched.ui.ends import PageEnd, of_consumers
 from baremetal_sched.ui.forms import submitted, without
 from baremetal_sched.ui.paging import (
     MARKERS,
@@ -79,6 +80,12 @@ def show_servers(call: UiCall, session: Session) -> Response:
     counts = _counts(session, conditions)
     status = query.text("status")
     found = _read(session, query, conditions, counts)
+    ends: Mapping[str, PageEnd] = of_consumers(session, [row.uuid for row in found.rows if row.node_uuid])
+    mine = {
+        row.uuid
+        for row in found.rows
+        if row.node_uuid and compute.allows(name_of("servers", "delete"), {"project_id": row.project_id})
+    }
     return page(
         call,
         "servers.html",
@@ -91,6 +98,8 @@ def show_servers(call: UiCall, session: Session) -> Response:
         columns=columns_of(call, "servers", SORT_KEYS, {"name": ["Status", *(["Node"] if shows_node else [])]}),
         active=active_filters(call),
         shows_node=shows_node,
+        ends=ends,
+        mine=mine,
         shows_error=status is not None and status.upper() == "ERROR",
         everything=compute.is_admin,
         may_create=compute.allows(name_of("servers", "create")),

@@ -1,6 +1,6 @@
 """The consumers that have machines in placement, and since when."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -8,9 +8,18 @@ from typing import Any
 from sqlalchemy import ColumnElement, case, func, literal, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from baremetal_sched.db.models import Allocation, Consumer, GroupMember, NodeAllocation, ResourceProvider, Server
-from baremetal_sched.db.types import AnyRow, Query
+from baremetal_sched.db.models import (
+    Allocation,
+    ClaimEnd,
+    Consumer,
+    GroupMember,
+    NodeAllocation,
+    ResourceProvider,
+    Server,
+)
+from baremetal_sched.db.types import Query
 from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIM, SERVER
+from baremetal_sched.ui.ends import PageEnd, of_moment
 
 #: The kind of each consumer: by its row in its API, or by the request that it was made for.
 _KIND = case(
@@ -24,13 +33,14 @@ COLUMNS: tuple[ColumnElement[Any] | InstrumentedAttribute[Any], ...] = (
     *(Consumer.uuid, Consumer.project_id, Consumer.user_id, _KIND.label("kind"), Consumer.consumer_type),
     *(func.coalesce(Server.name, NodeAllocation.name).label("called"), Allocation.created_at),
     GroupMember.claim.label("group_claim"),
+    *(ClaimEnd.ends_at, ClaimEnd.state.label("end_state"), ClaimEnd.reason),
 )
 
 
 @dataclass(frozen=True)
 class Use:
     """A consumer that has a machine since ``since``. ``kind``: allocation, server, claim, or its type in placement.
-    ``claim``: the UUID of the claim that it belongs to, if it is of one."""
+    ``claim``: the UUID of the claim that it belongs to, if it is of one. ``end``: when it gives the machine back."""
 
     consumer: str
     project: str
@@ -39,6 +49,7 @@ class Use:
     name: str | None
     since: datetime
     claim: str | None = None
+    end: PageEnd | None = None
 
 
 def of_machine(uuid: str) -> Query:
@@ -53,22 +64,22 @@ def of_consumers(session: Session, uuids: Collection[str]) -> dict[str, Use]:
     return {use.consumer: use for use in uses_of(rows)}
 
 
-def uses_of(rows: Iterable[AnyRow]) -> list[Use]:
+def uses_of(rows: Iterable[Sequence[Any]]) -> list[Use]:
     """Return the uses in rows of ``COLUMNS``, the oldest first: a consumer has several, of several classes."""
     found: dict[str, Use] = {}
-    for uuid, project, user, kind, consumer_type, called, since, group_claim in rows:
+    for uuid, project, user, kind, consumer_type, called, since, group_claim, *end in rows:
         claim = (group_claim or uuid) if kind == CLAIM else None
         if kind not in (ALLOCATION, CLAIM, SERVER):
             kind = (consumer_type or "consumer").lower().replace("_", " ")
         if uuid not in found or since < found[uuid].since:
-            found[uuid] = Use(uuid, project, user, kind, called, since, claim)
+            found[uuid] = Use(uuid, project, user, kind, called, since, claim, of_moment(*end))
     return sorted(found.values(), key=lambda use: (use.since, use.consumer))
 
 
 def _select(condition: ColumnElement[bool]) -> Query:
     """SELECT c.uuid, …, a.created_at FROM consumers c JOIN allocations a … JOIN resource_providers p …
     LEFT JOIN servers s ON s.uuid = c.uuid LEFT JOIN node_allocations n ON n.uuid = c.uuid
-    LEFT JOIN group_members g ON g.consumer_id = c.id WHERE …"""
+    LEFT JOIN group_members g ON g.consumer_id = c.id LEFT JOIN claim_ends e ON e.consumer_id = c.id WHERE …"""
     return (
         select(*COLUMNS)
         .select_from(Consumer)
@@ -77,5 +88,6 @@ def _select(condition: ColumnElement[bool]) -> Query:
         .outerjoin(Server, Server.uuid == Consumer.uuid)
         .outerjoin(NodeAllocation, NodeAllocation.uuid == Consumer.uuid)
         .outerjoin(GroupMember, GroupMember.consumer_id == Consumer.id)
+        .outerjoin(ClaimEnd, ClaimEnd.consumer_id == Consumer.id)
         .where(condition)
     )

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.api.policies.domains import sees_domains
 from baremetal_sched.baremetal.domains import domain_list
 from baremetal_sched.baremetal.domains.naming import levels
-from baremetal_sched.baremetal.matching.masks import HOPELESS
+from baremetal_sched.baremetal.matching.masks import HOPELESS, Verdict
 from baremetal_sched.baremetal.matching.question import without
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.errors import InvalidError, NotFoundError
@@ -113,7 +113,10 @@ def _answer(call: UiCall, context: MachineContext, form: FindForm) -> FindAnswer
     context, request = request_of(call, context, form.body())
     parsed = request.parsed()
     assert parsed is not None  # noqa: S101 - a form has a query or a flavor
-    explanation = document(explanations.explain_request(context, request))
+    explained = explanations.explain_request(context, request)
+    explanation = document(explained)
+    if explained.verdict not in (Verdict.FITS, *HOPELESS):
+        explanation |= explanations.earliest_of(context, request, explained).document()
     machines = explanations.fitting_machines(context, request, MOST_MACHINES) if explanation["fitting"] else []
     changes = [_change(form, parsed, explanation, each) for each in explanation["relaxations"][:MOST_CHANGES]]
     meant, names_domains = _meant(form, parsed, explanation), bool(machines) and sees_domains(call)

@@ -24,6 +24,7 @@ QUERIES: dict[str, list[str]] = {
         "domain=rack:",
         "maintenance=true",
     ],
+    "/claims": ["late=true"],
     "/events": ["type=scheduling.machine.*", "type=scheduling.claim.*&since=hour"],
     "/search": ["q=o", "q=nothing"],
 }

@@ -41,7 +41,7 @@ def site(browser: Browser, sqlite_template: Path, tmp_path_factory: pytest.TempP
         later = {"type": "window", "starts_at": "2050-01-01T00:00:00Z", "ends_at": "2050-01-02T00:00:00Z"}
         service.http.post_json("/scheduling/v1/nodes/a-0/holds", later, status=201)
         claim(service, 2)
-        post(service, {"resource_class": "gold"}, status=201)
+        post(service, {"resource_class": "gold", "until": "2050-01-02T00:00:00Z"}, status=201)
         wait(service, UUID, query="resources=CUSTOM_SILVER:1", project=LONG)
         yield served
 

@@ -70,6 +70,16 @@ def give_back_a_claim(steps: Steps, served: Served) -> None:
     assert listed(served.service) == []
 
 
+def give_a_claim_an_end(steps: Steps, served: Served) -> None:
+    steps.click(steps.page.locator("nav").get_by_role("link", name="Claims"))
+    steps.click(steps.page.locator("main .row-menu summary").first)
+    steps.click(steps.link("Set an end …"))
+    steps.fill("Give back at (UTC)", "2050-12-02T16:00")
+    steps.click(steps.button("Set the end"))
+    expect(steps.page.locator("main")).to_contain_text("2050-12-02 16:00 UTC")
+    assert served.service.http.get("/scheduling/v1/claims").json["claims"][0]["end"] == "set"
+
+
 def hold_a_rack_with_a_reason(steps: Steps, served: Served) -> None:
     steps.click(steps.page.locator("nav").get_by_role("link", name="Domains"))
     steps.click(steps.link("Hold a …"))
@@ -97,6 +107,7 @@ def see_what_happened_in_the_last_hour(steps: Steps, _: Served) -> None:
 #: What is to be done, and the most steps that it may take.
 WORK: dict[Callable[[Steps, Served], None], int] = {
     give_back_a_claim: 3,
+    give_a_claim_an_end: 5,
     hold_a_rack_with_a_reason: 6,
     see_three_machines_apart_by_rack: 5,
     see_what_happened_in_the_last_hour: 1,

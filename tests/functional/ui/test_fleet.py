@@ -158,7 +158,7 @@ def test_neither_the_statements_nor_the_rows_depend_on_the_fleet(
         if nodes in (0, 1, 5):
             with service.statements() as statements:
                 document = look(service)
-            assert len(statements) == 12
+            assert len(statements) == 13
         service.add_node(f"n{nodes}", resource_class=f"class{nodes}", power=False)
     assert len(document.rows(CLASSES)) == 2
     assert "And 3 more classes." in document.text
