@@ -8,6 +8,7 @@ from osc_lib.command import command
 
 from baremetal_sched.osc.client import FitsOrNot, UsageError, client_of
 from baremetal_sched.osc.find import positive
+from baremetal_sched.osc.holds import moment
 from baremetal_sched.osc.query import about_unknown, add_domain_option, add_machine_options, split
 from baremetal_sched.osc.tables import CountsColumn, HeldColumn, TextColumn
 
@@ -39,6 +40,9 @@ class ShowCapacity(FitsOrNot, command.Lister):
             metavar="<number>",
             help="Show only rows where fewer machines than this are free.",
         )
+        parser.add_argument(
+            "--at", type=moment, metavar="<time>", help="Count the machines that will be free then, by known ends."
+        )
         add_machine_options(parser)
         parser.add_argument("--group", metavar="<group>", help="The conductor group of the node.")
         add_domain_option(parser, "machines")
@@ -57,6 +61,8 @@ class ShowCapacity(FitsOrNot, command.Lister):
         parameters += _filters(parsed_args)
         if parsed_args.at_least is not None:
             parameters.append(("at_least", str(parsed_args.at_least)))
+        if parsed_args.at is not None:
+            parameters.append(("at", parsed_args.at))
         rows = client.get("scheduling", "/capacity", parameters)["capacity"]
         self.fits = parsed_args.at_least is None or not rows
         is_empty = not any(row["total"] for row in rows)

@@ -9,6 +9,7 @@ from osc_lib.command import command
 
 from baremetal_sched.osc.claiming import ClaimChoice, Consumers, NothingFits, claim
 from baremetal_sched.osc.client import Client, FitsOrNot, RequestFailed, UsageError, client_of
+from baremetal_sched.osc.ends import add_new_end, end_of
 from baremetal_sched.osc.find import positive
 from baremetal_sched.osc.names import as_written, node_names
 from baremetal_sched.osc.query import about_class, add_machine_options, add_query_options, only_query, written_classes
@@ -84,6 +85,10 @@ class Claim(FitsOrNot, command.Lister):
         parser.add_argument(
             "--even-if-impossible", action="store_true", help="Wait even if no machine would fit if all were free."
         )
+        add_new_end(parser)
+        parser.add_argument(
+            "--strict-end", action="store_true", help="Take no machine for which a hold is planned before the end."
+        )
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
         """Return titles and rows."""
@@ -109,18 +114,19 @@ class Claim(FitsOrNot, command.Lister):
     def _claimed(self, client: Client, query: str, parsed_args: argparse.Namespace) -> Claimed:
         """Claim the machines by one request to the scheduling API, or to the placement API if that does not take it."""
         uuids, rules = _uuids(parsed_args), _rules(parsed_args)
+        end = {**end_of(parsed_args), **({"strict_end": True} if parsed_args.strict_end else {})}
         if len(uuids) > 1 or parsed_args.count > _AT_ONCE:
-            if parsed_args.wait or rules:
+            if parsed_args.wait or rules or end:
                 raise UsageError(
-                    f"With --wait, --spread, --pack and --machine-group at most {_AT_ONCE} machines are claimed, and "
-                    "--consumer, the UUID of the claim, is given once at most."
+                    f"With --wait, --spread, --pack, --machine-group and an end at most {_AT_ONCE} machines are "
+                    "claimed, and --consumer, the UUID of the claim, is given once at most."
                 )
         else:
             try:
-                body, classes = _body(query, uuids, rules, parsed_args), written_classes(parsed_args)
+                body, classes = {**_body(query, uuids, rules, parsed_args), **end}, written_classes(parsed_args)
                 return self._by_claim(client, body, classes, is_new=not uuids)
             except RequestFailed as error:
-                if parsed_args.wait or rules or error.code not in _NOT_TAKEN:
+                if parsed_args.wait or rules or end or error.code not in _NOT_TAKEN:
                     raise
         return _by_placement(client, query, _consumers(client, parsed_args, uuids), parsed_args.attempts)
 

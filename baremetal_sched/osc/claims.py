@@ -1,4 +1,4 @@
-"""openstack scheduling claim list, show, cancel"""
+"""openstack scheduling claim list, show, set, cancel"""
 
 import argparse
 from collections.abc import Mapping
@@ -10,13 +10,16 @@ from osc_lib.exceptions import CommandError
 
 from baremetal_sched.members import CLAIM
 from baremetal_sched.osc.client import RequestFailed, WithOptions, client_of, path_of
+from baremetal_sched.osc.ends import ENDED, add_new_end, end_of, until_column
 from baremetal_sched.osc.find import positive
 from baremetal_sched.osc.names import as_written, classes_of, node_names, placement_class
 from baremetal_sched.osc.query import about_unknown
 from baremetal_sched.osc.tables import Document, Table, TextColumn, TimeColumn, is_table, lines, plain, row, shown
 from baremetal_sched.osc.waiting import WAITING, duration
 
+#: The columns of the list in a table for people; where claims have ends, the last is when.
 _TABLE = ("Claim", "State", "Class", "Machine", "Since")
+_WITH_ENDS = (*_TABLE[:-1], "Until")
 _POLL = 30
 #: Machines of a claim that the table names; it counts the others.
 _NAMED = 3
@@ -31,6 +34,12 @@ class ListClaims(WithOptions, command.Lister):
         parser.add_argument("--kind", choices=CLAIM.words["kind"], help="Only claims of this kind.")
         parser.add_argument("--project-id", metavar="<project>", help="Only claims of this project.")
         parser.add_argument("--class", dest="resource_class", metavar="<class>", help="Only claims of this class.")
+        parser.add_argument(
+            "--late",
+            action="store_const",
+            const="true",
+            help="Only what has come to its end and could not be given back yet, servers and allocations included.",
+        )
         parser.add_argument("--limit", type=positive, metavar="<number>", help="At most this many; the default is all.")
         parser.add_argument("--long", action="store_true", help="Show all columns in the table; documents have them.")
 
@@ -42,6 +51,7 @@ class ListClaims(WithOptions, command.Lister):
             "kind": parsed_args.kind,
             "project_id": parsed_args.project_id,
             "resource_class": text if text is None or text.startswith("CUSTOM_") else placement_class(text),
+            "late": parsed_args.late,
         }
         parameters = [(name, value) for name, value in values.items() if value is not None]
         documents = list(client.pages("/claims", "claims", parameters, parsed_args.limit))
@@ -51,7 +61,9 @@ class ListClaims(WithOptions, command.Lister):
             return CLAIM.titles, map(_row, documents)
         names = node_names(client, {node for claim in documents for node in claim["allocations"]})
         classes = classes_of(client) if documents else {}
-        return _TABLE, [_short(claim, names, classes) for claim in documents]
+        have_ends = any(_has_end(claim) for claim in documents)
+        rows = [_short(claim, names, classes, have_ends=have_ends) for claim in documents]
+        return _WITH_ENDS if have_ends else _TABLE, rows
 
 
 def _row(claim: Document) -> tuple[Any, ...]:
@@ -59,18 +71,31 @@ def _row(claim: Document) -> tuple[Any, ...]:
     return row(CLAIM, {**claim, "allocations": machines, "consumer": TextColumn(claim["consumer"]["project_id"])})
 
 
-def _short(claim: Document, names: Mapping[str, str], classes: Mapping[str, str]) -> tuple[Any, ...]:
-    """Return the cells of the table: a claim that waits has its position, and the time of its request."""
+def _has_end(claim: Document) -> bool:
+    return any(claim.get(name) is not None for name in ("until", "for"))
+
+
+def _short(
+    claim: Document, names: Mapping[str, str], classes: Mapping[str, str], *, have_ends: bool = False
+) -> tuple[Any, ...]:
+    """Return the cells of the table: a claim that waits has its position, and the time of its request. ``have_ends``:
+    times are those of the ends."""
     machines = [plain(names.get(uuid, uuid)) for uuid in claim["allocations"]]
     more = [f"and {len(machines) - _NAMED} more"] if len(machines) > _NAMED else []
     waits = claim["state"] == WAITING
+    place = f"{claim['state']} ({claim['position']})" if waits and claim["position"] else claim["state"]
+    since = TimeColumn(claim["asked_at"] if waits else claim["decided_at"] or claim["asked_at"])
     return (
         claim["uuid"],
-        f"{claim['state']} ({claim['position']})" if waits and claim["position"] else claim["state"],
+        claim["end"] if have_ends and claim["end"] in ENDED else place,
         TextColumn(as_written(claim["resource_class"], classes)),
         lines([*machines[:_NAMED], *more]),
-        TimeColumn(claim["asked_at"] if waits else claim["decided_at"] or claim["asked_at"]),
+        until_column(claim) if have_ends else since,
     )
+
+
+def _shown(claim: Document) -> Table:
+    return shown(claim, allocations=_Allocations(claim["allocations"]), machines=_Machines(claim["machines"]))
 
 
 class ShowClaim(WithOptions, command.ShowOne):
@@ -84,8 +109,24 @@ class ShowClaim(WithOptions, command.ShowOne):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the names and values of the claim's members."""
         wait = [("wait", str(min(parsed_args.wait, _POLL)))] if parsed_args.wait else []
-        claim = client_of(self.app).get("scheduling", path_of("claims", parsed_args.claim), wait)
-        return shown(claim, allocations=_Allocations(claim["allocations"]), machines=_Machines(claim["machines"]))
+        return _shown(client_of(self.app).get("scheduling", path_of("claims", parsed_args.claim), wait))
+
+
+class SetClaim(WithOptions, command.ShowOne):
+    """Set, move or remove the end of a claim, at which its machines go back by themselves
+
+    It is also for allocations of the bare metal API and for servers, by their UUIDs.
+    """
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
+        parser.add_argument("claim", metavar="<claim>", help="UUID of the claim, the allocation or the server.")
+        add_new_end(parser, required=True)
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Return the names and values of the claim's members."""
+        path = path_of("claims", parsed_args.claim)
+        return _shown(client_of(self.app).request("scheduling", "PATCH", path, end_of(parsed_args)))
 
 
 class _Allocations(FormattableColumn[dict[str, Any]]):

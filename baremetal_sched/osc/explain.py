@@ -8,6 +8,7 @@ from cliff.columns import FormattableColumn
 from osc_lib.command import command
 
 from baremetal_sched.osc.client import Client, FitsOrNot, UsageError, client_of, path_of, server
+from baremetal_sched.osc.ends import add_end, end_of
 from baremetal_sched.osc.find import positive
 from baremetal_sched.osc.names import as_written, classes_of
 from baremetal_sched.osc.query import (
@@ -33,6 +34,8 @@ from baremetal_sched.osc.tables import (
 _ORDER = (
     "verdict",
     "summary",
+    "earliest",
+    "earliest_reason",
     "wanted",
     "fitting",
     "nodes",
@@ -61,6 +64,10 @@ class Explain(FitsOrNot, command.ShowOne):
         """Add the options of the command."""
         add_request_options(parser)
         parser.add_argument("--wanted", type=positive, metavar="<number>", help="How many machines are wanted.")
+        parser.add_argument(
+            "--earliest", action="store_true", help="Say when the request could be had, by the ends that are known."
+        )
+        add_end(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
         """Return the fields of the explanation and their values."""
@@ -68,6 +75,7 @@ class Explain(FitsOrNot, command.ShowOne):
         body = request_body(client, parsed_args)
         if parsed_args.wanted is not None:
             body["wanted"] = parsed_args.wanted
+        body |= end_of(parsed_args) | ({"earliest": True} if parsed_args.earliest else {})
         document = client.request("scheduling", "POST", "/explanations", body)
         self.fits = document["fitting"] >= document["wanted"]
         if is_table(parsed_args):

@@ -10,6 +10,7 @@ import pytest
 
 from tests.clients.in_process import People, password_of, people
 from tests.functional.compute.test_servers import add_flavor, add_image
+from tests.functional.ui.test_ends import end
 from tests.service import Service
 
 pytestmark = [pytest.mark.sqlite_only, pytest.mark.filterwarnings("ignore")]
@@ -36,6 +37,10 @@ FORMS = {
     "--class gold --count 3 --wait 1m": 3,
     "--class gold --count 2 --machine-group db": 2,
     "--class gold --project-id blue": 1,
+    "--class gold --for 8h": 1,
+    "--class gold --until 2050-01-01 --wait 1m": 1,
+    "--class gold --count 2 --for 8h": 2,
+    "--class gold --no-end": 1,
     f"--class gold --consumer {A}": 1,
     f"--class gold --count 2 --consumer {A}": 2,
 }
@@ -88,6 +93,10 @@ REFUSED = [
     ("member", "--class gold --count 101", 1, "--count at most 100"),
     ("member", f"--class gold --consumer {A} --consumer {B}", 1, "--count at most 100"),
     ("member", "--resource VCPU=1", 1, "--count at most 100"),
+    ("member", "--class gold --count 101 --for 8h", 2, "With --wait, --spread, --pack, --machine-group and an end"),
+    ("member", "--resource VCPU=1 --for 8h", 2, "one unit of a node's custom class"),
+    ("member", "--class gold --until 2020-01-01", 2, "The end must be later than now: 20"),
+    ("member", "--class gold --for 0", 2, "for"),
     ("member", "--resource VCPU=1 --wait 1m", 2, "one unit of a node's custom class"),
     ("member", "--class golden", 2, "Did you mean 'gold'?"),
     ("member", "--class golden --wait 1m", 2, "No machine has the resource class 'golden'."),
@@ -194,6 +203,38 @@ def test_a_mistake_is_one_sentence(both: tuple[Service, People], subtests: pytes
             assert (done.returncode, said if words.endswith((".", "?")) else said[: len(words)]) == (status, words)
             assert done.stdout == ""
     assert claims(openstack) == []
+
+
+def test_the_list_shows_ends(both: tuple[Service, People]) -> None:
+    """In the column in which it otherwise shows since when, and which are late; in lines of at most 100 characters."""
+    service, openstack = both
+    table = "scheduling claim list"
+    openstack.run("member", f"scheduling claim --class gold --consumer {A} --until 2050-01-01T00:00Z")
+    openstack.run("member", f"scheduling claim --class gold --consumer {B}")
+    lines = openstack.run("system", table).stdout.splitlines()
+    rows = {cells[1]: cells[2:-1] for line in lines if (cells := [cell.strip() for cell in line.split("|")])[1:]}
+    assert [cell for cell in rows["Claim"] if cell == "Until"]
+    assert rows[A][-1] == "2050-01-01T00:00:00Z"
+    assert rows[B][-1] == ""
+    assert max(map(len, lines)) <= 100
+    end(service, A, "late", "The node is being cleaned.")
+    assert f"| {A} | late " in openstack.run("system", f"{table} --late").stdout
+    assert B not in openstack.run("system", f"{table} --late").stdout
+    assert "The node is being cleaned." in openstack.run("member", f"scheduling claim show {A}").stdout
+
+
+def test_an_end_is_moved_and_removed(both: tuple[Service, People]) -> None:
+    _, openstack = both
+    openstack.run("member", f"scheduling claim --class gold --consumer {A}")
+    moved = openstack.run("member", f"scheduling claim set {A} --until 2050-01-01T00:00+01:00 -f json")
+    assert json.loads(moved.stdout)["until"] == "2049-12-31T23:00:00.000000+00:00"
+    assert json.loads(openstack.run("member", f"scheduling claim set {A} --no-end -f json").stdout)["until"] is None
+    done = openstack.run("reader", f"scheduling claim set {A} --for 2h")
+    assert (done.returncode, "scheduling:claims" in done.stderr) == (1, True)
+    with pytest.raises(SystemExit):
+        openstack.run("member", f"scheduling claim set {A}")
+    done = openstack.run("member", f"scheduling claim set {B} --for 2h")
+    assert (done.returncode, done.stderr.strip()) == (1, f"There is no claim {B}.")
 
 
 def test_of_several_claims_those_that_are_there_are_canceled(both: tuple[Service, People]) -> None:
