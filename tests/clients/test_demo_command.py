@@ -30,6 +30,7 @@ CHAPTERS = (
     "why",
     "Hold",
     "Wait",
+    "by itself",
     "same rack",
 )
 

@@ -18,6 +18,8 @@ from baremetal_sched.cli.demo.service import CONDUCTORS
 from baremetal_sched.cli.demo.show import Show
 from baremetal_sched.cli.demo.steps import Story
 from baremetal_sched.placement.names import resource_class_of
+from tests.functional.scheduling.ended import sweep
+from tests.passing_time import go_by
 from tests.service import Service
 
 MACHINES = client.load()
@@ -35,7 +37,15 @@ class ClientInProcess(DemoClient):
         response = self._service.http.request(path, method=method, headers=headers, status="*", **data)
         if "/states/" in path:
             self._service.work()
+        if method == "GET" and "/claims/" in path:
+            self._let_claims_end()
         return DemoAnswer(response.status_int, response.json if response.body else None)
+
+    def _let_claims_end(self) -> None:
+        """Let two seconds pass, and the conductors look for claims that have ended."""
+        go_by(self._service, 2.0)
+        for host in CONDUCTORS:
+            sweep(self._service, host)
 
 
 def service_for_demo(database_url: str) -> Service:

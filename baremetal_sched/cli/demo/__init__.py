@@ -12,7 +12,7 @@ import click
 @click.option("--keep", is_flag=True, help="Keep the service running afterwards, until Ctrl-C.")
 @click.option("--port", default=0, type=click.IntRange(0, 65535), help="Port of the service. Default: any free port.")
 def demo(keep: bool, port: int) -> None:
-    """Enroll a sample fleet, ask for machines, claim, explain, hold, wait and spread, with a service of its own.
+    """Enroll a sample fleet, ask for machines, claim, explain, hold, wait, end and spread, with a service of its own.
 
     The service uses a temporary database, which is removed afterwards. Exits 1 if any check fails.
     """

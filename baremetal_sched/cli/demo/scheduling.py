@@ -1,4 +1,5 @@
-"""The steps of the demo that Ironic, Placement and Nova do not have: explain, hold, wait, spread over racks."""
+"""The steps of the demo that Ironic, Placement and Nova do not have: explain, hold, wait, have a machine for a time,
+spread over racks."""
 
 import time
 from collections.abc import Iterable
@@ -14,6 +15,9 @@ _GPUS = Wish(GPU, any_of=CUDA_7)
 _GENERAL = Wish(GENERAL)
 _REASON = "Fan 3 is loud"
 
+#: Seconds between two questions for a claim that ends.
+_PAUSE = 0.2
+
 #: Seconds for which one request waits for a decision, and after which the demo stops waiting.
 _POLL, _PATIENCE = 30, 300
 
@@ -26,6 +30,7 @@ class Scheduling(Asking):
         self.explain()
         self.hold()
         self.wait()
+        self.for_a_time()
         self.spread()
 
     def explain(self) -> None:
@@ -71,6 +76,25 @@ class Scheduling(Asking):
         for claim in (*claims[1:], waiting):
             self._delete(f"/claims/{claim['uuid']}", "A claim is canceled")
         self.offers(f"{AGAIN} all are back", _GPUS)
+
+    def for_a_time(self) -> None:
+        """Claim a machine for a moment, move its end nearer, and wait until it is back by itself."""
+        self.show.chapter("A machine for a time, which comes back by itself")
+        claim = self._made("POST", "/claims", {"query": _GPUS.query, "for": 8 * 3600})
+        path, names = f"/claims/{claim['uuid']}", self._names_of(claim)
+        said = f"{listed(names)} is claimed until {claim['until']}"
+        self.show.check(said, claim["end"] == "set" and bool(claim["until"]), f"the service says {claim}")
+        self._made("PATCH", path, {"for": 1}, 200)
+        until = time.monotonic() + _PATIENCE
+        while (state := self._state_of(path)) == "claimed" and time.monotonic() < until:
+            time.sleep(_PAUSE)
+        said = "Its end was moved to the next second, and it came back by itself"
+        self.show.check(said, state == "released", f"the claim is {state}")
+        self.offers(f"{AGAIN} all are back", _GPUS)
+
+    def _state_of(self, path: str) -> str:
+        found: str = self.document(path, self.client.scheduling("GET", path))["state"]
+        return found
 
     def spread(self) -> None:
         """Make racks of a property of the nodes, and claim three machines of which no two are in the same rack."""

@@ -26,6 +26,9 @@ CONDUCTORS = {
     "conductor-edge-1": "edge",
 }
 
+#: So that nobody waits long for what comes back by itself.
+_SETTINGS = {"OS_SCHEDULING__SWEEP_INTERVAL": "0.5"}
+
 _READY = re.compile(r"^baremetal-sched is ready at (\S+)\n", re.MULTILINE)
 _HARMLESS = re.compile(r'"level": "(info|debug)"')
 _SETTING = re.compile(r"OS_\w*__\w+", re.IGNORECASE)
@@ -79,7 +82,7 @@ class Service:
         """Start all processes and wait until they are ready. Raises DemoFailed."""
         database = f"sqlite:///{self.folder / 'demo.sqlite'}"
         (first, group), *others = CONDUCTORS.items()
-        settings = {"OS_DEFAULT__HOST": first}
+        settings = {"OS_DEFAULT__HOST": first, **_SETTINGS}
         api = self._run(
             "serve", ("serve", "--port", str(self.port), "--group", group, "--database", database), settings
         )
