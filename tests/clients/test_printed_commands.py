@@ -144,7 +144,7 @@ STATES: dict[str, Callable[[Site], dict[str, str]]] = {
     "CLAIM": lambda site: {**site.node(), "query": "resources=CUSTOM_GOLD:1&required=!CUSTOM_OLD"},
     **{f"CLAIM_SEVERAL {kind}": Site.several for kind in commands.CLAIM_SEVERAL},
     "CANCEL_CLAIM": Site.waits,
-    "SET_END": Site.server,
+    "SET_END": lambda site: {**site.node(), **site.server()},
     "DELETE_IMAGE": Site.image,
     "RESUME_WEBHOOK": Site.webhook,
     "DELETE_ALLOCATIONS": Site.claimed,

@@ -232,7 +232,7 @@ def test_the_number_of_statements_does_not_depend_on_the_fleet(service: Service,
             assert len(statements) <= 14
             with service.statements() as statements:
                 document = look(service, "/find?class=gold")
-            assert len(statements) <= 16
+            assert len(statements) <= 17
             assert (FITTING in document.tables) == bool(nodes)
 
 
