@@ -117,12 +117,16 @@ def granted(reader: Reader, settings: Settings, asked: AskedEnd, began_at: float
     Raises EndsNotServed, and InvalidValue if the end is over or too late. ``unbounded`` is for callers without limits.
     """
     options = settings.scheduling
-    if not asked.is_named and options.default_claim:
-        asked = AskedEnd(seconds=options.default_claim)
-    end = End.of(settings, asked.at, asked.seconds)
+    is_default = not asked.is_named and bool(options.default_claim)
+    end = End.of(settings, asked.at, options.default_claim if is_default else asked.seconds)
     if end is None:
         return None
-    now = _require_served(reader, end)
+    try:
+        now = require_served(reader, end)
+    except EndsNotServed:
+        if is_default:  # what asks for no end is served as before
+            return None
+        raise
     ends_at = now + (end.seconds or 0.0) if end.at is None else end.at
     bounds = [
         (options.longest_claim, now, "longest_claim"),
@@ -142,7 +146,7 @@ def unbounded(reader: Reader, settings: Settings, asked: AskedEnd) -> End | None
     InvalidValue if it is over."""
     end = End.of(settings, asked.at, asked.seconds)
     if end is not None:
-        _require_served(reader, end)
+        require_served(reader, end)
     return end
 
 
@@ -150,13 +154,13 @@ def unbounded(reader: Reader, settings: Settings, asked: AskedEnd) -> End | None
 _STATE: Query = select(table_of(SchemaState).c.served_since, epoch().label("now"))
 
 
-def _require_served(reader: Reader, end: End) -> float:
+def require_served(reader: Reader, end: End | None = None) -> float:
     """Return the time. Raise EndsNotServed while a release before this one, which ends nothing, may serve the database,
     and InvalidValue if the end is over."""
     served_since, now = compiled.run(connection_of(reader), _STATE, {}).one()
     if not schema_state.is_since(served_since, FIRST_REVISION):
         raise EndsNotServed
-    if end.at is not None and end.at <= now:
+    if end is not None and end.at is not None and end.at <= now:
         raise InvalidValue(message=f"The end must be later than now: {in_words(end.at)} is over.")
     return float(now)
 
