@@ -95,8 +95,8 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "sweep_interval",
             default=5,
             min=0,
-            help="Seconds between two sweeps of a conductor, which end claims whose deadline has passed, and hand "
-            "free machines to the waiting claims that they fit; 0: never.",
+            help="Seconds between two sweeps of a conductor, which end claims whose deadline has passed, hand free "
+            "machines to the waiting claims that they fit, and give machines back at the ends of claims; 0: never.",
         ),
         cfg.FloatOpt(
             "withhold_before_windows",

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Update, and_, case, func, literal, or_, select, update
 
-from baremetal_sched.db.clock import epoch, in_words
+from baremetal_sched.db.clock import epoch, in_words, statement_epoch
 from baremetal_sched.db.event_types import EventType
 from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.results import rows_changed
@@ -29,7 +29,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 300.0
 _MOST_DOUBLED = 6
 
 #: Something is to be done about an end, by the index on the moment.
-DUE: Query = select(_ENDS.consumer_id).where(_ENDS.due_at <= epoch()).limit(1)
+DUE: Query = select(_ENDS.consumer_id).where(_ENDS.due_at <= statement_epoch()).limit(1)
 
 #: SQL condition: the end has come, and the machine was not given back in time.
 IS_LATE: ColumnElement[bool] = or_(_ENDS.state == LATE, and_(_ENDS.state == SET, _ENDS.ends_at <= epoch() - LAG))

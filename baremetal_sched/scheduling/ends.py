@@ -17,7 +17,7 @@ from sqlalchemy.orm.exc import StaleDataError
 from baremetal_sched.baremetal import history
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching.request import MachineContext
-from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.clock import statement_epoch
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import SchedulerError
@@ -72,7 +72,7 @@ def _due(session: Session, conductor: str, membership: Membership) -> list[DueEn
     LEFT JOIN nodes n ON n.uuid = r.uuid WHERE e.due_at <= now AND (<the conductor serves the node> OR <none is held>)
     AND NOT (e.state = 'ending' AND <the node is being undeployed or cleaned>) ORDER BY e.due_at, e.consumer_id LIMIT …
     """
-    ends, root, now = CLAIM_ENDS.c, PROVIDERS.alias("root"), select(epoch()).scalar_subquery()
+    ends, root, now = CLAIM_ENDS.c, PROVIDERS.alias("root"), statement_epoch()
     is_own = and_(membership.served_by(conductor), ~and_(ends.state == ENDING, IS_UNDER_WAY))
     is_anybodys = and_(Node.id.is_(None), ~exists().where(_held_by(ends.consumer_id, aliased(Node))))
     rows = session.execute(
