@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import event, update
 
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
-from baremetal_sched.db.models import ClaimEnd, table_of
-from baremetal_sched.placement.ends import ENDING, SET, End
+from baremetal_sched.db.models import ClaimEnd, NodeWork, table_of
+from baremetal_sched.placement.ends import ENDING, LATE, SET, End
 from baremetal_sched.scheduling import ends as sweeping
 from tests.database_clock import SettableClock, settable
 from tests.functional.compute.world import boot, show
@@ -219,6 +219,31 @@ def test_a_conductor_that_dies_between_two_statements(service: Service, clock: S
     service.work()
     assert (held(service, uuid), told.types()) == ([], ["ended"])
     assert kind == "claim" or show(service, uuid) == {}
+
+
+def test_a_conductor_that_dies_while_it_undeploys(service: Service, clock: SettableClock) -> None:
+    """The work has failed, so the end is late; the conductor that has the node now tries again."""
+    node = service.add_node("n1")
+    consumer, told = claim(service, node), Told(service)
+    service.set_columns(node, provision_state="active")
+    clock.step(SPAN)
+    sweep(service)
+    assert (state_of(service, consumer), service.node(node)["reservation"]) == (ENDING, "c1")
+    begun = update(table_of(NodeWork)).values(claimed_by="its process")
+    service.database.change(lambda connection: connection.execute(begun))
+    del service.conductors["c1"]
+    clock.step(2 * HOUR)
+    second = service.add_conductor("c2")
+    sweep(service, "c2")
+    assert state_of(service, consumer) == ENDING
+    next(task for task in PERIODIC_TASKS if task.name == "orphans").run(second._host)
+    assert service.node(node)["provision_state"] == "error"
+    sweep(service, "c2")
+    assert (state_of(service, consumer), held(service, consumer)) == (LATE, [node])
+    step(service, clock, 5)
+    service.work()
+    sweep(service, "c2")
+    assert (held(service, consumer), told.types()) == ([], ["late", "ended"])
 
 
 def test_an_end_that_cannot_be_taken_keeps_no_other_waiting(
