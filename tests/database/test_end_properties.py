@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import event, select, update
 from sqlalchemy.orm import Session
@@ -459,6 +459,7 @@ steps = st.one_of(
 @pytest.mark.parametrize("part", parts(8))
 @settings(
     max_examples=examples(50),
+    phases=[Phase.generate],
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )

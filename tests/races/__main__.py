@@ -28,9 +28,19 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--pairs", nargs="+", metavar="STATE|OPERATION|OPERATION", help="these, and no others")
     parser.add_argument("--states", nargs="+", choices=list(STATES), default=list(STATES), help="only in these")
     parser.add_argument(
-        "--operations", nargs="+", choices=list(OPERATIONS), default=list(OPERATIONS), help="only these"
+        "--operations",
+        nargs="+",
+        choices=list(OPERATIONS),
+        default=list(OPERATIONS),
+        metavar="OPERATION",
+        help="only these",
     )
-    parser.add_argument("--afterwards", choices=list(OPERATIONS), help="an operation after each meeting, as of a task")
+    parser.add_argument(
+        "--afterwards",
+        choices=list(OPERATIONS),
+        metavar="OPERATION",
+        help="an operation after each meeting, as of a task",
+    )
     options = parser.parse_args(arguments)
     urls = [url for url in os.environ.get("TEST_DATABASE_URLS", "").split() if not url.startswith("sqlite")]
     if not urls:
