@@ -59,6 +59,7 @@ CLAIM = Members(
         "allocations": "Machine",
         "reason": "Reason",
         "until": "Until",
+        "end": "End",
     },
     words={
         "kind": ("claim", "allocation", "server"),

@@ -46,6 +46,7 @@ END_MEMBERS = (
         f"{SET}: it has an end. {ENDING}: its machine is being given back. {LATE}: its end is over, but the machine "
         "cannot be given back now; it is tried again. null: it has no end, or its machine was given back.",
         TEXT_OR_NULL,
+        column=(12, "End"),
     ),
     Member("late_since", "Since when it is late, or null.", TIME_OR_NULL),
     Member("late_reason", "Why it is late, or null.", TEXT_OR_NULL),
