@@ -5,7 +5,7 @@ do nothing twice.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Update, and_, case, func, literal, or_, select, update
 
@@ -15,7 +15,7 @@ from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.types import Query, Reader, connection_of
 from baremetal_sched.placement import ends
-from baremetal_sched.placement.ends import ENDING, LATE, OVER, SET
+from baremetal_sched.placement.ends import ENDING, LATE, OVER, SET, End
 from baremetal_sched.placement.events import ENDED
 from baremetal_sched.placement.tables import ALLOCATIONS, CLAIM_ENDS, CONSUMERS, GROUP_MEMBERS, PROVIDERS
 
@@ -46,6 +46,23 @@ _OF_END = (
     func.coalesce(GROUP_MEMBERS.c.claim, CONSUMERS.c.uuid).label("claim"),
     epoch().label("now"),
 )
+
+
+class GivenEnd(NamedTuple):
+    """An end that has just been given, with ``STATE_NOW``."""
+
+    ends_at: float
+    state_now: str = SET
+    late_since: float | None = None
+    reason: str | None = None
+
+
+def given(reader: Reader, consumer: str, end: End | None) -> list[Any]:
+    """Return the end, with ``STATE_NOW``, that a consumer (a UUID) has just been given with its machine: a moment is
+    not read again."""
+    if end is None:
+        return []
+    return [*ends.of_consumers(reader, [consumer], STATE_NOW).values()] if end.at is None else [GivenEnd(end.at)]
 
 
 def find(reader: Reader, consumer: int) -> Any:

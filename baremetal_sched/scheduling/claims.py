@@ -22,7 +22,7 @@ from baremetal_sched.errors.scheduling import (
     ConsumerInUse,
     UuidTaken,
 )
-from baremetal_sched.placement import allocations, ends, waiting_requests
+from baremetal_sched.placement import allocations, ending, ends, waiting_requests
 from baremetal_sched.placement.consumers import RESERVED, ConsumerWrite, amounts_held_by, belongs_to_kind
 from baremetal_sched.placement.ending import STATE_NOW
 from baremetal_sched.placement.events import RELEASED
@@ -109,8 +109,8 @@ def claim_now(session: Session, new: NewClaim, settings: Settings) -> "ClaimStat
         raise ConsumerInUse(consumer=new.uuid) from error
     resource_class = "" if host is None else resource_class_of(host.node.resource_class or "")
     claimed = waiting_requests.enter_claimed(session, new.waiting_request(resource_class))
-    given = ends.of_consumers(session, [new.uuid], STATE_NOW).values() if new.end else ()
-    return ClaimStatus(claimed, CLAIMED, chosen, None, _only(claimed, chosen), [*given])
+    given = ending.given(session, new.uuid, new.end)
+    return ClaimStatus(claimed, CLAIMED, chosen, None, _only(claimed, chosen), given)
 
 
 def _claim_several(context: MachineContext, new: NewClaim, several: Several) -> "ClaimStatus | None":

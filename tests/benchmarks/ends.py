@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
-from typing import Any, TextIO
+from typing import IO, Any
 
 import click
 
@@ -135,7 +135,7 @@ seed(store, Fleet(int(nodes), 5))
 class Version:
     """A checkout that answers requests in a process of its own."""
 
-    def __init__(self, asked: TextIO, answers: TextIO) -> None:
+    def __init__(self, asked: IO[str], answers: IO[str]) -> None:
         self._asked, self._answers = asked, answers
         answers.readline()
 
@@ -151,8 +151,8 @@ def version(checkout: Path, store: Store) -> Iterator[Version]:
     """Start a checkout over a database that is filled."""
     command = [sys.executable, "-c", _PROBE, store.url_of(), store.kind]
     environment = os.environ | {"PYTHONPATH": str(checkout.absolute())}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, cwd=checkout, env=environment, text=True, **pipes) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=checkout, env=environment, text=True, stdin=pipe, stdout=pipe) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         yield Version(process.stdin, process.stdout)
@@ -214,7 +214,8 @@ def compare_claims(both: list[Version], blocks: int, count: int, only: str) -> N
                     found.append(milliseconds)
     for title, (before, after) in taken.items():
         for part, name in enumerate(("", ", its release")):
-            report(title + name, *([each[part] for each in side] for side in (before, after)), CLAIMS[title][2])
+            parts = [[each[part] for each in side] for side in (before, after)]
+            report(title + name, parts[0], parts[1], CLAIMS[title][2])
 
 
 def compare_candidates(both: list[Version], blocks: int, count: int) -> None:
@@ -228,7 +229,7 @@ def compare_candidates(both: list[Version], blocks: int, count: int) -> None:
                 milliseconds = each.milliseconds("candidates", query, times)
                 if block >= 0:
                     found += milliseconds
-        report(title, *taken, MOST_OF_CANDIDATES)
+        report(title, taken[0], taken[1], MOST_OF_CANDIDATES)
 
 
 @click.command(help=__doc__)
