@@ -1,4 +1,3 @@
-# tier: ci
 """A year of a laboratory: 40 machines, and 3,000 claims from a seed, of which most have an end.
 
 ``laboratory`` has what must be true at each moment; here is what happens. Each season is a test of its own, so that
