@@ -273,13 +273,13 @@ class Story:
         machine.state = state
 
     def lock_out(self, place: int) -> None:
-        for machine in self._machines(place):
+        for machine in self._resting(place):
             self._hold(machine, {"type": "lockout"})
             machine.locked_out = True
 
     def plan(self, place: int) -> None:
         """Holds that are planned do not stop an end."""
-        for machine in self._machines(place):
+        for machine in self._resting(place):
             self._hold(machine, {"type": "window", "starts_at": "2100-01-01T00:00:00Z"})
 
     def _hold(self, machine: Machine, body: Any) -> None:
@@ -287,7 +287,7 @@ class Story:
         self.service.http.post_json(path, {**body, "or_existing": True})
 
     def free_of_holds(self, place: int) -> None:
-        for machine in self._machines(place):
+        for machine in self._resting(place):
             self.service.http.delete(f"/scheduling/v1/nodes/{machine.uuid}/holds", status="*")
             machine.locked_out = False
 
@@ -381,6 +381,7 @@ class Story:
 
     def finish(self) -> None:
         """After long enough, each claim with an end is given back, once."""
+        self.work()
         for machine in self.model.machines:
             if not machine.gone and machine.locked_out:
                 self.free_of_holds(self._place(machine))
@@ -403,6 +404,10 @@ class Story:
     def _machines(self, place: int) -> Iterator[Machine]:
         there = [machine for machine in self.model.machines if not machine.gone]
         yield from there[place % len(there) :][:1] if there else ()
+
+    def _resting(self, place: int) -> Iterator[Machine]:
+        """Yield the machine unless a conductor has it."""
+        yield from (machine for machine in self._machines(place) if machine.state != "deleting")
 
     def _claim(self, place: int) -> str | None:
         there = [claim for claim in dict.fromkeys(self.claims) if self.model.held(claim)]
