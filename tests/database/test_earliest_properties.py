@@ -1,4 +1,3 @@
-# tier: ci
 """Random fleets and requests: the first moment at which a request could be had, and how many machines are free at each,
 against a look at each machine at each moment."""
 

@@ -1,4 +1,3 @@
-# tier: ci
 """Random stories of claims with ends, against a model in plain Python: nothing ends early by the clock of the database,
 nothing is lost, each interval before an end is told at most once, and what is late is given back in the end.
 
