@@ -26,9 +26,10 @@ from baremetal_sched.baremetal.provider.availability import (
     held_by_type,
     reason,
     reason_of_stock,
+    with_ends,
     with_provider,
 )
-from baremetal_sched.baremetal.provider.blocked_times import comes_back_by, free_at, with_ends
+from baremetal_sched.baremetal.provider.blocked_times import comes_back_by, free_at
 from baremetal_sched.baremetal.schemas.traits import is_trait
 from baremetal_sched.baremetal.visibility import EVERYTHING, Conditions, Visibility
 from baremetal_sched.db.clock import epoch, in_words

@@ -19,6 +19,7 @@ from baremetal_sched.baremetal.provider.availability import STOCK
 from baremetal_sched.baremetal.visibility import usable_by
 from baremetal_sched.db.models import Node
 from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider
+from baremetal_sched.placement.ends import End
 from baremetal_sched.placement.names import is_scheduler_trait
 
 #: What ids of conditions on classes begin with, and those of conditions between groups.
@@ -262,22 +263,22 @@ def availability_conditions() -> list[Condition]:
     """Return a condition for each part of the rule of availability, and one for planned holds."""
     # A machine that is in use is reported as such: its state says less.
     ordered = sorted(availability.CONDITIONS, key=lambda each: each.label != "instance")
+    rule = [_free(each.label, f"is not held back by its {each.label}", each.failure, each.clause) for each in ordered]
     failure = ("is kept free for a planned hold", "are kept free for planned holds")
-    planned = Condition(
-        f"{AVAILABILITY}{availability.PLANNED}",
-        "is not kept free for a planned hold",
-        Kind.AVAILABILITY,
-        failure=failure,
-        holds=availability.IS_OPEN,
-    )
-    return [*(_of_availability(each) for each in ordered), planned]
+    return [*rule, _free(availability.PLANNED, "is not kept free for a planned hold", failure, availability.IS_OPEN)]
 
 
-def _of_availability(rule: availability.AvailabilityCondition) -> Condition:
-    """Return the condition that this part of the rule does not keep a machine from being given out."""
-    text = f"is not held back by its {rule.label}"
-    name = f"{AVAILABILITY}{rule.label}"
-    return Condition(name, text, Kind.AVAILABILITY, failure=rule.failure, holds=rule.clause)
+def until_end(end: End | None) -> list[Condition]:
+    """Return the condition that no hold is planned for the node before the end; none without an end."""
+    if end is None:
+        return []
+    failure = ("has a hold planned before the end", "have holds planned before the end")
+    holds = or_(Node.closes_at.is_(None), Node.closes_at >= end.moment())
+    return [_free("planned hold before the end", "no hold is planned before the end", failure, holds)]
+
+
+def _free(label: str, text: str, failure: tuple[str, str], holds: ColumnElement[bool]) -> Condition:
+    return Condition(f"{AVAILABILITY}{label}", text, Kind.AVAILABILITY, failure=failure, holds=holds)
 
 
 def of_lock(*, counts: bool) -> Condition:

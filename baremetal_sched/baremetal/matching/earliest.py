@@ -21,6 +21,7 @@ from baremetal_sched.baremetal.matching.request import MachineContext, MachineRe
 from baremetal_sched.baremetal.matching.scan import Scan
 from baremetal_sched.baremetal.matching.several import placed
 from baremetal_sched.baremetal.matching.spreading import Place, Room, Several
+from baremetal_sched.baremetal.provider.availability import with_ends
 from baremetal_sched.baremetal.provider.blocked_times import (
     FACTS,
     FOREVER,
@@ -29,7 +30,6 @@ from baremetal_sched.baremetal.provider.blocked_times import (
     free_times,
     hold_interval,
     turnaround,
-    with_ends,
 )
 from baremetal_sched.db.clock import epoch, in_words
 from baremetal_sched.db.models import Hold, Node

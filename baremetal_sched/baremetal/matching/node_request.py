@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -22,6 +23,7 @@ from baremetal_sched.baremetal.matching.conditions import (
     of_node_class,
     of_owner,
     of_traits,
+    until_end,
 )
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.question import Names, Question, Scope, nodes_source
@@ -37,6 +39,7 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import SuitableNodesLocked
 from baremetal_sched.placement import gate, names
 from baremetal_sched.placement.candidates.sql.conditions import by_index, unjoined
+from baremetal_sched.placement.ends import End
 from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.placement.tables import INVENTORIES
 
@@ -112,35 +115,35 @@ class NodeRequest(MachineRequest):
         """Return the request for this node (UUID) only; None if it is not among the candidates."""
         return replace(self, candidates=(node,)) if node in (self.candidates or (node,)) else None
 
-    def choose_within(self, context: MachineContext) -> Host | None:
-        """Return a free node that fits, like ``_unlocked``; None if conductors work on all that fit."""
+    def choose(self, context: MachineContext) -> Host | None:
+        """Return a free node that fits, like ``choose_unlocked``; None if conductors work on all that fit."""
         try:
-            node = self._unlocked(context)
+            node = self.choose_unlocked(context)
         except SuitableNodesLocked:
             return None
         return None if node is None else Host(node, {node.uuid: {self.machine_class(): 1}})
 
     def choose_unlocked(self, context: MachineContext) -> Node | None:
-        """Return a node like ``choose``. Raises StaleDataError if all nodes that fit are being changed by other
-        transactions, SuitableNodesLocked if conductors are working on them."""
-        first, *others = self.turns(context)
-        if others:
-            found = self.choose_within(first)
-            return found.node if found is not None else self._unlocked(*others)
-        return self._unlocked(first)
-
-    def _unlocked(self, context: MachineContext) -> Node | None:
         """Return a free node that fits, preferably the one with the allocation's name, with its row and its inventory
-        locked; None if no node fits.
+        locked; None if no node fits. If the context has an end, nodes without a hold that is planned before it come
+        first.
 
         Raises StaleDataError if all nodes that fit are being changed by other transactions, SuitableNodesLocked if
         conductors are working on them.
         """
+        *preferred, last = self.turns(context)
+        for each in preferred:
+            with suppress(SuitableNodesLocked):
+                if (node := self._unlocked(each)) is not None:
+                    return node
+        return self._unlocked(last)
+
+    def _unlocked(self, context: MachineContext) -> Node | None:
         session = context.session
         class_id = self._class_id(session)
         if class_id is None:
             return None
-        fitting = free_nodes_of(class_id, self, context.until_end())
+        fitting = free_nodes_of(class_id, self, context.end)
         unlocked = fitting.where(of_lock(counts=True).holds)
         for node_ids in _batches(session, unlocked, class_id, self):
             node = _lock_one(session, unlocked, node_ids)
@@ -161,7 +164,7 @@ class NodeRequest(MachineRequest):
         class_id, own = self._class_id(context.session), self.machine_class()
         if class_id is None:
             return None
-        query = free_nodes_of(class_id, self, context.until_end()).where(Node.reservation.is_(None))
+        query = free_nodes_of(class_id, self, context.end).where(Node.reservation.is_(None))
         return FreeMachines(query, lambda node, root: {node.uuid: {own: 1}}, class_id)
 
     def _class_id(self, session: Session) -> int | None:
@@ -178,7 +181,7 @@ class NodeRequest(MachineRequest):
                 *self.places,
                 *self.of_traits,
                 *availability_conditions(),
-                *(() if context is None else self.bound(context).until_end()),
+                *until_end(None if context is None else self.bound(context).end),
                 of_claim(),
                 of_lock(counts=True),
                 *served,
@@ -254,8 +257,9 @@ def _require_none(session: Session, fitting: Query) -> None:
         raise SuitableNodesLocked(count=found[True])
 
 
-def free_nodes_of(class_id: int, request: NodeRequest, also: Sequence[Condition] = ()) -> Query:
-    """Return the query of the free nodes that fit and meet these conditions, locked by conductors or not:
+def free_nodes_of(class_id: int, request: NodeRequest, end: End | None) -> Query:
+    """Return the query of the free nodes that fit, for which no hold is planned before the end, locked by conductors
+    or not:
 
     SELECT n.id, i.provider_id FROM inventories i JOIN resource_providers p … JOIN nodes n ON n.uuid = p.uuid WHERE
     i.resource_class_id = :class AND i.free = 1 AND …
@@ -263,7 +267,7 @@ def free_nodes_of(class_id: int, request: NodeRequest, also: Sequence[Condition]
     The index over free capacity yields the free nodes one by one (the inventory of a node has a total of 1).
     """
     traits = unjoined([each.holds for each in request.of_traits])
-    others = [each.holds for each in (*request.places, *availability_conditions(), *also)]
+    others = [each.holds for each in (*request.places, *availability_conditions(), *until_end(end))]
     return (
         select(Node.id, INVENTORIES.c.provider_id)
         .select_from(INVENTORIES)

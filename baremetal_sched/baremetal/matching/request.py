@@ -16,12 +16,11 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
-from baremetal_sched.baremetal.matching.conditions import AVAILABILITY, Condition, Kind
+from baremetal_sched.baremetal.matching.conditions import Condition
 from baremetal_sched.baremetal.matching.free_machine import Amounts as Amounts
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.question import Question
 from baremetal_sched.baremetal.matching.spreading import Several
-from baremetal_sched.baremetal.provider.availability import stays_open
 from baremetal_sched.baremetal.visibility import EVERYTHING, Conditions, Visibility, usable_by
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.types import Query
@@ -70,10 +69,6 @@ class MachineContext:
         """Return the condition that the project may use a node; empty if it may use all."""
         return () if self.project is None else (usable_by(self.project),)
 
-    def until_end(self) -> tuple[Condition, ...]:
-        """Return the condition that no hold is planned for the node before the end; empty if there is no end."""
-        return () if self.end is None else (_of_open(self.end.moment()),)
-
     def with_end(self, end: End | None) -> "MachineContext":
         """Return the context of a consumer that has this end."""
         return self if end == self.end else replace(self, end=end)
@@ -83,17 +78,6 @@ class MachineContext:
         if self.machine is None:
             return None
         return PROVIDERS.c.root_id.in_(select(PROVIDERS.c.root_id).where(PROVIDERS.c.uuid == self.machine))
-
-
-def _of_open(ends_at: ColumnElement[float]) -> Condition:
-    """Return the condition that no hold is planned for the node before the end of the request."""
-    return Condition(
-        f"{AVAILABILITY}planned hold before the end",
-        "no hold is planned before the end",
-        Kind.AVAILABILITY,
-        failure=("has a hold planned before the end", "have holds planned before the end"),
-        holds=stays_open(ends_at),
-    )
 
 
 @dataclass(frozen=True)
@@ -182,6 +166,7 @@ class MachineRequest(ABC):
         """Return the context with the end only if the request takes no machine that closes before it."""
         return context if self.strict_end or context.end is None else replace(context, end=None)
 
+    @abstractmethod
     def choose(self, context: MachineContext) -> Host | None:
         """Return a machine that fits, locked; None if none is free, or a name in the request does not exist. If the
         context has an end, machines without a hold that is planned before it come first.
@@ -189,11 +174,6 @@ class MachineRequest(ABC):
         Raises StaleDataError if other transactions are taking all that fit, and BadQuery, SearchTookTooLong and
         TooManyCandidates for queries.
         """
-        return next(filter(None, map(self.choose_within, self.turns(context))), None)
-
-    @abstractmethod
-    def choose_within(self, context: MachineContext) -> Host | None:
-        """Return a machine like ``choose``, for which no hold is planned before the end of the context."""
 
     def other_providers(self, context: MachineContext) -> Amounts | None:
         """Return the amounts to claim of providers that are no machines; None if there are none. Raises like

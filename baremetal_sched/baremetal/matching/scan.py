@@ -26,8 +26,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.matching.conditions import Condition, Kind
 from baremetal_sched.baremetal.matching.masks import Bucket, Masks
 from baremetal_sched.baremetal.matching.question import Question, Scope, nodes_source
-from baremetal_sched.baremetal.provider.availability import ALLOCATED, PROVIDER, reason
-from baremetal_sched.baremetal.provider.blocked_times import with_ends
+from baremetal_sched.baremetal.provider.availability import ALLOCATED, PROVIDER, reason, with_ends
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Node
 from baremetal_sched.placement.ends import LATE

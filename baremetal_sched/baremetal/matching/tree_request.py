@@ -28,6 +28,7 @@ from baremetal_sched.baremetal.matching.conditions import (
     of_untried,
     of_zone,
     required_capabilities,
+    until_end,
 )
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.question import (
@@ -156,14 +157,14 @@ class TreeRequest(MachineRequest):
     def clauses(self, context: MachineContext) -> list[ColumnElement[bool]]:
         """Return the conditions on a node besides the query, that of the end included."""
         served = (context.membership.served(),) if self.served else ()
-        return [*served, *(each.holds for each in (*self.places(), *context.until_end())), *self.usable()]
+        return [*served, *(each.holds for each in (*self.places(), *until_end(context.end))), *self.usable()]
 
-    def choose_within(self, context: MachineContext) -> Host | None:
-        """Return a machine, locked, and the amounts to claim; None if there is none, or a name does not exist.
+    def choose(self, context: MachineContext) -> Host | None:
+        """Return a machine that fits, locked, and the amounts to claim, and raise, like ``MachineRequest.choose``.
+        Raises BadQuery for a query that asks for nothing."""
+        return next(filter(None, map(self._choose, self.turns(context))), None)
 
-        Raises BadQuery for a query that asks for nothing, StaleDataError if all machines that fit are being taken by
-        other transactions, SearchTookTooLong, TooManyCandidates.
-        """
+    def _choose(self, context: MachineContext) -> Host | None:
         session, clauses = context.session, self.clauses(context)
         with suppress(*_UNKNOWN):
             few = self._few(context)
@@ -296,7 +297,7 @@ class TreeRequest(MachineRequest):
                 *self.places(),
                 *tree_shapes.conditions_on_trees(selecting(context.session), request),
                 *availability_conditions(),
-                *self.bound(context).until_end(),
+                *until_end(self.bound(context).end),
                 of_claim(),
                 of_lock(counts=True),
                 of_conductor(context.membership, counts=True),

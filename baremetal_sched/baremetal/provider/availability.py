@@ -31,7 +31,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from baremetal_sched.db.clock import epoch, statement_epoch
 from baremetal_sched.db.models import Hold, Node
 from baremetal_sched.machines import states
-from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
+from baremetal_sched.placement.tables import ALLOCATIONS, CLAIM_ENDS, INVENTORIES, PROVIDERS
 
 
 @dataclass(frozen=True)
@@ -118,11 +118,6 @@ IS_AVAILABLE = and_(*(condition.clause for condition in CONDITIONS))
 IS_OPEN = or_(Node.closes_at.is_(None), Node.closes_at > statement_epoch())
 
 
-def stays_open(ends_at: ColumnElement[float]) -> ColumnElement[bool]:
-    """SQL condition on Node: no hold is planned that keeps it from being given out before ``ends_at``."""
-    return or_(Node.closes_at.is_(None), Node.closes_at >= ends_at)
-
-
 def is_available(node: Node) -> bool:
     """Return whether ``node`` may be given out. The same as ``IS_AVAILABLE``."""
     return all(condition.holds(node) for condition in CONDITIONS)
@@ -170,6 +165,7 @@ RESOURCE_CLASS = "resource class"
 #: them by mistake.
 PROVIDER = PROVIDERS.alias("machine")
 STOCK = INVENTORIES.alias("own_stock")
+_HELD = ALLOCATIONS.alias("held_machine")
 
 #: A hold has been planned for now, or waits until the node rests, and its flag has not followed yet.
 PLANNED = "planned hold"
@@ -191,6 +187,17 @@ def with_stock(source: Any) -> Any:
     """Return ``source``, which has nodes and their providers, with the inventory of the node's own class."""
     own = and_(STOCK.c.provider_id == PROVIDER.c.id, STOCK.c.resource_class_id == PROVIDER.c.mirrored_class_id)
     return source.outerjoin(STOCK, own)
+
+
+def with_ends(source: Any) -> Any:
+    """Return ``source``, which has nodes with their providers and inventories, with the ends of their consumers.
+
+    LEFT JOIN allocations a ON a.provider_id = p.id AND a.resource_class_id = p.mirrored_class_id
+    LEFT JOIN claim_ends e ON e.consumer_id = a.consumer_id
+    """
+    own = and_(_HELD.c.provider_id == PROVIDER.c.id, _HELD.c.resource_class_id == PROVIDER.c.mirrored_class_id)
+    held = source.outerjoin(_HELD, own)
+    return held.outerjoin(CLAIM_ENDS, CLAIM_ENDS.c.consumer_id == _HELD.c.consumer_id)
 
 
 #: The condition of the rule that no instance uses the machine: one that does has it allocated.

@@ -15,14 +15,13 @@ from baremetal_sched.baremetal.provider.availability import (
     HAS_NO_CLASS,
     HAS_NO_INSTANCE,
     IS_CLAIMED,
-    PROVIDER,
     STOCK,
 )
 from baremetal_sched.db.clock import statement_epoch
 from baremetal_sched.db.models import Hold, Node
 from baremetal_sched.machines import states
 from baremetal_sched.placement.ends import LATE
-from baremetal_sched.placement.tables import ALLOCATIONS, CLAIM_ENDS
+from baremetal_sched.placement.tables import CLAIM_ENDS
 from baremetal_sched.settings import Settings
 
 FOREVER = math.inf
@@ -52,9 +51,7 @@ def turnaround(settings: Settings) -> Turnaround:
     return lambda resource_class: of_class.get(resource_class, others)
 
 
-_HELD = ALLOCATIONS.alias("held_machine")
-
-#: SQL conditions on the rows of ``with_ends``.
+#: SQL conditions on the rows of ``availability.with_ends``.
 _IS_USED = or_(IS_CLAIMED, ~HAS_NO_INSTANCE, Node.provision_state.in_(_USE))
 _RETURNS = and_(
     Node.provision_state.in_(_COMES_BACK),
@@ -99,17 +96,6 @@ FACTS = (
     CLAIM_ENDS.c.ends_at,
     CLAIM_ENDS.c.state,
 )
-
-
-def with_ends(source: Any) -> Any:
-    """Return ``source``, which has nodes with their providers and inventories, with the ends of their consumers.
-
-    LEFT JOIN allocations a ON a.provider_id = p.id AND a.resource_class_id = p.mirrored_class_id
-    LEFT JOIN claim_ends e ON e.consumer_id = a.consumer_id
-    """
-    own = and_(_HELD.c.provider_id == PROVIDER.c.id, _HELD.c.resource_class_id == PROVIDER.c.mirrored_class_id)
-    held = source.outerjoin(_HELD, own)
-    return held.outerjoin(CLAIM_ENDS, CLAIM_ENDS.c.consumer_id == _HELD.c.consumer_id)
 
 
 def free_times(facts: Facts, holds: Collection[Interval], now: float, takes: Turnaround) -> list[Interval]:
