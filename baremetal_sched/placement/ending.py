@@ -79,8 +79,7 @@ def find(reader: Reader, consumer: int) -> Any:
 
 def count_by_state(reader: Reader) -> dict[str, int]:
     """Return how many ends there are: ``set``, ``ending`` and ``late``, with those that nobody has taken in time."""
-    state = case((IS_LATE, LATE), else_=_ENDS.state).label("state_now")
-    found = connection_of(reader).execute(select(state, func.count()).select_from(CLAIM_ENDS).group_by(state))
+    found = connection_of(reader).execute(select(STATE_NOW, func.count()).group_by(STATE_NOW))
     return dict.fromkeys((SET, *OVER), 0) | {name: count for name, count in found}
 
 
@@ -219,17 +218,3 @@ def lost(connection: Connection, machine: str) -> None:
         select(_ENDS.consumer_id).where(_ENDS.consumer_id.in_(on), _ENDS.state.in_(OVER))
     ):
         note(connection, ENDED, find(connection, consumer), machine)
-
-
-def machines_of(reader: Reader, consumer: int) -> list[str]:
-    """Return the UUIDs of the machines that a consumer (an id) has."""
-    root = PROVIDERS.alias("root")
-    query = (
-        select(root.c.uuid)
-        .distinct()
-        .join_from(ALLOCATIONS, PROVIDERS, PROVIDERS.c.id == ALLOCATIONS.c.provider_id)
-        .join(root, root.c.id == PROVIDERS.c.root_id)
-        .where(ALLOCATIONS.c.consumer_id == consumer, root.c.mirrored_class_id.is_not(None))
-        .order_by(root.c.uuid)
-    )
-    return [*connection_of(reader).scalars(query)]

@@ -95,9 +95,10 @@ class End:
         if self.at is not None and self.at - shortest <= now:
             raise EndsTooSoon(end=in_words(self.at), shortest=f"{shortest:g}")
 
-    def parameters(self) -> dict[str, Any]:
-        """Return the parameters of ``new_row``."""
-        return {"end_at": self.at, "end_seconds": self.seconds}
+    def parameters(self, began_at: float | None = None) -> dict[str, Any]:
+        """Return the parameters of ``new_row``. ``began_at``: since when the consumer has its machine; None: it gets it
+        now."""
+        return {"end_at": self.at, "end_seconds": self.seconds, "end_began_at": began_at}
 
 
 @dataclass(frozen=True)
@@ -110,11 +111,14 @@ class AskedEnd:
     is_named: bool = False
 
 
-def granted(reader: Reader, settings: Settings, asked: AskedEnd, began_at: float | None = None) -> End | None:
-    """Return the end of a request, with the default of the settings, within their limits; None if it has none.
-    ``began_at``: since when its consumer has its machine; None: it gets it now or later.
+def granted(
+    reader: Reader, settings: Settings, asked: AskedEnd, began_at: float | None = None, *, is_bound: bool = True
+) -> End | None:
+    """Return the end of a request, or the default of the settings if it names none; None if it has no end.
+    ``began_at``: since when its consumer has its machine; None: it gets it now or later. ``is_bound``: the limits of
+    the settings apply.
 
-    Raises EndsNotServed, and InvalidValue if the end is over or too late. ``unbounded`` is for callers without limits.
+    Raises EndsNotServed, and InvalidValue if the end is over or too late.
     """
     options = settings.scheduling
     is_default = not asked.is_named and bool(options.default_claim)
@@ -132,21 +136,12 @@ def granted(reader: Reader, settings: Settings, asked: AskedEnd, began_at: float
         (options.longest_claim, now, "longest_claim"),
         (options.longest_in_all, began_at or now, "longest_in_all"),
     ]
-    for seconds, since, name in bounds:
+    for seconds, since, name in bounds if is_bound else ():
         if seconds and ends_at > since + seconds:
             raise InvalidValue(
                 message=f"The end is too late: {in_words(since + seconds)} is the last one that [scheduling] {name} "
                 f"({seconds:g} s) allows."
             )
-    return end
-
-
-def unbounded(reader: Reader, settings: Settings, asked: AskedEnd) -> End | None:
-    """Return the end of a request, without a default and without limits; None if it has none. Raises EndsNotServed, and
-    InvalidValue if it is over."""
-    end = End.of(settings, asked.at, asked.seconds)
-    if end is not None:
-        require_served(reader, end)
     return end
 
 
@@ -163,10 +158,6 @@ def require_served(reader: Reader, end: End | None = None) -> float:
     if end is not None and end.at is not None and end.at <= now:
         raise InvalidValue(message=f"The end must be later than now: {in_words(end.at)} is over.")
     return float(now)
-
-
-def _now(reader: Reader) -> float:
-    return connection_of(reader).scalar(select(epoch())) or 0.0
 
 
 _AT: ColumnElement[float] = bindparam("end_at", type_=Double())
@@ -188,10 +179,10 @@ def due_at(ends_at: ColumnElement[float], told_before: tuple[float, ...]) -> Col
 
 
 def new_row(consumer: ColumnElement[int], told_before: tuple[float, ...]) -> dict[str, ColumnElement[Any]]:
-    """Return the ``COLUMNS`` of a new end of a consumer that gets its machine now, as expressions. The parameters are
-    those of ``End``."""
+    """Return the ``COLUMNS`` of a new end of a consumer, as expressions. The parameters are those of ``End``."""
     now, due = statement_epoch(), due_at(_ENDS_AT, told_before)
-    return dict(zip(COLUMNS, (consumer, now, now, _ENDS_AT, literal(SET), due), strict=True))
+    began_at: ColumnElement[float] = func.coalesce(bindparam("end_began_at", type_=Double()), now)
+    return dict(zip(COLUMNS, (consumer, began_at, now, _ENDS_AT, literal(SET), due), strict=True))
 
 
 @lru_cache
@@ -201,14 +192,15 @@ def _insert(told_before: tuple[float, ...]) -> Any:
 
 def at_once(reader: Reader, end: End) -> End:
     """Return the end of consumers that get their machines now: the same moment for all of them."""
-    return end if end.seconds is None else replace(end, at=_now(reader) + end.seconds, seconds=None)
+    if end.seconds is None:
+        return end
+    now: float = connection_of(reader).scalar(select(epoch())) or 0.0
+    return replace(end, at=now + end.seconds, seconds=None)
 
 
 def enter(connection: Connection, consumer: int, end: End, began_at: float | None = None) -> None:
     """Give an end to a consumer (an id), which has its machine since ``began_at``; None: it has just got it."""
-    statement = _insert(end.told_before)
-    statement = statement if began_at is None else statement.values(began_at=literal(began_at, Double()))
-    compiled.change(connection, statement, {"consumer": consumer, **end.parameters()})
+    compiled.change(connection, _insert(end.told_before), {"consumer": consumer, **end.parameters(began_at)})
 
 
 _ROOT = PROVIDERS.alias("root")
@@ -243,15 +235,13 @@ def turn(connection: Connection, *consumers: int) -> None:
 
 
 _LOCK = select(CONSUMERS.c.id).where(CONSUMERS.c.id.in_([IDS])).order_by(CONSUMERS.c.id).with_for_update()
-
-
 _PRESENT = select(CLAIM_ENDS.c.consumer_id, CLAIM_ENDS.c.ends_at).where(CLAIM_ENDS.c.consumer_id.in_([IDS]))
 
 
 def change(writer: Writer, consumers: Mapping[int, str], end: End | None, began_at: float | None = None) -> bool:
     """Give consumers (their UUIDs by id) that have machines, since ``began_at`` (None: they have just got them), this
-    end instead of another; None: none. An end in ``seconds`` counts from now on. Return whether one of them ends later
-    than before.
+    end instead of another; None: none. An end in ``seconds`` counts from now on, for all of them alike. Return whether
+    one of them ends later than before.
 
     Locks the consumers, their inventories and their ends, in the order in which a release does. Raises HasEnded if the
     end of one has come, StaleDataError if one has been released, or there are none any more.
@@ -260,7 +250,8 @@ def change(writer: Writer, consumers: Mapping[int, str], end: End | None, began_
     if not consumers or len(compiled.run(connection, _LOCK, {}, consumers).all()) < len(consumers):
         raise StaleDataError("a consumer was released")
     turn(connection, *consumers)
-    before = _present(connection, consumers)
+    end = end and at_once(connection, end)
+    before: dict[int, float] = dict(compiled.run(connection, _PRESENT, {}, consumers).all())
     for consumer, uuid in sorted(consumers.items()):
         lies_ahead = and_(CLAIM_ENDS.c.state == SET, CLAIM_ENDS.c.ends_at > epoch())
         own = CLAIM_ENDS.c.consumer_id == consumer
@@ -269,13 +260,7 @@ def change(writer: Writer, consumers: Mapping[int, str], end: End | None, began_
             raise HasEnded(consumer=uuid)
         if not changed and end is not None:
             enter(connection, consumer, end, began_at)
-    after = _present(connection, before)
-    return any(after.get(consumer, inf) > ends_at for consumer, ends_at in before.items())
-
-
-def _present(connection: Connection, consumers: Collection[int]) -> dict[int, float]:
-    rows = compiled.run(connection, _PRESENT, {}, consumers).all() if consumers else ()
-    return {consumer: ends_at for consumer, ends_at in rows}
+    return any(ends_at < (inf if end is None or end.at is None else end.at) for ends_at in before.values())
 
 
 def _changed(connection: Connection, consumer: int, end: End | None, condition: ColumnElement[bool]) -> bool:

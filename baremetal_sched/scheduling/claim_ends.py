@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Allocation, ClaimEnd, Consumer, GroupMember, Node, ResourceClass, WaitingRequest
 from baremetal_sched.errors.scheduling import ClaimIsOver, OthersWait
-from baremetal_sched.placement import ends, waiting_ends, waiting_requests
+from baremetal_sched.placement import ends, waiting_ends
 from baremetal_sched.placement.consumers import amounts_held_by
 from baremetal_sched.placement.ending import IS_LATE, STATE_NOW
 from baremetal_sched.placement.ends import End
@@ -27,22 +27,22 @@ from baremetal_sched.settings import Settings
 def find(session: Session, uuid: str) -> ClaimStatus | None:
     """Return the claim with this UUID, or the consumer, as a claim: of a server, an allocation, or a client of the
     placement API, whose kind is ``placement``. None if there is none."""
-    claim = waiting_requests.find(session, uuid)
-    found = _of_consumers(session, [uuid]) if claim is None else claims.statuses_of(session, [claim])
-    return found[0] if found else None
+    return next(iter(statuses_of(session, [uuid])), None)
 
 
 def _of_consumers(session: Session, uuids: Collection[str]) -> list[ClaimStatus]:
     """Return the consumers with these UUIDs that have something, as claims, except those of machines of a claim of
     several."""
-    held = amounts_held_by(session, uuids)
+    held = amounts_held_by(session, uuids) if uuids else {}
+    if not held:
+        return []
     providers = {provider for amounts in held.values() for provider in amounts}
     nodes = select(Node.uuid, Node.resource_class).where(Node.uuid.in_(providers))
-    classes = {uuid: resource_class_of(name or "") for uuid, name in session.execute(nodes)} if held else {}
+    classes = {uuid: resource_class_of(name or "") for uuid, name in session.execute(nodes)}
     of_several = select(GroupMember.consumer_id).join(WaitingRequest, WaitingRequest.uuid == GroupMember.claim)
     is_part = of_several.where(GroupMember.consumer_id == Consumer.id).exists()
-    consumers = session.scalars(select(Consumer).where(Consumer.uuid.in_(held), ~is_part)).all() if held else ()
-    found = ends.of_consumers(session, held.keys(), STATE_NOW) if held else {}
+    consumers = session.scalars(select(Consumer).where(Consumer.uuid.in_(held), ~is_part)).all()
+    found = ends.of_consumers(session, held.keys(), STATE_NOW)
     return [
         ClaimStatus(
             waiting_ends.unstored(
@@ -86,7 +86,7 @@ def change(session: Session, settings: Settings, status: ClaimStatus, end: End |
         raise ClaimIsOver(claim=claim.uuid, state=status.state)
     named = select(Consumer.id, Consumer.uuid).where(Consumer.uuid.in_([each.consumer for each in machines]))
     consumers = {row_id: uuid for row_id, uuid in session.execute(named)}
-    is_later = ends.change(session, consumers, None if end is None else ends.at_once(session, end), since)
+    is_later = ends.change(session, consumers, end, since)
     if is_later and is_bound:
         nodes = (each.document(claim.resource_class)["node"] for each in machines)
         _require_nobody_waits(session, settings, claim.resource_class, filter(None, nodes))
@@ -135,5 +135,5 @@ def statuses_of(session: Session, uuids: Sequence[str]) -> list[ClaimStatus]:
     rows = session.scalars(select(WaitingRequest).where(WaitingRequest.uuid.in_(uuids))).all()
     known = {each.uuid for each in rows}
     others = _of_consumers(session, [uuid for uuid in uuids if uuid not in known])
-    found = {each.claim.uuid: each for each in [*claims.statuses_of(session, rows), *others]}
+    found = {each.claim.uuid: each for each in [*(claims.statuses_of(session, rows) if rows else ()), *others]}
     return [found[uuid] for uuid in uuids if uuid in found]

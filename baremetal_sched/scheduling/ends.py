@@ -5,7 +5,6 @@ leaves it as it was, or as it should be, and another conductor goes on.
 """
 
 import time
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -36,36 +35,29 @@ _MOST = 5000
 _SECONDS = 5.0
 
 
-@dataclass(frozen=True)
-class DueEnd:
-    """A consumer (an id) whose end is due; ``is_over``: it has come."""
-
-    consumer: int
-    is_over: bool
-
-
 def sweep(database: Database, settings: Settings, conductor: str, membership: Membership) -> None:
     """Do what is due about the ends of claims of the machines of this conductor (a host name), the longest due first.
 
     Raises the errors of the database. What cannot be done now is left to the next sweep.
     """
     until = time.monotonic() + _SECONDS
-    for due in database.read(partial(_due, conductor=conductor, membership=membership)):
+    for consumer, is_over in database.read(partial(_due, conductor=conductor, membership=membership)):
         if time.monotonic() > until:
             break
         try:
-            if due.is_over:
-                database.write(partial(settle, consumer=due.consumer, settings=settings, conductor=conductor))
+            if is_over:
+                database.write(partial(settle, consumer=consumer, settings=settings, conductor=conductor))
             else:
-                database.change(partial(tell, consumer=due.consumer, settings=settings))
+                database.change(partial(tell, consumer=consumer, settings=settings))
         except SchedulerError as error:
-            log.warning("an end is left to the next sweep", consumer=due.consumer, reason=str(error))
+            log.warning("an end is left to the next sweep", consumer=consumer, reason=str(error))
         except Exception:  # the others must not wait for it
-            log.exception("an end is left to the next sweep", consumer=due.consumer)
+            log.exception("an end is left to the next sweep", consumer=consumer)
 
 
-def _due(session: Session, conductor: str, membership: Membership) -> list[DueEnd]:
-    """Return the ends that are due: of nodes of the conductor, and of what is no node.
+def _due(session: Session, conductor: str, membership: Membership) -> list[tuple[int, bool]]:
+    """Return the consumers (ids) whose ends are due, of nodes of the conductor and of what is no node; and whether the
+    end has come.
 
     SELECT e.consumer_id, e.ends_at <= now, n.… FROM claim_ends e JOIN allocations a ON a.consumer_id = e.consumer_id
     JOIN resource_providers p ON p.id = a.provider_id JOIN resource_providers r ON r.id = p.root_id
@@ -86,12 +78,13 @@ def _due(session: Session, conductor: str, membership: Membership) -> list[DueEn
         .order_by(ends.due_at, ends.consumer_id)
         .limit(_MOST)
     )
-    found = {
-        DueEnd(consumer, bool(is_over)): None
-        for consumer, is_over, uuid, group, driver in rows
-        if uuid is None or membership.owner(uuid, group, driver) == conductor
-    }
-    return [*found]
+    return [
+        *dict.fromkeys(
+            (consumer, bool(is_over))
+            for consumer, is_over, uuid, group, driver in rows
+            if uuid is None or membership.owner(uuid, group, driver) == conductor
+        )
+    ]
 
 
 def _held_by(consumer: Any, node: Any = Node) -> ColumnElement[bool]:
@@ -117,7 +110,8 @@ def tell(connection: Connection, consumer: int, settings: Settings) -> None:
     seconds = ending.tell(connection, consumer, settings.scheduling.tell_before)
     end = None if seconds is None else ending.find(connection, consumer)
     if end is not None:
-        machines = ending.machines_of(connection, consumer) if end.claim == end.uuid else ()
+        of_one = end.claim == end.uuid
+        machines = connection.scalars(select(Node.uuid).where(_held_by(consumer)).limit(2)).all() if of_one else ()
         ending.note(connection, ENDS_SOON, end, machines[0] if len(machines) == 1 else None, seconds=seconds)
 
 

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.db.models import ClaimEnd, Consumer
 from baremetal_sched.placement import ends
+from baremetal_sched.placement.ending import IS_LATE, STATE_NOW
 from baremetal_sched.scheduling.api.claims import visible_to
 from baremetal_sched.ui.call import UiCall
 
@@ -45,16 +46,16 @@ def of_document(claim: Mapping[str, Any]) -> PageEnd | None:
 
 def of_consumers(session: Session, uuids: Collection[str]) -> dict[str, PageEnd]:
     """Return the ends of those of the consumers (UUIDs) that have one; one statement at most."""
-    found = ends.of_consumers(session, uuids).items()
-    return {uuid: end for uuid, row in found if (end := of_moment(row.ends_at, row.state, row.reason)) is not None}
+    found = ends.of_consumers(session, uuids, STATE_NOW).items()
+    return {uuid: end for uuid, row in found if (end := of_moment(row.ends_at, row.state_now, row.reason)) is not None}
 
 
 def count_late(call: UiCall, connection: Connection) -> int:
     """Return how many machines could not be given back at their ends yet, of those whose claims the caller may see.
 
-    SELECT count(*) FROM claim_ends e JOIN consumers c ON c.id = e.consumer_id WHERE e.state = 'late' AND …
+    SELECT count(*) FROM claim_ends e JOIN consumers c ON c.id = e.consumer_id WHERE <it is late> AND …
     """
     query = select(func.count()).join_from(ClaimEnd, Consumer, Consumer.id == ClaimEnd.consumer_id)
     visible = visible_to(call, Consumer.project_id)
-    query = query.where(ClaimEnd.state == ends.LATE, *(() if visible is None else (visible,)))
+    query = query.where(IS_LATE, *(() if visible is None else (visible,)))
     return connection.scalar(query) or 0

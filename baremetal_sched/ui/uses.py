@@ -18,6 +18,7 @@ from baremetal_sched.db.models import (
     Server,
 )
 from baremetal_sched.db.types import Query
+from baremetal_sched.placement.ending import STATE_NOW
 from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIM, SERVER
 from baremetal_sched.ui.ends import PageEnd, of_moment
 
@@ -33,7 +34,7 @@ COLUMNS: tuple[ColumnElement[Any] | InstrumentedAttribute[Any], ...] = (
     *(Consumer.uuid, Consumer.project_id, Consumer.user_id, _KIND.label("kind"), Consumer.consumer_type),
     *(func.coalesce(Server.name, NodeAllocation.name).label("called"), Allocation.created_at),
     GroupMember.claim.label("group_claim"),
-    *(ClaimEnd.ends_at, ClaimEnd.state.label("end_state"), ClaimEnd.reason),
+    *(ClaimEnd.ends_at, STATE_NOW, ClaimEnd.reason),
 )
 
 

@@ -1,5 +1,6 @@
 """The end that a request names: at every door the same texts, limits, errors and rule."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from oslo_policy import policy
@@ -24,16 +25,16 @@ END_RULES = (
     ),
 )
 
-NOTHING = AskedEnd()
 
-
-def asked_end(until: str | None, seconds: Any, *, is_named: bool = True) -> AskedEnd:
-    """Return the end that the values ``until`` (a time in ISO 8601) and ``for`` (seconds, a number or its text) of a
-    request name. Raises InvalidValue."""
-    if until is not None and seconds is not None:
+def asked_end(values: Mapping[str, Any]) -> AskedEnd:
+    """Return the end that a request names among these values: ``until`` (a time in ISO 8601, or None) or ``for``
+    (seconds, a number or its text). Raises InvalidValue."""
+    named = {"until", "for"} & values.keys()
+    if len(named) > 1:
         raise InvalidValue(message="Give until or for, not both.")
+    until, seconds = values.get("until"), values.get("for")
     if seconds is None:
-        return AskedEnd(at=seconds_of("until", until), is_named=is_named)
+        return AskedEnd(at=seconds_of("until", None if until is None else str(until)), is_named=bool(named))
     try:
         number = float(seconds)
         if isinstance(seconds, bool) or not 0 < number <= LONGEST:
@@ -52,9 +53,7 @@ def granted_end(call: Call, reader: Reader, asked: AskedEnd, began_at: float | N
     """
     # In their own scope: the compute API knows administrators of projects only.
     caller = call.unscoped or call.caller
-    is_none = asked.is_named and asked.at is None and asked.seconds is None
-    if is_none and call.settings.scheduling.default_claim:
+    if asked == AskedEnd(is_named=True) and call.settings.scheduling.default_claim:
         call.policy.require(caller, SET_END_ALL, call.target)
-    if asked == NOTHING or is_none or not call.policy.allows(caller, SET_END_ALL, call.target):
-        return ends.granted(reader, call.settings, asked, began_at)
-    return ends.unbounded(reader, call.settings, asked)
+    is_bound = not asked.is_named or not call.policy.allows(caller, SET_END_ALL, call.target)
+    return ends.granted(reader, call.settings, asked, began_at, is_bound=is_bound)

@@ -39,7 +39,7 @@ _REFUSED_HINTS = ("same_host", "query", "build_near_host_ip")
 #: The hint that says for how many seconds a server may wait for a machine; those that say when, or how many seconds
 #: after it got its machine, it gives that back; and the one that names its server group.
 _WAIT = "wait"
-_UNTIL, _FOR = "until", "for"
+_END = ("until", "for")
 _GROUP = "group"
 
 _LOCAL_IMAGE = {"source_type": "image", "destination_type": "local"}
@@ -220,19 +220,11 @@ def _wait(hints: Mapping[str, Any]) -> int | None:
 
 def _end(call: ComputeCall, session: Session, hints: Mapping[str, Any]) -> End | None:
     """Return the end that the hints give the servers; None if they have none. Raises like ``granted_end``."""
-    until, seconds = (_one(hints, name) for name in (_UNTIL, _FOR))
-    asked = asked_end(None if until is None else str(until), seconds, is_named=_UNTIL in hints or _FOR in hints)
-    return granted_end(call, session, asked)
-
-
-def _one(hints: Mapping[str, Any], name: str) -> Any:
-    """Return the value of a hint, which may be the only one in a list; None if there is none. Raises InvalidValue."""
-    value = hints.get(name)
-    if not isinstance(value, list):
-        return value
-    if len(value) != 1:
-        raise InvalidValue(message=f"The scheduler hint {name} must have one value, and not {len(value)}.")
-    return value[0]
+    values = {name: hints[name] if isinstance(hints[name], list) else [hints[name]] for name in _END if name in hints}
+    for name, given in values.items():
+        if len(given) != 1:
+            raise InvalidValue(message=f"The scheduler hint {name} must have one value, and not {len(given)}.")
+    return granted_end(call, session, asked_end({name: value for name, (value,) in values.items()}))
 
 
 def _group(call: ComputeCall, session: Session, hints: Mapping[str, Any]) -> ServerGroup | None:

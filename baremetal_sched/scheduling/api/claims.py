@@ -10,7 +10,7 @@ from flask import Response
 from sqlalchemy import ColumnElement, false, literal, select
 from sqlalchemy.orm import Session, defer
 
-from baremetal_sched.baremetal.api.ends import SET_END_ALL, granted_end
+from baremetal_sched.baremetal.api.ends import SET_END_ALL, asked_end, granted_end
 from baremetal_sched.baremetal.api.policies.domains import sees_domains
 from baremetal_sched.baremetal.domains import domain_list
 from baremetal_sched.baremetal.matching.explanation import Explanation
@@ -33,7 +33,7 @@ from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIMED, SERV
 from baremetal_sched.scheduling import claim_ends, claims, machine_groups
 from baremetal_sched.scheduling.api import rights
 from baremetal_sched.scheduling.api.policies import ALL_CLAIMS, DELETE_CLAIM, GET_CLAIM
-from baremetal_sched.scheduling.api.request_bodies import ClaimBody, SchedulingCall, end_in, read_claim, require_levels
+from baremetal_sched.scheduling.api.request_bodies import ClaimBody, SchedulingCall, read_claim, require_levels
 from baremetal_sched.scheduling.claims import ClaimStatus, NewClaim
 from baremetal_sched.scheduling.schemas.answers import COUNT, TEXT, said
 from baremetal_sched.scheduling.schemas.claims import KINDS, STATES
@@ -201,7 +201,7 @@ def _seen(call: SchedulingCall, session: Session, uuid: str) -> ClaimStatus:
 def change_claim(call: SchedulingCall, session: Session, claim: str) -> Response:
     """PATCH /v1/claims/{claim}"""
     CLAIM_CHANGE.check(call.json)
-    asked = end_in(call.json)
+    asked = asked_end(call.json)
     status = _seen(call, session, _uuid_of(claim))
     if status.claim.kind not in KINDS:
         raise HasNoEnd(consumer=status.claim.uuid)

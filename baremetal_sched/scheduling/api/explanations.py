@@ -62,7 +62,7 @@ def create_explanation(call: Call, session: Session) -> Response:
 
 def _end_of(call: Call, session: Session, body: Mapping[str, Any]) -> End | None:
     """Return the end of a body; None if it names none. Raises like ``asked_end`` and ``granted_end``."""
-    asked = asked_end(body.get("until"), body.get("for"))
+    asked = asked_end(body)
     return None if asked.at is None and asked.seconds is None else granted_end(call, session, asked)
 
 

@@ -283,18 +283,10 @@ def read_claim(call: Call) -> ClaimBody:
         consumer_type=consumer.get("type"),
         wait=wait,
         even_if_impossible=document.get("even_if_impossible", False),
-        asked=end_in(document),
+        asked=asked_end(document),
         digest=_digest(document, project, user),
         resolve=resolve,
     )
-
-
-def end_in(document: Mapping[str, Any]) -> AskedEnd:
-    """Return the end that a body names. Raises InvalidValue."""
-    named = {"until", "for"} & document.keys()
-    if len(named) > 1:
-        raise InvalidValue(message="Give until or for, not both.")
-    return asked_end(document.get("until"), document.get("for"), is_named=bool(named))
 
 
 def require_levels(call: Call, session: Session, several: Several | None, project: str | None) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.allocations import allocations, placing
 from baremetal_sched.baremetal.allocations.placing import ALLOCATING
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.ends import NOTHING, asked_end, granted_end
+from baremetal_sched.baremetal.api.ends import asked_end, granted_end
 from baremetal_sched.baremetal.api.resources import collection, owners
 from baremetal_sched.baremetal.api.resources.query import BaremetalQuery
 from baremetal_sched.baremetal.api.resources.standard_views import StandardViews
@@ -95,7 +95,7 @@ def create_allocation(call: BaremetalCall, session: Session) -> Response:
     values = collection.load_creation(call, RESOURCE, ALLOCATION_CREATE, "allocation")
     wait = None if values.get("node") else _preferred_wait(call)
     until = call.preferences.get(_UNTIL)
-    end = granted_end(call, session, NOTHING if until is None else asked_end(until, None))
+    end = granted_end(call, session, asked_end({} if until is None else {"until": until}))
     allocation = _create(call, session, values, wait, end)
     document: dict[str, Any] = json.loads(listing.whole(call, RESOURCE).fetch_text(session, allocation.uuid))
     headers = {"Location": f"{call.base_url}/v1/allocations/{allocation.uuid}"}
