@@ -90,8 +90,8 @@ class EndsTooSoon(InvalidValue):
     """A request that waits stops waiting some time before its end."""
 
     template = (
-        "It cannot wait until its end, {end}: nobody gets a machine for less than {shortest} s ([scheduling] "
-        "shortest_claim). Ask without waiting, or for a later end."
+        "The request cannot wait: its end, {end}, is too near, as nobody gets a machine for less than {shortest} s "
+        "([scheduling] shortest_claim). Ask without waiting, or for a later end."
     )
 
 
@@ -99,17 +99,17 @@ class OthersWait(ConflictError):
     """``number``: how many requests wait."""
 
     template = (
-        "The end cannot be moved later while others wait for this machine ([scheduling] prolong_while_others_wait), "
-        "which {number} requests do. An earlier end can be set."
+        "The end cannot be moved later while others wait for this machine ([scheduling] prolong_while_others_wait). "
+        "Waiting requests: {number}. You can set an earlier end."
     )
 
 
 class ClaimIsOver(ConflictError):
-    template = "Claim {claim} is {state}, so it has no end that could be changed."
+    template = "Claim {claim} is {state}, so its end cannot be changed."
 
 
 class HasEnded(ConflictError):
-    template = "{consumer} has ended: its machine is being given back."
+    template = "{consumer} has ended, and its end can no longer be changed: its machine is being given back."
 
 
 class HasNoEnd(ConflictError):

@@ -145,7 +145,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         cfg.BoolOpt(
             "prolong_while_others_wait",
             default=True,
-            help="Whether an end may be moved later while a request waits that the machine may fit. Callers with "
+            help="Whether an end may be moved later while a request waits that may fit the machine. Callers with "
             "``scheduling:claims:set_end_all`` are not bound by this.",
         ),
         cfg.BoolOpt(
@@ -165,7 +165,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default=3600,
             min=0,
             help="Seconds that a machine is expected to need after a claim until it is available again. Explanations "
-            "and capacity at a later moment count on it.",
+            "and the capacity at a later moment use it.",
         ),
         cfg.Opt(
             "turnaround_of",

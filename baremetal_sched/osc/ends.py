@@ -29,7 +29,7 @@ def add_end(parser: argparse.ArgumentParser, *, required: bool = False) -> Any:
         dest="lasts",
         type=duration,
         metavar="<time>",
-        help="Let the machines go back by themselves this long after all are had: 90, 30m, 8h, 2d.",
+        help="How long after the claim has all its machines they go back by themselves: 90 (seconds), 30m, 8h, 2d.",
     )
     return end
 

@@ -42,7 +42,6 @@ from baremetal_sched.placement import consumers, events, gate
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
 from baremetal_sched.placement.ends import End
 from baremetal_sched.placement.tables import PENDING_CLAIMS
-from baremetal_sched.settings import Settings
 
 #: The schema's revision of the first release that hands machines over.
 FIRST_REVISION = "0020"
@@ -228,11 +227,6 @@ def _insert(session: Session, new: NewWaitingRequest, **values: Any) -> WaitingR
         entered = session.scalars(select(WaitingRequest).where(WaitingRequest.uuid == new.uuid)).one()
     gate.note_request(session, WAITING if entered.state in UNDECIDED else entered.state, entered, new.reason)
     return entered
-
-
-def end_of(waiting: WaitingRequest, settings: Settings) -> End | None:
-    """Return the end of a request that waits: what it gets with its machine; None if it has none."""
-    return End.of(settings, waiting.ends_at, waiting.lasts)
 
 
 def entries(connection: Connection, resource_class: str, traits: Collection[str], limit: int) -> list[QueueEntry]:

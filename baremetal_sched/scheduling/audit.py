@@ -63,7 +63,7 @@ def _groups_passed_over(session: Session, settings: Settings, before: datetime) 
     for waiting in first.values():
         request = request_of(waiting.request)
         several = request.several if waiting.created_at < before and waiting.group_id is None else None
-        context = MachineContext(session, settings, end=waiting_requests.end_of(waiting, settings))
+        context = MachineContext(session, settings).of_waiting(waiting)
         if several is not None and _enough(context, request, several, before):
             yield f"claim {waiting.uuid}: it waits, though {several.count} nodes that fit together are free"
 
@@ -86,7 +86,7 @@ def _enough(context: MachineContext, request: MachineRequest, several: Several, 
 
 def _fits(session: Session, settings: Settings, waiting: WaitingRequest, node: str) -> bool:
     """Return whether a free machine that may fit the claim does."""
-    context = MachineContext(session, settings, end=waiting_requests.end_of(waiting, settings))
+    context = MachineContext(session, settings).of_waiting(waiting)
     alone = current_request(context, waiting.request).on(node)
     try:
         return alone is not None and bool(alone.hosts(context, 1))

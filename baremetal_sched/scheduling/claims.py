@@ -148,8 +148,9 @@ def give(context: MachineContext, claim: WaitingRequest, node: Node) -> bool:
         host = None if alone is None else alone.choose(context)
     if host is None:
         return False
-    write = ConsumerWrite(claim.uuid, host.claim, claim.consumer_project, claim.consumer_user, RESERVED)
-    write.end = waiting_requests.end_of(claim, context.settings)
+    write = ConsumerWrite(
+        claim.uuid, host.claim, claim.consumer_project, claim.consumer_user, RESERVED, end=context.end
+    )
     _write(context.session, write, claim.consumer_type)
     waiting_requests.decide(context.session, claim, CLAIMED)
     return True

@@ -77,7 +77,7 @@ class Door(Protocol):
 
     def leave_out(self, context: MachineContext, waiting: WaitingRequest, node: str, reason: str) -> None:
         """Let a claim (its row locked) wait for other nodes than this one (a UUID), where it could not begin; or end
-        it, if that cannot help."""
+        it, if that cannot help. The context has its end."""
 
 
 #: The doors, by kind of claim.
@@ -148,8 +148,7 @@ class SessionHandover:
             savepoint.rollback()
             return False
         claim_id, uuid = waiting.id, waiting.uuid
-        end = waiting_requests.end_of(waiting, self._settings)
-        context = self._context if end is None else replace(self._context, end=end)
+        context = self._context.of_waiting(waiting)
         try:
             with _on_behalf_of(self.session, waiting):
                 fits = DOORS[waiting.kind].give(context, waiting, node)
@@ -190,7 +189,7 @@ class SessionHandover:
         waiting = waiting_requests.find(self.session, uuid, lock=True)
         if waiting is not None:
             with _on_behalf_of(self.session, waiting):
-                DOORS[waiting.kind].leave_out(self._context, waiting, node.uuid, str(error))
+                DOORS[waiting.kind].leave_out(self._context.of_waiting(waiting), waiting, node.uuid, str(error))
                 self.session.flush()
 
     def end(self, waiting: WaitingRequest, state: str, reason: str) -> None:
@@ -326,7 +325,7 @@ class ClaimHandover:
         if waiting is None or waiting.state != WAITING:
             return False
         server_groups.lock_all(session, groups)
-        context = MachineContext(session, self._settings, end=waiting_requests.end_of(waiting, self._settings))
+        context = MachineContext(session, self._settings).of_waiting(waiting)
         host = current_request(context, waiting.request).choose(context)
         if host is None:
             return False

@@ -234,13 +234,13 @@ def serve(session: Session, settings: Settings, uuid: str, request: MachineReque
     waiting = session.scalars(select(WaitingRequest).where(WaitingRequest.uuid == uuid, IS_GATHERING)).first()
     if waiting is None or request.several is None:
         return False
-    context = MachineContext(session, settings, end=waiting_requests.end_of(waiting, settings))
+    context = MachineContext(session, settings).of_waiting(waiting)
     chosen = choose(context, request, request.several, waiting.consumer_project)
     if chosen is None:
         return False
     waiting_requests.decide_gathering(session, waiting)
     owner = (waiting.consumer_project, waiting.consumer_user, waiting.consumer_type)
-    write(session, GroupClaim(uuid, request, *owner, waiting_requests.end_of(waiting, settings)), chosen)
+    write(session, GroupClaim(uuid, request, *owner, context.end), chosen)
     return True
 
 

@@ -5,7 +5,6 @@ waiting."""
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 
@@ -135,8 +134,7 @@ def _reason(session: Session, settings: Settings, claim_id: int) -> str:
         request = current_request(MachineContext(session, settings), waiting.request)
         asked = machine_groups.asked(session, waiting.consumer_project, request, names_nodes=True)
         context = MachineContext.of_project(session, settings, request.project)
-        end = waiting_requests.end_of(waiting, settings)
-        return explain_request(replace(context, end=end), asked).summary
+        return explain_request(context.of_waiting(waiting), asked).summary
     except SchedulerError as error:
         log.info("cannot explain why a claim waited in vain", claim=waiting.uuid, reason=str(error))
         return waiting.reason or ""

@@ -288,15 +288,14 @@ def give(context: MachineContext, waiting: WaitingRequest, node: Node) -> bool:
     placement raises.
     """
     session, alone = context.session, NodeRequest.of(waiting.request).on(node.uuid)
-    end = waiting_requests.end_of(waiting, context.settings)
-    if alone is None or alone.choose(context.with_end(end)) is None:
+    if alone is None or alone.choose(context) is None:
         return False
     allocation = _locked(session, waiting.uuid)
     if allocation is None:
         raise AllocationNotFound(allocation=waiting.uuid)
     nodes.require_instance_free(session, allocation.uuid, node.uuid)
     try:
-        claim(session, allocation, node, context.settings, end=end, has_waited=True)
+        claim(session, allocation, node, context.settings, end=context.end, has_waited=True)
     except TAKEN_MEANWHILE as error:
         raise StaleDataError("a part of the machine was taken") from error
     allocation.conductor_affinity = context.membership.owner(node.uuid, node.conductor_group, node.driver)

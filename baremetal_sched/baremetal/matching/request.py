@@ -22,7 +22,7 @@ from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.question import Question
 from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.baremetal.visibility import EVERYTHING, Conditions, Visibility, usable_by
-from baremetal_sched.db.models import Node
+from baremetal_sched.db.models import Node, WaitingRequest
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.ends import End
@@ -72,6 +72,10 @@ class MachineContext:
     def with_end(self, end: End | None) -> "MachineContext":
         """Return the context of a consumer that has this end."""
         return self if end == self.end else replace(self, end=end)
+
+    def of_waiting(self, waiting: WaitingRequest) -> "MachineContext":
+        """Return the context of a request that waits, with its end."""
+        return self.with_end(End.of(self.settings, waiting.ends_at, waiting.lasts))
 
     def tree(self) -> ColumnElement[bool] | None:
         """Return the condition that a provider of ``PROVIDERS`` is in the tree of the machine; None: any is."""

@@ -144,7 +144,6 @@ def give(context: MachineContext, waiting: WaitingRequest, node: Node) -> bool:
     """Have the node (its row locked) deployed for the server that waits (its claim's row locked); return whether it
     fits. If the server is in a group, that was locked before the node. Raises CannotBegin if the deployment cannot
     begin there, and ServerNotFound."""
-    context = context.with_end(waiting_requests.end_of(waiting, context.settings))
     request = TreeRequest.of(waiting.request)
     places = server_group_places.of_request(context, request)
     if places is not None:
@@ -179,7 +178,6 @@ def leave_out(context: MachineContext, waiting: WaitingRequest, node: str, reaso
     server_history.go_on(session, server)
     server_history.try_again(session, server, f"The deployment on node {node} could not begin: {reason}", node)
     request = replace(TreeRequest.of(waiting.request), excluded=server.tried_nodes)
-    context = context.with_end(waiting_requests.end_of(waiting, context.settings))
     if len(server.tried_nodes) < context.settings.compute.max_attempts:
         why = booting.why_not(context, server, request)
     else:

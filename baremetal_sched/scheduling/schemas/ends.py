@@ -8,12 +8,12 @@ from baremetal_sched.scheduling.schemas.answers import FLAG, TEXT_OR_NULL, TIME_
 
 ENDS: dict[str, Any] = {
     "until": said(
-        "When the machine is given back by itself, whoever forgets it; null: never. By default after [scheduling] "
-        "default_claim seconds. A claim that waits stops waiting [scheduling] shortest_claim seconds before.",
+        "When the machine is given back by itself; null: never. Default: [scheduling] default_claim seconds after the "
+        "claim has its machine. A claim that waits stops waiting [scheduling] shortest_claim seconds before.",
         TIME_OR_NULL,
     ),
     "for": said(
-        "Instead: after how many seconds of having its machine, or all of several. Deployment is part of it.",
+        "Instead of until: for how many seconds it has its machine or, of several, all of them, deployment included.",
         {"type": "number", "exclusiveMinimum": 0, "maximum": LONGEST},
     ),
     "strict_end": said(
@@ -31,14 +31,14 @@ CLAIM_CHANGE = Form({**closed({name: ENDS[name] for name in ("until", "for")}), 
 END_MEMBERS = (
     Member(
         "until",
-        "When its machine is given back by itself; null: never, or after it has had it for seconds. Of several "
-        "machines, the earliest end.",
+        "When its machine is given back by itself; null: never, or it waits, and for says how long it will have it. Of "
+        "several machines, the earliest end.",
         TIME_OR_NULL,
         column=(11, "Until"),
     ),
     Member(
         "for",
-        "While it waits: after how many seconds of having its machine it gives it back; null: at until, or never.",
+        "While it waits: for how many seconds it will have its machine; null: it has no end, or until is its end.",
         {"type": ["number", "null"]},
     ),
     Member(
