@@ -1,6 +1,7 @@
 """One browser for these tests, and the services that it visits. They are closed before other tests run: Playwright has
 an event loop in this thread."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -82,7 +83,8 @@ def _served(size: int, template: Path, folder: Path) -> Iterator[Served]:
 def _add_a_past(service: Service) -> None:
     """Events, counts of machines, and a webhook that does not succeed."""
     node = service.baremetal("GET", "/nodes?limit=1").json["nodes"][0]
-    happen(service, *[node["uuid"]] * 60, name=node["name"], user_id="0123456789abcdef" * 2)
+    data = json.dumps({"consumer": {"uuid": fleets.CLAIMED, "project_id": "p", "user_id": "u"}})
+    happen(service, *[node["uuid"]] * 60, name=node["name"], user_id="0123456789abcdef" * 2, data=data)
     service.set_columns(node["uuid"], description="long words " * 30)
     number_all(service)
     service.database.change(capacity_history.write)
