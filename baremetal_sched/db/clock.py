@@ -1,5 +1,6 @@
 """The database's clock, for times that several hosts must agree on; and the service's own for time stamps."""
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -83,6 +84,8 @@ def exactly(seconds: float) -> str:
 
 #: The beginning of the year 9999, in seconds since 1970.
 _LATEST = 253_370_764_800
+#: The characters of a time; ``fromisoformat`` takes any character between the date and the time of day.
+_TIME = re.compile(r"[0-9W-]+[T ][0-9:.,+Z-]+", re.ASCII)
 
 
 def seconds_of(name: str, text: str | None) -> float | None:
@@ -91,6 +94,8 @@ def seconds_of(name: str, text: str | None) -> float | None:
     if text is None:
         return None
     try:
+        if _TIME.fullmatch(text) is None:
+            raise ValueError
         moment = datetime.fromisoformat(text)
         seconds = moment.timestamp()
         if moment.tzinfo is None or not 0 <= seconds < _LATEST:

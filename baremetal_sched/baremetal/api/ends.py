@@ -1,5 +1,6 @@
 """The end that a request names: at every door the same texts, limits, errors and rule."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,6 +27,10 @@ END_RULES = (
 )
 
 
+#: A number as text: Python reads others, too.
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?", re.ASCII)
+
+
 def asked_end(values: Mapping[str, Any]) -> AskedEnd:
     """Return the end that a request names among these values: ``until`` (a time in ISO 8601, or None) or ``for``
     (seconds, a number or its text). Raises InvalidValue."""
@@ -37,7 +42,8 @@ def asked_end(values: Mapping[str, Any]) -> AskedEnd:
         return AskedEnd(at=seconds_of("until", None if until is None else str(until)), is_named=bool(named))
     try:
         number = float(seconds)
-        if isinstance(seconds, bool) or not 0 < number <= LONGEST:
+        is_number = _NUMBER.fullmatch(seconds) if isinstance(seconds, str) else not isinstance(seconds, bool)
+        if not is_number or not 0 < number <= LONGEST:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         raise InvalidValue(

@@ -5,6 +5,7 @@ times; one pass over the beginnings of these spans, in order, adds the machines 
 """
 
 import heapq
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, groupby
@@ -53,7 +54,8 @@ class Earliest:
     def document(self) -> dict[str, Any]:
         """Return it as members of an answer."""
         said = {} if self.reason is None else {"earliest_reason": self.reason}
-        return {"earliest": None if self.at is None else in_words(self.at), **said}
+        # In whole seconds, of which the last one counts: it could not be had before.
+        return {"earliest": None if self.at is None else in_words(math.ceil(self.at)), **said}
 
 
 def earliest(context: MachineContext, request: MachineRequest, explained: Explanation) -> Earliest:

@@ -100,6 +100,8 @@ def test_several_headers_are_one_list(service: Service) -> None:
 
 
 BAD = "until must be a time with a zone in the years 1970 to 9998, such as 2026-11-26T18:30:00+01:00, and not {!r}."
+#: Characters, as they are quoted in a header, that are not part of a time: Python takes any between date and time.
+SEPARATORS = ('\\"', "\\\\", "\xe9", ";", "_")
 OVER = "The end must be later than now: 2020-12-01T18:00:00Z is over."
 REFUSED = [
     ("allocation-until", BAD.format("")),
@@ -110,6 +112,10 @@ REFUSED = [
     ('allocation-until="2099-12-01T18:00:00Z"0', BAD.format('"2099-12-01T18:00:00Z"0')),
     ('allocation-until="2099-12-01T18:00:00Z, return=minimal"', BAD.format("2099-12-01T18:00:00Z, return=minimal")),
     ('allocation-until="2099-12-01T18:00:00Z;x"', BAD.format("2099-12-01T18:00:00Z;x")),
+    *(
+        (f'allocation-until="2099-12-01{each}18:00:00Z"', BAD.format(f"2099-12-01{each[-1]}18:00:00Z"))
+        for each in SEPARATORS
+    ),
     ("allocation-until=3600", BAD.format("3600")),
     ('allocation-until="2020-12-01T19:00:00+01:00"', OVER),
     ('allocation-until="2020-12-01T18:00:00Z", allocation-until="2099-12-01T18:00:00Z"', OVER),

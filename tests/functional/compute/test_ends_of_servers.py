@@ -120,6 +120,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"until": []}, "The scheduler hint until must have one value, and not 0."),
     ({"for": ["60", "90"]}, "The scheduler hint for must have one value, and not 2."),
     *(({"for": value}, BAD_SECONDS.format(str(value)[:64])) for value in ("", "0", 0, -1, "nan", "inf", "1h", 1e300)),
+    *(
+        ({"for": value}, BAD_SECONDS.format(value))
+        for value in ("1_000", " 600", "600\n", "+600", "1e3", "\u0661\u0662")
+    ),
     *(({"for": value}, BAD_SECONDS.format(str(value)[:64])) for value in (True, {}, {"a": 1}, 10**400)),
 ]
 

@@ -85,6 +85,11 @@ def test_the_first_end_and_the_turnaround(service: Service, now: int, row: Rows)
             )
 
 
+def test_the_moment_is_not_before_the_end_of_a_fraction(service: Service, now: int) -> None:
+    use(service, "n1", now + HOUR + 0.25)
+    assert earliest(service) == now + HOUR + 1 + LONG
+
+
 def test_several_are_had_at_one_moment(service: Service, now: int) -> None:
     for number in (1, 2, 3):
         use(service, f"n{number}", now + number * HOUR)
