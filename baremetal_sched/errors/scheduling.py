@@ -113,11 +113,11 @@ class HasEnded(ConflictError):
 
 
 class HasNoEnd(ConflictError):
-    """Claimed through the placement API, by a client that does not know ends."""
+    """Claimed through the placement API, by a client that does not know ends. One can have passed to it."""
 
     template = (
-        "{consumer} can have no end: it was claimed through the placement API. Claims of the scheduling API, servers "
-        "and bare metal allocations can."
+        "The end of {consumer} cannot be set: it was claimed through the placement API. Those of claims of the "
+        "scheduling API, servers and bare metal allocations can."
     )
 
 

@@ -214,6 +214,13 @@ def find(session: Session, uuid: str) -> Taken | None:
     return None if found is None else Taken(*found)
 
 
+def note_kind(session: Session, consumers: Collection[int], kind: str) -> None:
+    """Note the kind of the request that consumers (ids) were made for, unless it is known. Earlier releases, and what
+    was moved in, do not have it."""
+    is_unknown = Consumer.id.in_(consumers), Consumer.request_kind.is_(None)
+    session.execute(update(Consumer).where(*is_unknown).values(request_kind=kind))
+
+
 def belongs_to_kind(kind: str) -> ColumnElement[bool]:
     """SQL condition on Consumer: it was made for a request of this kind. (Earlier releases do not note the kind.)"""
     return or_(Consumer.request_kind == kind, Consumer.request_kind.is_(None))

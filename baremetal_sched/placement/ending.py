@@ -15,6 +15,7 @@ from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.types import Query, Reader, connection_of
 from baremetal_sched.placement import ends
+from baremetal_sched.placement.consumers import PLACEMENT
 from baremetal_sched.placement.ends import ENDING, LATE, OVER, SET, End
 from baremetal_sched.placement.events import ENDED
 from baremetal_sched.placement.tables import ALLOCATIONS, CLAIM_ENDS, CONSUMERS, GROUP_MEMBERS, PROVIDERS
@@ -42,7 +43,7 @@ STATE_OF_HOLDER = select(_ENDS.state).where(_ENDS.consumer_id == ALLOCATIONS.c.c
 _OF_END = (
     *(_ENDS.consumer_id, _ENDS.state, _ENDS.ends_at, _ENDS.due_at, _ENDS.tries, _ENDS.late_since, _ENDS.reason),
     *(CONSUMERS.c.uuid, CONSUMERS.c.project_id, CONSUMERS.c.user_id),
-    CONSUMERS.c.request_kind.label("kind"),
+    func.coalesce(CONSUMERS.c.request_kind, PLACEMENT).label("kind"),
     func.coalesce(GROUP_MEMBERS.c.claim, CONSUMERS.c.uuid).label("claim"),
     epoch().label("now"),
 )

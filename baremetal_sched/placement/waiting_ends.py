@@ -8,7 +8,6 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db.models import Consumer, WaitingRequest
 from baremetal_sched.db.results import require_changed
 from baremetal_sched.placement import gate
-from baremetal_sched.placement.consumers import PLACEMENT
 from baremetal_sched.placement.ends import End
 from baremetal_sched.placement.waiting_requests import CLAIMED, IS_WAITING
 
@@ -31,12 +30,12 @@ def change(session: Session, waiting: WaitingRequest, end: End | None, shortest:
     gate.waits(session, waiting.uuid)
 
 
-def unstored(consumer: Consumer, resource_class: str) -> WaitingRequest:
-    """Return the request of a consumer that got its machine, of this class, at once. It has no row."""
+def unstored(consumer: Consumer, kind: str, resource_class: str) -> WaitingRequest:
+    """Return the request, of this kind, of a consumer that got its machine, of this class, at once. It has no row."""
     began_at = consumer.created_at.replace(tzinfo=UTC).timestamp()
     return WaitingRequest(
         uuid=consumer.uuid,
-        kind=consumer.request_kind or PLACEMENT,
+        kind=kind,
         state=CLAIMED,
         resource_class=resource_class,
         priority=0,

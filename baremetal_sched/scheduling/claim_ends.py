@@ -5,23 +5,40 @@ The latter have no row in the queue. They are shown like claims, made of their c
 
 from collections.abc import Collection, Iterable, Sequence
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, case, func, literal, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import epoch
-from baremetal_sched.db.models import Allocation, ClaimEnd, Consumer, GroupMember, Node, ResourceClass, WaitingRequest
+from baremetal_sched.db.models import (
+    Allocation,
+    ClaimEnd,
+    Consumer,
+    GroupMember,
+    Node,
+    NodeAllocation,
+    ResourceClass,
+    Server,
+    WaitingRequest,
+)
 from baremetal_sched.errors.scheduling import ClaimIsOver, OthersWait
 from baremetal_sched.placement import ends, waiting_ends
-from baremetal_sched.placement.consumers import amounts_held_by
+from baremetal_sched.placement.consumers import PLACEMENT, amounts_held_by, note_kind
 from baremetal_sched.placement.ending import IS_LATE, STATE_NOW
 from baremetal_sched.placement.ends import End
 from baremetal_sched.placement.names import resource_class_of
-from baremetal_sched.placement.waiting_requests import CLAIMED, IS_WAITING, WAITING
+from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIMED, IS_WAITING, SERVER, WAITING
 from baremetal_sched.scheduling import claims
 from baremetal_sched.scheduling.claims import ClaimStatus
 from baremetal_sched.scheduling.machine_groups import ClaimedMachine
 from baremetal_sched.scheduling.queue import queue_of
 from baremetal_sched.settings import Settings
+
+#: The kind of each consumer: by its row in its API, or by the request that it was made for.
+KIND = case(
+    (Server.id.is_not(None), literal(SERVER)),
+    (NodeAllocation.id.is_not(None), literal(ALLOCATION)),
+    else_=func.coalesce(Consumer.request_kind, PLACEMENT),
+)
 
 
 def find(session: Session, uuid: str) -> ClaimStatus | None:
@@ -41,12 +58,14 @@ def _of_consumers(session: Session, uuids: Collection[str]) -> list[ClaimStatus]
     classes = {uuid: resource_class_of(name or "") for uuid, name in session.execute(nodes)}
     of_several = select(GroupMember.consumer_id).join(WaitingRequest, WaitingRequest.uuid == GroupMember.claim)
     is_part = of_several.where(GroupMember.consumer_id == Consumer.id).exists()
-    consumers = session.scalars(select(Consumer).where(Consumer.uuid.in_(held), ~is_part)).all()
+    query = select(Consumer, KIND).outerjoin(Server, Server.uuid == Consumer.uuid)
+    query = query.outerjoin(NodeAllocation, NodeAllocation.uuid == Consumer.uuid)
+    consumers = session.execute(query.where(Consumer.uuid.in_(held), ~is_part)).all()
     found = ends.of_consumers(session, held.keys(), STATE_NOW)
     return [
         ClaimStatus(
             waiting_ends.unstored(
-                each, next((classes[provider] for provider in held[each.uuid] if provider in classes), "")
+                each, kind, next((classes[provider] for provider in held[each.uuid] if provider in classes), "")
             ),
             CLAIMED,
             held[each.uuid],
@@ -54,7 +73,7 @@ def _of_consumers(session: Session, uuids: Collection[str]) -> list[ClaimStatus]
             [ClaimedMachine(1, each.uuid, held[each.uuid])],
             [found[each.uuid]] if each.uuid in found else [],
         )
-        for each in consumers
+        for each, kind in consumers
     ]
 
 
@@ -87,6 +106,7 @@ def change(session: Session, settings: Settings, status: ClaimStatus, end: End |
     named = select(Consumer.id, Consumer.uuid).where(Consumer.uuid.in_([each.consumer for each in machines]))
     consumers = {row_id: uuid for row_id, uuid in session.execute(named)}
     is_later = ends.change(session, consumers, end, since)
+    note_kind(session, consumers, claim.kind)
     if is_later and is_bound:
         nodes = (each.document(claim.resource_class)["node"] for each in machines)
         _require_nobody_waits(session, settings, claim.resource_class, filter(None, nodes))

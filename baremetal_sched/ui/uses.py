@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, case, func, literal, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from baremetal_sched.db.models import (
@@ -20,18 +20,12 @@ from baremetal_sched.db.models import (
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.ending import STATE_NOW
 from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIM, SERVER
+from baremetal_sched.scheduling.claim_ends import KIND
 from baremetal_sched.ui.ends import PageEnd, of_moment
-
-#: The kind of each consumer: by its row in its API, or by the request that it was made for.
-_KIND = case(
-    (Server.id.is_not(None), literal(SERVER)),
-    (NodeAllocation.id.is_not(None), literal(ALLOCATION)),
-    else_=Consumer.request_kind,
-)
 
 #: What a use is made of, in this order.
 COLUMNS: tuple[ColumnElement[Any] | InstrumentedAttribute[Any], ...] = (
-    *(Consumer.uuid, Consumer.project_id, Consumer.user_id, _KIND.label("kind"), Consumer.consumer_type),
+    *(Consumer.uuid, Consumer.project_id, Consumer.user_id, KIND.label("kind"), Consumer.consumer_type),
     *(func.coalesce(Server.name, NodeAllocation.name).label("called"), Allocation.created_at),
     GroupMember.claim.label("group_claim"),
     *(ClaimEnd.ends_at, STATE_NOW, ClaimEnd.reason),

@@ -29,6 +29,7 @@ from baremetal_sched.errors.compute import ExplanationTookTooLong, TooManyExplan
 from baremetal_sched.errors.scheduling import ClaimNotFound, ConsumerInUse, FitUnknown, HasNoEnd, NeverFits, NothingFree
 from baremetal_sched.explain.explanations import explain_request
 from baremetal_sched.placement import ends, waiting_requests
+from baremetal_sched.placement.consumers import PLACEMENT
 from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIMED, SERVER, WAITING
 from baremetal_sched.scheduling import claim_ends, claims, machine_groups
 from baremetal_sched.scheduling.api import rights
@@ -185,7 +186,7 @@ def documents_of(call: Call, reader: Reader, statuses: Iterable[ClaimStatus]) ->
 def _visible(call: SchedulingCall, uuid: str) -> ClaimStatus:
     """Return the claim. Raises ClaimNotFound if it does not exist or the caller may not see it."""
     status = call.database.read(lambda session: _seen(call, session, uuid), deadline=call.deadline)
-    if status.claim.kind not in KINDS:
+    if status.claim.kind == PLACEMENT and not status.ends:
         raise ClaimNotFound(claim=uuid)
     return status
 
@@ -203,7 +204,7 @@ def change_claim(call: SchedulingCall, session: Session, claim: str) -> Response
     CLAIM_CHANGE.check(call.json)
     asked = asked_end(call.json)
     status = _seen(call, session, _uuid_of(claim))
-    if status.claim.kind not in KINDS:
+    if status.claim.kind == PLACEMENT:
         raise HasNoEnd(consumer=status.claim.uuid)
     rights.require_delete(call, session, status.claim)
     ends.require_served(session)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from baremetal_sched.compute.schemas.form import LARGEST_INTEGER, Form, closed
+from baremetal_sched.placement.consumers import PLACEMENT
 from baremetal_sched.placement.events import RELEASED
 from baremetal_sched.placement.waiting_requests import ALLOCATION as OF_ALLOCATIONS
 from baremetal_sched.placement.waiting_requests import CLAIM as OF_CLAIMS
@@ -30,7 +31,7 @@ from baremetal_sched.scheduling.schemas.explanations import ALLOCATION, QUERY, S
 
 #: The states in which clients see claims.
 STATES = (WAITING, CLAIMED, TIMED_OUT, FAILED, RELEASED)
-KINDS = (OF_CLAIMS, OF_ALLOCATIONS, OF_SERVERS)
+KINDS = (OF_CLAIMS, OF_ALLOCATIONS, OF_SERVERS, PLACEMENT)
 
 _ID: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 255}
 _CONSUMER = closed(
@@ -100,7 +101,8 @@ CLAIM_MEMBERS = (
     Member("uuid", "UUID of the claim, and of its consumer if it is for one machine.", UUID, column=(1, "Claim")),
     Member(
         "kind",
-        "claim; or allocation or server, if one waits for a machine under this UUID.",
+        "claim; or allocation or server, if one waits for a machine under this UUID; or placement: a client of the "
+        "placement API has it, with an end that passed to it.",
         {"enum": list(KINDS)},
         column=(2, "Kind"),
     ),

@@ -11,12 +11,14 @@ import pytest
 from sqlalchemy import select, update
 
 from baremetal_sched.db.clock import exactly
-from baremetal_sched.db.models import ClaimEnd, SchemaState
+from baremetal_sched.db.models import ClaimEnd, Consumer, SchemaState
 from tests.database_clock import settable
 from tests.functional.compute import world
-from tests.functional.compute.test_ends_of_servers import basic
+from tests.functional.compute.test_ends_of_servers import Site, basic
+from tests.functional.scheduling.ended import Told, sweep
 from tests.functional.scheduling.test_claims import BERT, CLAIMS, OTHER, UUID, message, post, show
 from tests.functional.scheduling.test_ends import NO_END, calendars, end_of, moment, seconds
+from tests.functional.scheduling.test_ends_pass_on import pass_on, set_end
 from tests.restored import Rows
 from tests.service import Service
 from tests.unchanged import unchanged
@@ -131,6 +133,41 @@ def test_what_the_placement_api_claimed(service: Service) -> None:
     # What is no machine can have one.
     assert post(service, query=query, consumer={"uuid": OTHER}, **{"for": 60}, status=201).json["end"] == "set"
     assert end_of(change(service, OTHER, until=None).json) == NO_END
+
+
+def test_an_end_that_passed_to_a_client_of_the_placement_api(served: Service) -> None:
+    """It is shown wherever it is listed, but stays as it is."""
+    node = served.add_node("n1")
+    post(served, consumer={"uuid": UUID}, until=moment(days=1), status=201)
+    pass_on(served, UUID, OTHER, "allocations", node)
+    with unchanged(served):
+        assert "placement API" in message(change(served, OTHER, **{"for": 60}, status=409))
+    set_end(served, state="late", late_since=5.0, reason="It is locked out.")
+    found = show(served, OTHER)
+    assert (found["kind"], found["end"], found["late_reason"]) == ("placement", "late", "It is locked out.")
+    for query in ("late=true", "late=true&kind=placement"):
+        assert served.http.get(f"{CLAIMS}?{query}").json["claims"] == [found]
+
+
+def test_servers_and_allocations_of_earlier_releases_and_of_imports(service: Service) -> None:
+    """Their consumers do not say for which request they were made."""
+    site = Site(service)
+    for name in ("n1", "n2"):
+        service.add_node(name)
+    allocation = service.baremetal("POST", "/allocations", {"resource_class": "gold"}).json["uuid"]
+    service.work()
+    uuids = {"server": site.boot(), "allocation": allocation}
+    service.database.write(lambda session: session.execute(update(Consumer).values(request_kind=None)) and None)
+    for kind, uuid in uuids.items():
+        assert show(service, uuid)["kind"] == change(service, uuid, **{"for": 60}).json["kind"] == kind
+    told = Told(service)
+    with settable(service.database) as clock:
+        clock.step(61)
+        for _ in uuids:
+            sweep(service)
+            service.work()
+        sweep(service)
+    assert {each["data"]["claim"]["kind"] for each in told.next()} == {*uuids}
 
 
 def test_an_older_release_may_serve(served: Service) -> None:
