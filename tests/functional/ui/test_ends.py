@@ -3,7 +3,7 @@
 
 from base64 import b64encode
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from tests.service import Service
 
 WEDNESDAY = "2050-11-30T18:30"
 SHOWN = "2050-11-30 18:30:00 UTC"
+ATTENTION = "What needs attention, the worst first"
 IN_FORM = "2050-11-30T18:30"
 
 
@@ -126,7 +127,7 @@ def test_what_is_late_needs_attention(service: Service) -> None:
     post(service, status=201)
     end(service, uuid, "late", "The node is being cleaned.")
     document = look(service)
-    (row,) = [row for row in document.rows("What needs attention, the worst first") if "given back" in row[0]]
+    (row,) = [row for row in document.rows(ATTENTION) if "given back" in row[0]]
     assert row[:2] == ["could not be given back at its end", "1"]
     assert "openstack scheduling claim list --late" in row[2]
     assert "/ui/claims?late=true" in document.links()
@@ -136,6 +137,21 @@ def test_what_is_late_needs_attention(service: Service) -> None:
     assert "the end …" not in late.text
     assert len(look(service, "/claims").rows(CLAIMS)) == 2
     assert len(look(service, "/claims?late=false").rows(CLAIMS)) == 1
+
+
+def test_what_no_conductor_has_given_back_in_time_is_late(service: Service) -> None:
+    """It is on the pages as in the API."""
+    service.add_conductor("c1")
+    service.add_node("n1")
+    uuid = post(service, status=201).json["uuid"]
+    end(service, uuid)
+    past = datetime.now(UTC) - timedelta(minutes=2)
+    values = {"ends_at": past.timestamp()}
+    service.database.write(lambda session: session.execute(update(CLAIM_ENDS).values(values)) and None)
+    assert show(service, uuid)["end"] == "late"
+    assert ["could not be given back at its end", "1"] in [row[:2] for row in look(service).rows(ATTENTION)]
+    for page in ("/claims", "/nodes/n1"):
+        assert "late to be given back on" in look(service, page).text
 
 
 def test_a_late_server_is_in_the_list_of_what_is_late(service: Service) -> None:
