@@ -304,7 +304,7 @@ def test_others_wait(database_url: str) -> None:
         with unchanged(service):
             for later in ({"until": moment(days=5)}, {"for": 400_000}, {"until": None}):
                 said = message(change(service, headers=MEMBER, status=409, **later))
-                assert "which 2 requests do" in said
+                assert "Waiting requests: 2." in said
                 assert "p2" not in said
         change(service, until=moment(days=1), headers=MEMBER)
         change(service, until=None, headers=OF_SYSTEM)
