@@ -10,9 +10,6 @@ from baremetal_sched.osc.waiting import clock, duration
 #: The states of an end that has come.
 ENDED = ("ending", "late")
 
-#: The members of the body by the names of the parsed options.
-_MEMBERS = {"until": "until", "lasts": "for"}
-
 
 def add_end(parser: argparse.ArgumentParser, *, required: bool = False) -> Any:
     """Add --until and --for, of which one can be given; return their group."""
@@ -26,7 +23,6 @@ def add_end(parser: argparse.ArgumentParser, *, required: bool = False) -> Any:
     )
     end.add_argument(
         "--for",
-        dest="lasts",
         type=duration,
         metavar="<time>",
         help="How long after the claim has all its machines they go back by themselves: 90 (seconds), 30m, 8h, 2d.",
@@ -43,9 +39,9 @@ def add_new_end(parser: argparse.ArgumentParser, *, required: bool = False) -> N
 
 def end_of(parsed_args: argparse.Namespace) -> Document:
     """Return the members of a body that name the end; {} if no option does."""
-    given = {member: getattr(parsed_args, name) for name, member in _MEMBERS.items()}
-    body = {member: value for member, value in given.items() if value is not None}
-    return {"until": None} if getattr(parsed_args, "no_end", False) else body
+    if getattr(parsed_args, "no_end", False):
+        return {"until": None}
+    return {name: value for name in ("until", "for") if (value := getattr(parsed_args, name)) is not None}
 
 
 def until_column(claim: Document) -> Any:

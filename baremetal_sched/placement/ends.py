@@ -66,34 +66,42 @@ OVER = (ENDING, LATE)
 @dataclass(frozen=True)
 class End:
     """The end of a claim: ``at`` a moment (seconds since 1970), or ``seconds`` after it has got its machine, or, of
-    several, all of them. ``told_before``: how many seconds before it events tell of it, the longest interval first."""
+    several, all of them. ``told_before``: how many seconds before it events tell of it, the longest interval first.
+    ``shortest``: nobody gets a machine for fewer seconds than this."""
 
     at: float | None = None
     seconds: float | None = None
     told_before: tuple[float, ...] = ()
+    shortest: float = 0
 
     @classmethod
     def of(cls, settings: Settings, at: float | None, seconds: float | None) -> "End | None":
-        """Return the end with the intervals of the settings; None if there is neither a moment nor seconds."""
+        """Return the end with what the settings say of it; None if there is neither a moment nor seconds."""
         if at is None and seconds is None:
             return None
-        return cls(at, seconds, tuple(sorted(map(float, settings.scheduling.tell_before), reverse=True)))
+        options = settings.scheduling
+        return cls(at, seconds, tuple(sorted(map(float, options.tell_before), reverse=True)), options.shortest_claim)
 
-    def bounded(self, deadline: ColumnElement[float], shortest: float) -> ColumnElement[float]:
-        """SQL: the deadline, or ``shortest`` seconds before the moment of the end if that is earlier."""
+    @property
+    def latest(self) -> float:
+        """The last moment at which a machine can be had until this end."""
+        return inf if self.at is None else self.at - self.shortest
+
+    def bounded(self, deadline: ColumnElement[float]) -> ColumnElement[float]:
+        """SQL: the deadline, or the ``latest`` moment if that is earlier."""
         if self.at is None:
             return deadline
-        last: ColumnElement[float] = literal(self.at - shortest, Double())
+        last: ColumnElement[float] = literal(self.latest, Double())
         return case((deadline < last, deadline), else_=last)
 
     def moment(self) -> ColumnElement[float]:
         """Return the moment for a consumer that gets its machine now, in SQL."""
         return statement_epoch() + literal(self.seconds, Double()) if self.at is None else literal(self.at, Double())
 
-    def require_time(self, now: float, shortest: float) -> None:
+    def require_time(self, now: float) -> None:
         """Raise EndsTooSoon if a request with this end has no time to wait."""
-        if self.at is not None and self.at - shortest <= now:
-            raise EndsTooSoon(end=in_words(self.at), shortest=f"{shortest:g}")
+        if self.at is not None and self.latest <= now:
+            raise EndsTooSoon(end=in_words(self.at), shortest=f"{self.shortest:g}")
 
     def parameters(self, began_at: float | None = None) -> dict[str, Any]:
         """Return the parameters of ``new_row``. ``began_at``: since when the consumer has its machine; None: it gets it

@@ -12,9 +12,9 @@ from baremetal_sched.placement.ends import End
 from baremetal_sched.placement.waiting_requests import CLAIMED, IS_WAITING
 
 
-def change(session: Session, waiting: WaitingRequest, end: End | None, shortest: float) -> None:
-    """Give a request another end; None: none. It waits no longer than before, and stops ``shortest`` seconds before the
-    moment of its end. After the transaction, machines are looked for once more.
+def change(session: Session, waiting: WaitingRequest, end: End | None) -> None:
+    """Give a request another end; None: none. It waits no longer than before, nor longer than its end allows. After the
+    transaction, machines are looked for once more.
 
     Raises StaleDataError if it no longer waits.
     """
@@ -22,7 +22,7 @@ def change(session: Session, waiting: WaitingRequest, end: End | None, shortest:
     values = {
         "ends_at": end and end.at,
         "lasts": end and end.seconds,
-        "deadline": deadline if end is None else end.bounded(deadline, shortest),
+        "deadline": deadline if end is None else end.bounded(deadline),
     }
     statement = update(WaitingRequest).where(WaitingRequest.id == waiting.id, IS_WAITING).values(values)
     changed = session.execute(statement.execution_options(synchronize_session=False))

@@ -124,7 +124,7 @@ class NewWaitingRequest:
     waits ``until``, in seconds since 1970. Higher ``priority`` goes first. ``reason`` says why it must wait, in a
     sentence. ``needed_trait`` is one of the traits that the machine must have: machines without it are not looked at.
     ``gathers``: it is for several machines, of the group ``group_id``. ``end``: what it gets when it gets its machine;
-    it stops waiting ``shortest`` seconds before the moment of its end.
+    it waits no longer than this allows.
     """
 
     uuid: str
@@ -145,7 +145,6 @@ class NewWaitingRequest:
     gathers: bool = False
     group_id: int | None = None
     end: End | None = None
-    shortest: float = 0
 
     def consumer(self) -> ConsumerWrite:
         """Return the consumer whose UUID is reserved while the request waits."""
@@ -171,7 +170,7 @@ def enter(session: Session, new: NewWaitingRequest, *, most: int) -> WaitingRequ
     _require_few(session, new.project, most)
     entered = _insert(session, new, state=GATHERING if new.gathers else WAITING)
     if new.end is not None:
-        new.end.require_time(entered.asked_at, new.shortest)
+        new.end.require_time(entered.asked_at)
     # Releases that do not know them would take a reserved UUID for one that is in use.
     reserves = schema_state.is_since(served_since, RESERVING_REVISION) and not new.gathers
     if reserves and not consumers.reserve(session.connection(), new.consumer()):
@@ -203,7 +202,7 @@ def _insert(session: Session, new: NewWaitingRequest, **values: Any) -> WaitingR
         kind=new.kind,
         resource_class=new.resource_class,
         asked_at=epoch() if new.since is None else new.since,
-        deadline=deadline if new.end is None else new.end.bounded(deadline, new.shortest),
+        deadline=deadline if new.end is None else new.end.bounded(deadline),
         request=dict(new.request),
         request_key=key_of(new.request),
         body_digest=new.body_digest,

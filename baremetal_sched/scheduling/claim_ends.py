@@ -95,10 +95,9 @@ def change(session: Session, settings: Settings, status: ClaimStatus, end: End |
     """
     claim, machines = status.claim, status.machines
     if status.state == WAITING:
-        shortest = settings.scheduling.shortest_claim
         if end is not None:
-            end.require_time(session.scalar(select(epoch())) or 0.0, shortest)
-        waiting_ends.change(session, claim, end, shortest)
+            end.require_time(session.scalar(select(epoch())) or 0.0)
+        waiting_ends.change(session, claim, end)
         return
     since = began_at(status)
     if status.state != CLAIMED or since is None:

@@ -59,7 +59,6 @@ class NewClaim(GroupClaim):
         seconds: float = 0,
         reason: str | None = None,
         group_id: int | None = None,
-        shortest: float = 0,
     ) -> NewWaitingRequest:
         """Return the claim as a row of the queue of the class (empty if it does not wait)."""
         return NewWaitingRequest(
@@ -78,7 +77,6 @@ class NewClaim(GroupClaim):
             gathers=self.request.several is not None,
             group_id=group_id,
             end=self.end,
-            shortest=shortest,
         )
 
 
@@ -131,8 +129,7 @@ def wait(session: Session, new: NewClaim, seconds: float, reason: str, settings:
     if several is not None:
         group = machine_groups.find(session, new.project, several, lock=True)
         group_id = machine_groups.join(session, new.project, machine_groups.now(session, several, group), group)
-    shortest = settings.scheduling.shortest_claim
-    row = new.waiting_request(new.request.machine_class(), seconds, reason, group_id, shortest)
+    row = new.waiting_request(new.request.machine_class(), seconds, reason, group_id)
     try:
         return waiting_requests.enter(session, row, most=settings.scheduling.most_waiting)
     except UuidTaken as error:

@@ -259,7 +259,6 @@ def _enter(
         reason=reason,
         needed_trait=request.needed_trait(),
         end=end,
-        shortest=settings.scheduling.shortest_claim,
     )
     waiting_requests.enter(session, new, most=settings.scheduling.most_waiting)
     log.info("an allocation waits", allocation=allocation.uuid, seconds=seconds, reason=reason)

@@ -72,9 +72,7 @@ def earliest(context: MachineContext, request: MachineRequest, explained: Explan
         too_few = "No machine fits" if several.count == 1 else f"Fewer than {several.count} machines fit"
         return Earliest(reason=f"{too_few} the request, free or not.")
     free = _free(context, machines, now) if machines else ()
-    latest = FOREVER
-    if context.end is not None and context.end.at is not None:
-        latest = context.end.at - context.settings.scheduling.shortest_claim
+    latest = FOREVER if context.end is None else context.end.latest
     at = first_moment(free, several, _lasts(request.bound(context)), latest)
     if at is not None:
         return Earliest(at)
@@ -148,11 +146,8 @@ def _read(context: MachineContext, request: MachineRequest, several: Several, qu
     own = (*columns, *FACTS, *((Node.properties,) if needed else ()))
     read = query.with_only_columns(*own, maintain_column_froms=True).limit(MOST + 1)
     rows = context.session.execute(read).all()
-    return [row for row in rows if _is_able(question, row.properties)] if needed else rows
-
-
-def _is_able(question: Question, properties: Any) -> bool:
-    return not unmet_capabilities(question.capabilities, properties or {})
+    able = (row for row in rows if not unmet_capabilities(question.capabilities, row.properties or {}))
+    return [*able] if needed else rows
 
 
 def _free(context: MachineContext, machines: Sequence[Any], now: float) -> Iterator[tuple[Place, Iterable[Interval]]]:

@@ -98,9 +98,7 @@ def wait_again(
     """
     if not why.passes or server.wait_until is None:
         return False
-    until, end = server.wait_until, context.end
-    if end is not None and end.at is not None:
-        until = min(until, end.at - context.settings.scheduling.shortest_claim)
+    until = server.wait_until if context.end is None else min(server.wait_until, context.end.latest)
     if until <= (context.session.scalar(select(epoch())) or 0.0):
         return False
     try:
@@ -128,7 +126,6 @@ def _enter(
         secret=dict(secret),
         needed_trait=request.needed_trait(),
         end=context.end,
-        shortest=context.settings.scheduling.shortest_claim,
     )
     server.task = server_states.SCHEDULING
     server.updated_at = utcnow()

@@ -21,14 +21,12 @@ def may_delete(call: Call, baremetal: BaremetalCall, compute: ComputeCall, claim
     """Return whether the caller may delete a claim, an allocation or a server. ``baremetal`` and ``compute``: the same
     request as one to these APIs."""
     project = claim.consumer_project
-    match claim.kind:
-        case "allocation":
-            return baremetal.allows(_RULES[ALLOCATION], baremetal.target_of("allocation", owner=project))
-        case "server":
-            is_visible = compute.viewer in (None, project)
-            return is_visible and compute.allows(_RULES[SERVER], {"project_id": project})
-        case _:
-            return call.allows(DELETE_CLAIM, {"project_id": project})
+    if claim.kind == ALLOCATION:
+        return baremetal.allows(_RULES[ALLOCATION], baremetal.target_of("allocation", owner=project))
+    if claim.kind == SERVER:
+        is_visible = compute.viewer in (None, project)
+        return is_visible and compute.allows(_RULES[SERVER], {"project_id": project})
+    return call.allows(DELETE_CLAIM, {"project_id": project})
 
 
 def require_delete(call: SchedulingCall, session: Session, claim: WaitingRequest) -> None:

@@ -98,13 +98,13 @@ def test_others_do_not_see_it(database_url: str, tmp_path: Path) -> None:
     with Service(database_url, **file_settings(tmp_path)) as service:
         service.add_conductor("c1")
         service.add_node("n1")
-        service.add_node("n2", owner="p1")
         log_in(service, "root")
         item = "class=gold"
         page = form_of(get(service, f"/confirm?{urlencode({'action': 'claim', 'item': item})}"))
         place = page.submit(headers=BROWSER, status=303).headers["Location"]
         uuid = place.partition("=")[2]
         assert names(read(get(service, f"/claims?uuid={uuid}"))) != []
+        service.add_node("n2", owner="p1")
         service.http.reset()
         log_in(service, "ann")
         assert names(read(get(service, "/claims"))) == []
