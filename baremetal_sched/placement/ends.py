@@ -198,9 +198,9 @@ def _insert(told_before: tuple[float, ...]) -> Any:
     return insert(CLAIM_ENDS).values(new_row(bindparam("consumer", type_=Integer()), told_before)).inline()
 
 
-def at_once(reader: Reader, end: End) -> End:
-    """Return the end of consumers that get their machines now: the same moment for all of them."""
-    if end.seconds is None:
+def at_once(reader: Reader, end: End | None) -> End | None:
+    """Return the end of consumers that get their machines now: the same moment for all; None: they have none."""
+    if end is None or end.seconds is None:
         return end
     now: float = connection_of(reader).scalar(select(epoch())) or 0.0
     return replace(end, at=now + end.seconds, seconds=None)
@@ -258,12 +258,11 @@ def change(writer: Writer, consumers: Mapping[int, str], end: End | None, began_
     if not consumers or len(compiled.run(connection, _LOCK, {}, consumers).all()) < len(consumers):
         raise StaleDataError("a consumer was released")
     turn(connection, *consumers)
-    end = end and at_once(connection, end)
+    end = at_once(connection, end)
     before: dict[int, float] = dict(compiled.run(connection, _PRESENT, {}, consumers).all())
     for consumer, uuid in sorted(consumers.items()):
-        lies_ahead = and_(CLAIM_ENDS.c.state == SET, CLAIM_ENDS.c.ends_at > epoch())
-        own = CLAIM_ENDS.c.consumer_id == consumer
-        changed = _changed(connection, consumer, end, and_(own, lies_ahead))
+        own = and_(CLAIM_ENDS.c.consumer_id == consumer, CLAIM_ENDS.c.state == SET, CLAIM_ENDS.c.ends_at > epoch())
+        changed = _changed(connection, consumer, end, own)
         if not changed and consumer in before:
             raise HasEnded(consumer=uuid)
         if not changed and end is not None:

@@ -206,7 +206,7 @@ def choose(context: MachineContext, request: MachineRequest, several: Several, p
 
 def write(session: Session, claim: GroupClaim, chosen: ChosenMachines) -> None:
     """Claim the chosen machines, all with the same end. Raises ConsumerInUse, StaleDataError if it loses a race."""
-    end = None if claim.end is None else ends.at_once(session, claim.end)
+    end = ends.at_once(session, claim.end)
     writes = [
         ConsumerWrite(claim.consumer(number), host.claim, claim.project, claim.user, None, kind=CLAIM, end=end)
         for number, host in enumerate(chosen.hosts, 1)

@@ -79,7 +79,7 @@ def create(context: MachineContext, new: NewServers, requester: ServerRequester)
     machines that fit are being taken by other transactions.
     """
     _check(new)
-    context = context.with_end(new.end and ends.at_once(context.session, new.end) if new.count > 1 else new.end)
+    context = context.with_end(ends.at_once(context.session, new.end) if new.count > 1 else new.end)
     if new.group is not None:
         server_groups.require_room(context.session, new.group, new.count, context.settings.quota.server_group_members)
     node = _node(context.session, new.node)
