@@ -24,7 +24,7 @@ from baremetal_sched.scheduling.schemas import claims as schemas
 from baremetal_sched.ui import exports
 from baremetal_sched.ui.actions import ACTIONS
 from baremetal_sched.ui.call import UiCall
-from baremetal_sched.ui.ends import PageEnd, of_document
+from baremetal_sched.ui.ends import PageEnd, of_claim
 from baremetal_sched.ui.forms import FormQuery, submitted, without
 from baremetal_sched.ui.paging import MARKERS, MOST, ORDER, PAGING, MarkerGone, active_filters, of_rows, place_of
 from baremetal_sched.ui.rendering import page
@@ -145,8 +145,7 @@ def _documents(call: UiCall, session: Session, statuses: Sequence[ClaimStatus]) 
 
 
 def _page_claims(call: UiCall, session: Session, statuses: Sequence[ClaimStatus]) -> list[PageClaim]:
-    documents = documents_of(call, session, statuses)
-    machines = [each["machines"] for each in documents]
+    machines = [each["machines"] for each in documents_of(call, session, statuses)]
     names = _names_of(call, session, {each["node"] for several in machines for each in several if each["node"]})
     return [
         PageClaim(
@@ -154,9 +153,9 @@ def _page_claims(call: UiCall, session: Session, statuses: Sequence[ClaimStatus]
             [PageMachine(each["node"], names.get(each["node"]), each.get("domains", {})) for each in several],
             datetime.fromtimestamp(status.claim.decided_at or status.claim.asked_at, UTC).replace(tzinfo=None),
             status.claim.kind == CLAIM and call.allows(DELETE_CLAIM, {"project_id": status.claim.consumer_project}),
-            of_document(document),
+            of_claim(status),
         )
-        for status, several, document in zip(statuses, machines, documents, strict=True)
+        for status, several in zip(statuses, machines, strict=True)
     ]
 
 

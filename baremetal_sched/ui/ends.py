@@ -1,9 +1,8 @@
 """The ends of what has machines, as pages show them: when a machine goes back by itself, and why it has not yet."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from sqlalchemy import Connection, func, select
 from sqlalchemy.orm import Session
@@ -12,6 +11,7 @@ from baremetal_sched.db.models import ClaimEnd, Consumer
 from baremetal_sched.placement import ends
 from baremetal_sched.placement.ending import IS_LATE, STATE_NOW
 from baremetal_sched.scheduling.api.claims import visible_to
+from baremetal_sched.scheduling.claims import ClaimStatus
 from baremetal_sched.ui.call import UiCall
 
 
@@ -36,12 +36,10 @@ def of_moment(at: float | None, state: str | None, reason: str | None) -> PageEn
     return PageEnd(datetime.fromtimestamp(at, UTC).replace(tzinfo=None), state, reason)
 
 
-def of_document(claim: Mapping[str, Any]) -> PageEnd | None:
-    """Return the end in the API's document of a claim, or None."""
-    if claim["until"] is None or claim["end"] is None:
-        return None
-    at = datetime.fromisoformat(claim["until"]).astimezone(UTC).replace(tzinfo=None)
-    return PageEnd(at, claim["end"], claim["late_reason"])
+def of_claim(status: ClaimStatus) -> PageEnd | None:
+    """Return the end of a claim, of several machines the earliest; or None."""
+    members = status.end_members()
+    return of_moment(members["until"], members["end"], members["late_reason"])
 
 
 def of_consumers(session: Session, uuids: Collection[str]) -> dict[str, PageEnd]:
