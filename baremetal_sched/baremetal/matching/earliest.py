@@ -5,7 +5,6 @@ times; one pass over the beginnings of these spans, in order, adds the machines 
 """
 
 import heapq
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, groupby
@@ -32,7 +31,7 @@ from baremetal_sched.baremetal.provider.blocked_times import (
     hold_interval,
     turnaround,
 )
-from baremetal_sched.db.clock import epoch, in_words
+from baremetal_sched.db.clock import epoch, exactly
 from baremetal_sched.db.models import Hold, Node
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates.sql.conditions import one_of
@@ -54,8 +53,7 @@ class Earliest:
     def document(self) -> dict[str, Any]:
         """Return it as members of an answer."""
         said = {} if self.reason is None else {"earliest_reason": self.reason}
-        # In whole seconds, of which the last one counts: it could not be had before.
-        return {"earliest": None if self.at is None else in_words(math.ceil(self.at)), **said}
+        return {"earliest": None if self.at is None else exactly(self.at), **said}
 
 
 def earliest(context: MachineContext, request: MachineRequest, explained: Explanation) -> Earliest:

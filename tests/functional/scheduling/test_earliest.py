@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from baremetal_sched.baremetal.holds import holds
-from baremetal_sched.db.clock import in_words, seconds_of
+from baremetal_sched.db.clock import exactly, in_words, seconds_of
 from baremetal_sched.db.models import ClaimEnd
 from baremetal_sched.placement.ends import LATE, End
 from tests.functional.scheduling.test_ends import claim
@@ -68,7 +68,7 @@ def test_the_first_end_and_the_turnaround(service: Service, now: int, row: Rows)
     for name, body in BODIES.items():
         with row(name):
             found = post(service, **body, earliest=True)
-            assert found["earliest"] == in_words(now + 2 * HOUR + LONG)
+            assert found["earliest"] == exactly(now + 2 * HOUR + LONG)
             assert "earliest_reason" not in found
             assert found["busy"] == {"allocated": 1, "in use until": 2}
             assert found["first_end"] == in_words(now + 2 * HOUR)
@@ -85,9 +85,9 @@ def test_the_first_end_and_the_turnaround(service: Service, now: int, row: Rows)
             )
 
 
-def test_the_moment_is_not_before_the_end_of_a_fraction(service: Service, now: int) -> None:
+def test_the_moment_has_a_fraction_as_the_end_has(service: Service, now: int) -> None:
     use(service, "n1", now + HOUR + 0.25)
-    assert earliest(service) == now + HOUR + 1 + LONG
+    assert earliest(service) == now + HOUR + 0.25 + LONG
 
 
 def test_several_are_had_at_one_moment(service: Service, now: int) -> None:
@@ -111,7 +111,7 @@ def test_what_is_not_known(service: Service, now: int, row: Rows) -> None:
         with row(state):
             service.set_columns(uuid, provision_state=state)
             found = post(service, **BODIES["allocation"], earliest=True)
-            assert found["earliest"] == (until and in_words(now + until))
+            assert found["earliest"] == (until and exactly(now + until))
             assert found.get("earliest_reason") == (None if until else unknown)
     service.set_columns(uuid, retired=True)
     assert earliest(service) is None
@@ -146,14 +146,14 @@ def test_a_strict_end_needs_the_whole_time(service: Service, now: int, row: Rows
         with row(name):
             strict = {**body, "strict_end": True}
             found = post(service, **strict, **{"for": 2 * HOUR})
-            assert (found["verdict"], found["earliest"]) == ("busy", in_words(now + 2 * HOUR))
+            assert (found["verdict"], found["earliest"]) == ("busy", exactly(now + 2 * HOUR))
             failing = {each["id"] for each in found["conditions"] if each["fails"]}
             assert "availability:planned hold before the end" in failing
             loose = post(service, **body, **{"for": 2 * HOUR})
             assert loose["verdict"] == "fits"
             assert post(service, **strict, **{"for": HOUR / 2})["verdict"] == "fits"
             until = post(service, **strict, until=text(now + 3 * HOUR))
-            assert until["earliest"] == in_words(now + 2 * HOUR)
+            assert until["earliest"] == exactly(now + 2 * HOUR)
 
 
 def test_invalid_ends(service: Service, now: int, row: Rows) -> None:
