@@ -75,8 +75,7 @@ def claim(item: str, values: Values) -> Body:
     body = form.claim()
     if body is None:
         raise InvalidValue(message=f"Claim at most {MOST_AT_ONCE} machines at once.")
-    hours = _whole(values, "hours")
-    end: Body = {"for": 3600 * hours} if hours else {}
+    end: Body = {"for": 3600 * _whole(values, "hours")} if values.get("hours") else {}
     end |= {"until": _in_utc(values["until"])} if values.get("until") else {}
     return {**body, **end, "wait": 60 * _whole(values, "minutes")}
 

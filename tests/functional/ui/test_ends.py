@@ -74,6 +74,7 @@ def test_what_the_form_that_claims_refuses(service: Service, subtests: pytest.Su
     service.add_node("n1")
     for fields, status, said in (
         ({"hours": "8", "until": WEDNESDAY}, 400, "not both"),
+        ({"hours": "0"}, 400, "for"),
         ({"hours": "soon"}, 400, "Expected a number of hours: soon"),
         ({"until": "tomorrow"}, 400, "until"),
     ):
