@@ -122,7 +122,8 @@ class AskedEnd:
 def granted(
     reader: Reader, settings: Settings, asked: AskedEnd, began_at: float | None = None, *, is_bound: bool = True
 ) -> End | None:
-    """Return the end of a request, or the default of the settings if it names none; None if it has no end.
+    """Return the end of a request, or the default of the settings, within their limits,
+    if it names none; None if it has no end.
     ``began_at``: since when its consumer has its machine; None: it gets it now or later. ``is_bound``: the limits of
     the settings apply.
 
@@ -130,7 +131,10 @@ def granted(
     """
     options = settings.scheduling
     is_default = not asked.is_named and bool(options.default_claim)
-    end = End.of(settings, asked.at, options.default_claim if is_default else asked.seconds)
+    seconds = asked.seconds
+    if is_default:
+        seconds = min(filter(None, (options.default_claim, options.longest_claim, options.longest_in_all)))
+    end = End.of(settings, asked.at, seconds)
     if end is None:
         return None
     try:

@@ -156,3 +156,13 @@ def test_the_limits_of_ends(database_url: str) -> None:
             assert ("longest_claim" if status == 400 else "set_end_all") in said
         shown = post(service, headers=ANNA, status=201).json
         assert abs(seconds(shown["until"]) - seconds(shown["asked_at"]) - 600) < 60
+
+
+def test_the_default_is_within_the_limits(database_url: str) -> None:
+    """A request that names no end is not refused for one that it did not name."""
+    limits = {"default_claim": 7200, "longest_claim": 3600, "longest_in_all": 600}
+    with Service(database_url, api={"auth_strategy": "noauth2"}, scheduling=limits) as service:
+        service.add_conductor("c1")
+        service.add_node("n1", owner="a")
+        given = post(service, headers=ANNA, status=201).json
+        assert seconds(given["until"]) - seconds(given["asked_at"]) == pytest.approx(600, abs=1)
