@@ -62,7 +62,7 @@ CLAIM = Members(
         "end": "End",
     },
     words={
-        "kind": ("claim", "allocation", "server"),
+        "kind": ("claim", "allocation", "server", "placement"),
         "state": ("waiting", "claimed", "timed_out", "failed", "released"),
     },
 )

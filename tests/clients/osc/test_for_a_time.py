@@ -88,7 +88,7 @@ def when_can_i_have_one(reader: Reader, openstack: ForkedOpenStack, server: str)
         found: dict[str, Any] = json.loads(done.stdout)
         return found
 
-    until = moment(reader.run(f"scheduling claim show {server}")["until"]).replace(microsecond=0)
+    until = moment(reader.run(f"scheduling claim show {server}")["until"])
     for _ in range(2):
         assert moment(explained()["earliest"]) == until + timedelta(hours=1)
     (row,) = reader.follow("scheduling capacity")
