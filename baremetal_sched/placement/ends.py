@@ -14,7 +14,7 @@ inventory. A claim changes ``used`` of the same row, so that two of them meet on
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import inf
+from math import inf, nextafter
 from typing import Any
 
 from sqlalchemy import (
@@ -85,7 +85,7 @@ class End:
     @property
     def latest(self) -> float:
         """The last moment at which a machine can be had until this end."""
-        return inf if self.at is None else self.at - self.shortest
+        return inf if self.at is None else min(self.at - self.shortest, nextafter(self.at, -inf))
 
     def bounded(self, deadline: ColumnElement[float]) -> ColumnElement[float]:
         """SQL: the deadline, or the ``latest`` moment if that is earlier."""
