@@ -169,7 +169,9 @@ def fill(checkout: Path, store: Store, server: str, nodes: int, driver: str) -> 
 def give_ends(store: Store) -> None:
     """Give each claim of the fleet its rows, and an end within the next months."""
     uuid = {"mariadb": "CONCAT('0000', SUBSTR(uuid, 5))"}.get(store.kind, "'0000' || substr(uuid, 5)")
-    text = "CONCAT(resource_class_id, ':1')" if store.kind == "mariadb" else "resource_class_id || ':1'"
+    # The colon is escaped: it would begin a parameter.
+    text = r"'\:' || resource_class_id || '=1,'"
+    text = r"CONCAT('\:', resource_class_id, '=1,')" if store.kind == "mariadb" else text
     used = "FROM inventories JOIN resource_providers ON resource_providers.id = provider_id WHERE used > 0"
     store.execute(
         "INSERT INTO consumers (id, uuid, generation, project_id, user_id, created_at, usages) SELECT "
