@@ -1,6 +1,7 @@
 # tier: first
 """Changes of the ends of claims, servers and allocations."""
 
+import time
 import uuid as uuid_module
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,7 +45,7 @@ def test_an_end_is_changed_and_taken_away(served: Service, count: int) -> None:
     assert changed == show(served)
     assert changed == {**claimed, "until": exactly(seconds(until)), "machines": changed["machines"]}
     began = seconds(claimed["asked_at"])
-    assert abs(seconds(change(served, **{"for": 60.5}).json["until"]) - began - 60.5) < 60
+    assert began <= seconds(change(served, **{"for": 60.5}).json["until"]) - 60.5 <= time.time() + 1
     for _ in range(2):
         assert end_of(change(served, until=None).json) == NO_END
     if count > 1:  # all of its machines have one end
@@ -96,7 +97,7 @@ def test_the_end_of_a_claim_that_waits(served: Service, count: int) -> None:
     assert change(served, **{"for": 600}).json["for"] == 600
     served.http.delete(f"{CLAIMS}/{first}")
     assert show(served)["state"] == "claimed"
-    assert abs(seconds(show(served)["until"]) - seconds(show(served)["decided_at"]) - 600) < 60
+    assert seconds(show(served)["decided_at"]) - 1 <= seconds(show(served)["until"]) - 600 <= time.time() + 1
 
 
 def test_what_is_over_has_no_end(served: Service, row: Rows) -> None:
