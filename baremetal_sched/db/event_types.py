@@ -47,6 +47,7 @@ MEMBERS: Mapping[str, Mapping[str, Any]] = {
     },
     "claim": {"type": "object", "description": "The claim that waits, or has waited."},
     "end": {"type": "object", "description": "The end of the claim."},
+    "booking": {"type": "object", "description": "The booking, with the machines that came and went."},
     "hold": {"type": "object", "description": "The hold. Its actors are null if they are hidden."},
     "allocation": {"type": "object", "description": "The allocation."},
 }

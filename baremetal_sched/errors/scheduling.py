@@ -132,3 +132,55 @@ class GroupDiffers(ConflictError):
     """The first claim of a machine group says how its machines are spread."""
 
     template = "Machine group {group} is {rules}. Leave spread and pack out, or name another machine group."
+
+
+class BookingNotFound(NotFoundError):
+    template = "There is no booking {booking}."
+
+
+class BookingsNotServed(UnavailableError):
+    template = (
+        "Nothing can be booked while a release before this one may serve the database, because that release knows no "
+        f"bookings. When all its processes have ended, run: {commands.FINISH_UPGRADE}"
+    )
+
+
+class NotBookable(ConflictError):
+    """``reason``: what is short, and what could be booked instead."""
+
+    template = "It cannot be booked. {reason}"
+
+
+class BookingLimit(ConflictError):
+    """``limit``: the option of ``[scheduling]``."""
+
+    template = "{reason} ([scheduling] {limit})"
+
+
+class BookingInUse(ConflictError):
+    """``number``: how many claims are under it."""
+
+    template = (
+        "Booking {booking} is in use: claims under it: {number}. Release them first, or cancel it with force=true, "
+        "which ends them."
+    )
+
+
+class BookingIsOver(ConflictError):
+    template = "Booking {booking} is over."
+
+
+class BookingDiffers(ConflictError):
+    template = "Booking {booking} exists already, and was made by another request. Give another UUID."
+
+
+class BookingNotRunning(ConflictError):
+    """``when``: a sentence."""
+
+    template = "Nothing can be claimed under booking {booking} now. {when}"
+
+
+class BookedNext(ConflictError):
+    """``latest``: the last moment possible."""
+
+    template = "The end cannot be later than {latest}: then the machine is booked."

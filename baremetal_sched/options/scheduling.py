@@ -173,6 +173,75 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default={},
             help="The same for machines of some resource classes: ``gold:7200,silver:600``, by the nodes' classes.",
         ),
+        cfg.FloatOpt(
+            "notice",
+            default=86_400,
+            min=0,
+            help="The least number of seconds from now to the start of a booking. One that starts now is accepted if "
+            "its machines are free, and nobody waits for them. Callers with ``scheduling:bookings:create_all`` are "
+            "bound by none of the limits of bookings.",
+        ),
+        cfg.FloatOpt(
+            "most_booked",
+            default=0.5,
+            min=0,
+            max=1,
+            help="The greatest share of the machines of a class that may be booked at any moment, of those that can "
+            "be used.",
+        ),
+        cfg.IntOpt(
+            "most_bookings",
+            default=10,
+            min=0,
+            help="The greatest number of bookings of a project that are planned or running; 0: it may book nothing.",
+        ),
+        cfg.FloatOpt(
+            "longest_booking",
+            default=14 * 86_400,
+            min=0,
+            help="The greatest number of seconds from the start of a booking to its end; 0: no limit.",
+        ),
+        cfg.FloatOpt(
+            "furthest_booking",
+            default=90 * 86_400,
+            min=0,
+            help="The greatest number of seconds from now to the end of a booking; 0: no limit.",
+        ),
+        cfg.FloatOpt(
+            "booked_hours",
+            default=0,
+            min=0,
+            help="The greatest number of hours of machines that a project may have in bookings that are planned or "
+            "running; 0: no limit.",
+        ),
+        cfg.FloatOpt(
+            "no_show",
+            default=6 * 3600,
+            min=0,
+            help="A machine of a booking is given up this many seconds after it could be claimed, if nobody has "
+            "claimed it under the booking; 0: never.",
+        ),
+        cfg.StrOpt(
+            "gather",
+            default="off",
+            choices=["off", "ends", "all"],
+            help="Whether the first request for several machines that waits gets a plan. ``ends``: machines are kept "
+            "for it from newcomers that do not end before its planned start, which follows from the ends of claims. "
+            "``all``: machines that are freed are kept for it, too, if ends are not known.",
+        ),
+        cfg.FloatOpt(
+            "gather_ahead",
+            default=86_400,
+            min=0,
+            help="A request gets a plan if its planned start is at most this many seconds from now.",
+        ),
+        cfg.FloatOpt(
+            "gather_at_most",
+            default=3600,
+            min=0,
+            help="With ``gather = all``, machines that were freed are kept for a request for at most this many "
+            "seconds.",
+        ),
         cfg.IntOpt(
             "most_polls",
             default=24,

@@ -106,6 +106,7 @@ def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str)
     if is_claimed:
         return
     consumers = _lock_consumers(connection, [request for request in requests if request.uuid not in entered])
+    opened = ends.turn_seen(connection, {uuid: seen for each in requests for uuid, seen in each.calendars.items()})
     stocks = stock.find(connection, requests, unknown_class)
     wanted = {request.uuid: _wanted(request, stocks) for request in requests}
     trees = Trees()
@@ -116,8 +117,8 @@ def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str)
     had = {uuid: held.get(consumer.id, {}) for uuid, consumer in consumers.items()}
     released, growth = _sum(held.values()), _sum(wanted.values())
     try:
-        stock.check(stocks, requests, released)
-        trees.take(connection, wanted, had)
+        stock.check(stocks, requests, released, opened)
+        trees.take(connection, wanted, had, opened)
     except CapacityExceeded as error:
         raise explained(connection, error, requests) from error
     growth.subtract(released)
@@ -127,7 +128,7 @@ def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str)
     _bump_providers(connection, touched - trees.roots.keys())
     trees.confirm(connection, counted=touched)
     gate.freed(connection, {provider for (provider, _), amount in growth.items() if amount < 0})
-    stock.move(connection, growth, trees.roots)
+    stock.move(connection, growth, trees.roots, opened)
     moves = _moves(trees, wanted, had)
     passing = ends.with_machines(connection, [*held]) if moves else ()
     written = _replace_rows(connection, requests, entered, consumers, wanted, held)

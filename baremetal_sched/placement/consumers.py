@@ -5,7 +5,7 @@ generation ``RESERVED``, so that no other request and no client of the placement
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property, lru_cache
 from typing import Any
@@ -43,7 +43,8 @@ class ConsumerWrite:
     """The future allocations of a consumer: amounts by class by provider (UUID). Without any, the consumer is freed.
 
     ``kind`` is the kind of the request that they are for. A ``generation`` of ``RESERVED`` is that of a request which
-    waited. ``end``: that of a new consumer.
+    waited. ``end``: that of a new consumer. ``calendars``: of machines (UUIDs of providers) that are closed to others,
+    but not to this request: the ``calendar`` at which that was looked up, which the claim compares.
     """
 
     uuid: str
@@ -54,6 +55,7 @@ class ConsumerWrite:
     consumer_type: str | Unset = Unset.KEEP_TYPE
     kind: str = PLACEMENT
     end: End | None = None
+    calendars: Mapping[str, int] = field(default_factory=dict)
 
     def type_beside(self, present: str | None) -> str | None:
         """Return the future type of the consumer; ``present`` is what it has."""

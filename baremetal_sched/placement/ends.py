@@ -67,20 +67,25 @@ OVER = (ENDING, LATE)
 class End:
     """The end of a claim: ``at`` a moment (seconds since 1970), or ``seconds`` after it has got its machine, or, of
     several, all of them. ``told_before``: how many seconds before it events tell of it, the longest interval first.
-    ``shortest``: nobody gets a machine for fewer seconds than this."""
+    ``shortest``: nobody gets a machine for fewer seconds than this. ``booking``: the booking (an id) under which the
+    machine is claimed, and nothing else; None: it is claimed under none."""
 
     at: float | None = None
     seconds: float | None = None
     told_before: tuple[float, ...] = ()
     shortest: float = 0
+    booking: int | None = None
 
     @classmethod
-    def of(cls, settings: Settings, at: float | None, seconds: float | None) -> "End | None":
+    def of(
+        cls, settings: Settings, at: float | None, seconds: float | None, booking: int | None = None
+    ) -> "End | None":
         """Return the end with what the settings say of it; None if there is neither a moment nor seconds."""
         if at is None and seconds is None:
             return None
         options = settings.scheduling
-        return cls(at, seconds, tuple(sorted(map(float, options.tell_before), reverse=True)), options.shortest_claim)
+        told_before = tuple(sorted(map(float, options.tell_before), reverse=True))
+        return cls(at, seconds, told_before, options.shortest_claim, booking)
 
     @property
     def latest(self) -> float:
@@ -103,20 +108,30 @@ class End:
         if self.at is not None and self.latest <= now:
             raise EndsTooSoon(end=in_words(self.at), shortest=f"{self.shortest:g}")
 
+    def columns(self) -> dict[str, Any]:
+        """Return the columns of a request that waits with this end."""
+        return {"ends_at": self.at, "lasts": self.seconds, "booking_id": self.booking}
+
     def parameters(self, began_at: float | None = None) -> dict[str, Any]:
         """Return the parameters of ``new_row``. ``began_at``: since when the consumer has its machine; None: it gets it
         now."""
-        return {"end_at": self.at, "end_seconds": self.seconds, "end_began_at": began_at}
+        return {
+            "end_at": self.at,
+            "end_seconds": self.seconds,
+            "end_began_at": began_at,
+            "end_booking": self.booking,
+        }
 
 
 @dataclass(frozen=True)
 class AskedEnd:
     """The end that a request names: a moment, or seconds, or neither: none. ``is_named``: whether it names one at all;
-    if not, it has the default of the settings."""
+    if not, it has the default of the settings. ``booking``: the UUID of the booking under which it claims."""
 
     at: float | None = None
     seconds: float | None = None
     is_named: bool = False
+    booking: str | None = None
 
 
 def granted(
@@ -177,7 +192,7 @@ _SECONDS: ColumnElement[float] = bindparam("end_seconds", type_=Double())
 #: The moment that the parameters give.
 _ENDS_AT = func.coalesce(_AT, statement_epoch() + _SECONDS)
 #: The columns of a new end.
-COLUMNS = ("consumer_id", "began_at", "set_at", "ends_at", "state", "due_at")
+COLUMNS = ("consumer_id", "began_at", "set_at", "ends_at", "state", "due_at", "booking_id")
 
 
 def due_at(ends_at: ColumnElement[float], told_before: tuple[float, ...]) -> ColumnElement[float]:
@@ -194,7 +209,8 @@ def new_row(consumer: ColumnElement[int], told_before: tuple[float, ...]) -> dic
     """Return the ``COLUMNS`` of a new end of a consumer, as expressions. The parameters are those of ``End``."""
     now, due = statement_epoch(), due_at(_ENDS_AT, told_before)
     began_at: ColumnElement[float] = func.coalesce(bindparam("end_began_at", type_=Double()), now)
-    return dict(zip(COLUMNS, (consumer, began_at, now, _ENDS_AT, literal(SET), due), strict=True))
+    booking: ColumnElement[int | None] = bindparam("end_booking", type_=Integer())
+    return dict(zip(COLUMNS, (consumer, began_at, now, _ENDS_AT, literal(SET), due, booking), strict=True))
 
 
 @lru_cache
@@ -244,6 +260,28 @@ def turn(connection: Connection, *consumers: int) -> None:
         given = {"provider": provider, "class_id": class_id, "seen": seen}
         changed = compiled.change(connection, _TURN, given)
         require_changed(changed, "the calendar of a machine was changed")
+
+
+#: SELECT p.id, p.uuid, p.mirrored_class_id FROM resource_providers p WHERE p.uuid IN (…) ORDER BY p.id
+_NAMED = (
+    select(PROVIDERS.c.id, PROVIDERS.c.uuid, PROVIDERS.c.mirrored_class_id)
+    .where(PROVIDERS.c.uuid.in_(bindparam("uuids", expanding=True)))
+    .order_by(PROVIDERS.c.id)
+)
+
+
+def turn_seen(connection: Connection, calendars: Mapping[str, int]) -> frozenset[int]:
+    """Count up the calendars of machines (UUIDs of providers), which are what was seen of them; return the ids of the
+    providers. Raises StaleDataError if one has changed since, or is gone."""
+    if not calendars:
+        return frozenset()
+    found = connection.execute(_NAMED, {"uuids": [*calendars]}).all()
+    for row_id, uuid, class_id in found:
+        given = {"provider": row_id, "class_id": class_id, "seen": calendars[uuid]}
+        require_changed(compiled.change(connection, _TURN, given), "the calendar of a machine was changed")
+    if len(found) < len(calendars):
+        raise StaleDataError("a machine was deleted")
+    return frozenset(row_id for row_id, *_ in found)
 
 
 _LOCK = select(CONSUMERS.c.id).where(CONSUMERS.c.id.in_([IDS])).order_by(CONSUMERS.c.id).with_for_update()

@@ -35,7 +35,24 @@ LATE = _of_end(
 )
 ENDED = _of_end("scheduling.claim.ended", "The machine was given back at its end.")
 
-EVENT_TYPES = (MACHINE_CLAIMED, MACHINE_RELEASED, *OF_STATES.values(), ENDS_SOON, LATE, ENDED)
+#: The types of what becomes of a booking.
+OF_BOOKINGS = {
+    state: EventType(f"scheduling.booking.{state}", sentence, "booking", ("booking",))
+    for state, sentence in {
+        "created": "Machines were booked.",
+        "changed": "The booking has other times, another number, or other machines: which came and which went.",
+        "short": "It has fewer machines than it says, and no others can be had: how many it lacks.",
+        "filled": "It was short, and has all of its machines again.",
+        "ends_soon": "It is running, and ends soon.",
+        "over": "It has ended.",
+        "deleted": "It was cancelled.",
+    }.items()
+}
+
+EVENT_TYPES = (
+    *(MACHINE_CLAIMED, MACHINE_RELEASED, *OF_STATES.values(), ENDS_SOON, LATE, ENDED),
+    *OF_BOOKINGS.values(),
+)
 
 #: The columns that the events of claims tell.
 OF_CLAIM = (

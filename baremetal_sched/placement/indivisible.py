@@ -38,15 +38,21 @@ _CLASS = select(CLASSES.c.name).where(CLASSES.c.id == PROVIDERS.c.mirrored_class
 
 
 def _taking(*conditions: ColumnElement[bool]) -> Update:
-    is_free = and_(PROVIDERS.c.holder.is_(None), ~PROVIDERS.c.withheld, is_open(PROVIDERS), *conditions)
+    is_free = and_(PROVIDERS.c.holder.is_(None), ~PROVIDERS.c.withheld, *conditions)
     is_given = PROVIDERS.c.holder.in_(bindparam("givers", expanding=True))
     of_root = update(PROVIDERS).where(PROVIDERS.c.id == bindparam("root"), or_(is_free, is_given))
     return of_root.values(holder=bindparam("consumer"))
 
 
-_TAKE = _taking()
-#: For newcomers: no request waits for machines of its class.
-_TAKE_UNWANTED = _taking(first_waiting_for(_CLASS.scalar_subquery()).is_(None))
+#: Of a newcomer: no request waits for machines of its class.
+_IS_UNWANTED = first_waiting_for(_CLASS.scalar_subquery()).is_(None)
+#: By whether it is for a newcomer, and whether the machine may be closed to others.
+_TAKES = {
+    (False, False): _taking(is_open(PROVIDERS)),
+    (True, False): _taking(is_open(PROVIDERS), _IS_UNWANTED),
+    (False, True): _taking(),
+    (True, True): _taking(_IS_UNWANTED),
+}
 _CONFIRM = (
     update(PROVIDERS)
     .where(PROVIDERS.c.id == bindparam("provider"), PROVIDERS.c.root_id == bindparam("root"), PROVIDERS.c.indivisible)
@@ -85,8 +91,15 @@ class Trees:
         """Return the roots of the indivisible trees of these amounts' providers; a provider in none is its own."""
         return {self.roots.get(provider_id, provider_id) for provider_id, _ in amounts}
 
-    def take(self, writer: Writer, wanted: Mapping[str, Amounts], held: Mapping[str, Amounts]) -> None:
-        """Make each consumer that gets more of a tree its holder; ``wanted`` and ``held`` are by consumer.
+    def take(
+        self,
+        writer: Writer,
+        wanted: Mapping[str, Amounts],
+        held: Mapping[str, Amounts],
+        opened: Collection[int] = (),
+    ) -> None:
+        """Make each consumer that gets more of a tree its holder; ``wanted`` and ``held`` are by consumer. The roots
+        that are ``opened`` may be closed to others.
 
         A tree may pass from one consumer to another of the same request. Raises TreeHeld if another consumer holds the
         tree, or it is not available; WaitedFor if a request waits for it.
@@ -104,7 +117,8 @@ class Trees:
             given = {"root": root, "consumer": takers[0], "givers": list(wanted)}
             connection = connection_of(writer)
             had_it = any(self._part(root, amounts) for amounts in held.values())
-            if len(owners) > 1 or not _take(connection, given, may_be_closed=had_it):
+            takes = _TAKES[gate.is_newcomer(connection, root), root in opened]
+            if len(owners) > 1 or not _take(connection, takes, given, may_be_closed=had_it or root in opened):
                 gate.require_unwanted(connection, [root])
                 uuid = writer.scalar(select(PROVIDERS.c.uuid).where(PROVIDERS.c.id == root))
                 several = " The request gives it to several." if len(owners) > 1 else ""
@@ -133,8 +147,7 @@ class Trees:
         return any(amount > before.get(key, 0) for key, amount in self._part(root, after).items())
 
 
-def _take(connection: Connection, given: Mapping[str, Any], *, may_be_closed: bool) -> bool:
-    take = _TAKE_UNWANTED if gate.is_newcomer(connection, given["root"]) else _TAKE
+def _take(connection: Connection, take: Update, given: Mapping[str, Any], *, may_be_closed: bool) -> bool:
     still_open = take_any(connection, take, PROVIDERS, given)
     if still_open is False and not may_be_closed:
         raise StaleDataError("a hold of the machine has started")

@@ -147,9 +147,9 @@ def _enter_and_claim(
 
 
 def is_single(requests: Sequence[ConsumerWrite]) -> bool:
-    """Return whether the requests consist of one amount of one class."""
+    """Return whether the requests consist of one amount of one class, of a provider that is open to all."""
     amounts = [amount for request in requests for named in request.allocations.values() for amount in named.values()]
-    is_one = len(requests) == 1 == len(requests[0].allocations) == len(amounts)
+    is_one = len(requests) == 1 == len(requests[0].allocations) == len(amounts) and not requests[0].calendars
     return is_one and requests[0].usages is not None and amounts[0] <= _LARGEST
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import bindparam, case, select, update
+from sqlalchemy import Connection, bindparam, case, select, update
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
@@ -49,8 +49,10 @@ _GIVE_BACK = (
     .where(INVENTORIES.c.provider_id == bindparam("provider"), INVENTORIES.c.resource_class_id == bindparam("class_id"))
     .values(used=INVENTORIES.c.used + bindparam("growth"))
 )
-_TAKE = _GIVE_BACK.where(INVENTORIES.c.free >= bindparam("growth"), is_open(INVENTORIES))
-_TAKE_UNWANTED = _TAKE.where(gate.IS_UNWANTED)
+_TAKE_OPENED = _GIVE_BACK.where(INVENTORIES.c.free >= bindparam("growth"))
+_TAKE = _TAKE_OPENED.where(is_open(INVENTORIES))
+#: For newcomers, by whether the machine is closed to others.
+_UNWANTED = {True: _TAKE_OPENED.where(gate.IS_UNWANTED), False: _TAKE.where(gate.IS_UNWANTED)}
 #: For the holder of a tree: its inventories are withheld from others.
 _TAKE_WITHHELD = _GIVE_BACK.where(INVENTORIES.c.capacity - INVENTORIES.c.used >= bindparam("growth"))
 
@@ -121,11 +123,17 @@ def _find_classes(
             )
 
 
-def check(stocks: InventoryLookup, requests: Sequence[ConsumerWrite], held: Mapping[tuple[int, int], int]) -> None:
+def check(
+    stocks: InventoryLookup,
+    requests: Sequence[ConsumerWrite],
+    held: Mapping[tuple[int, int], int],
+    opened: Collection[int] = (),
+) -> None:
     """Check every amount against its inventory: it must exist, allow the amount, and have enough capacity left.
 
-    ``held`` is what the consumers give back, by provider id and class id. Amounts add up in the order of the requests,
-    which determines the reported error. Raises InvalidInventory, InventoryConstraint, CapacityExceeded.
+    ``held`` is what the consumers give back, by provider id and class id. Machines that are ``opened`` (ids of
+    providers) may be closed to others. Amounts add up in the order of the requests, which determines the reported
+    error. Raises InvalidInventory, InventoryConstraint, CapacityExceeded.
     """
     stocked = {provider_id for provider_id, _ in stocks.rows}
     missing = [uuid for uuid, provider_id in stocks.providers.items() if provider_id not in stocked]
@@ -139,22 +147,28 @@ def check(stocks: InventoryLookup, requests: Sequence[ConsumerWrite], held: Mapp
                 if key not in stocks.rows:
                     raise InvalidInventory(resource_classes=name, providers=provider)
                 growth[key] = growth.get(key, 0) + amount
-                _check_amount(stocks.rows[key], amount, growth[key], name, provider)
+                _check_amount(stocks.rows[key], amount, growth[key], name, provider, is_opened=key[0] in opened)
 
 
-def _check_amount(row: Any, amount: int, growth: int, resource_class: str, provider: str) -> None:
+def _check_amount(row: Any, amount: int, growth: int, resource_class: str, provider: str, *, is_opened: bool) -> None:
     if not row.min_unit <= amount <= row.max_unit or amount % row.step_size:
         raise InventoryConstraint(resource_class=resource_class, provider=provider)
     # A consumer that is over capacity already may still shrink. Indivisible trees are checked separately.
-    if growth > 0 and growth > (row.left if row.indivisible else row.free):
+    if growth > 0 and growth > (row.left if row.indivisible or is_opened else row.free):
         raise CapacityExceeded(resource_class=resource_class, provider=provider, why="")
 
 
-def move(writer: Writer, growth: Mapping[tuple[int, int], int], own: Collection[int] = ()) -> None:
+def move(
+    writer: Writer,
+    growth: Mapping[tuple[int, int], int],
+    own: Collection[int] = (),
+    opened: Collection[int] = (),
+) -> None:
     """Book the amounts. The UPDATE itself checks the capacity, because earlier reads may be outdated.
 
-    ``own`` are the ids of providers in indivisible trees held by the consumer. Raises StaleDataError if another claim
-    was faster, WaitedFor if a request waits for a machine among them.
+    ``own`` are the ids of providers in indivisible trees held by the consumer; those of machines that are ``opened``
+    may be closed to others. Raises StaleDataError if another claim was faster, WaitedFor if a request waits for a
+    machine among them.
 
     UPDATE inventories SET used = used + :growth WHERE … AND (:growth <= 0 OR free >= :growth AND <it is open>
     AND <no request waits for the class>)
@@ -166,11 +180,19 @@ def move(writer: Writer, growth: Mapping[tuple[int, int], int], own: Collection[
             continue
         given = {"provider": key[0], "class_id": key[1], "growth": amount}
         if amount > 0 and key[0] not in own:
-            plain = _TAKE_UNWANTED if gate.is_newcomer(connection, key[0]) else _TAKE
-            changed = take(connection, plain, INVENTORIES, given)
+            changed = _take(connection, given, is_opened=key[0] in opened)
         else:
             statement = _TAKE_WITHHELD if amount > 0 else _GIVE_BACK
             changed = rows_changed(compiled.change(connection, statement, given)) > 0
         if not changed:
             gate.require_unwanted(connection, {each for (each, _), more in growth.items() if more > 0})
             raise StaleDataError("another claim was faster")
+
+
+def _take(connection: Connection, given: Mapping[str, Any], *, is_opened: bool) -> bool:
+    """Book an amount of a provider that is in no tree of the consumer; return whether that succeeded."""
+    is_newcomer = gate.is_newcomer(connection, given["provider"])
+    if is_opened:
+        statement = _UNWANTED[True] if is_newcomer else _TAKE_OPENED
+        return rows_changed(compiled.change(connection, statement, given)) > 0
+    return take(connection, _UNWANTED[False] if is_newcomer else _TAKE, INVENTORIES, given)

@@ -214,7 +214,7 @@ def _insert(session: Session, new: NewWaitingRequest, **values: Any) -> WaitingR
         needed_trait=new.needed_trait,
         priority=new.priority,
         group_id=new.group_id,
-        **({} if new.end is None else {"ends_at": new.end.at, "lasts": new.end.seconds}),
+        **({} if new.end is None else new.end.columns()),
         created_at=utcnow(),
         **requester.of(session).known(),
         **values,

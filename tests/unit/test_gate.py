@@ -27,7 +27,12 @@ KNOW_ENDS = {
     )
 }
 #: Where the calendar of a machine is counted up.
-COUNT_UP = {"placement/ends.py", "placement/projected.py", "placement/single_claim.py"}
+COUNT_UP = {
+    "baremetal/provider/booked_machines.py",
+    "placement/ends.py",
+    "placement/projected.py",
+    "placement/single_claim.py",
+}
 #: The names by which statements know the models.
 _NAMES = {
     "ALLOCATIONS": "Allocation",

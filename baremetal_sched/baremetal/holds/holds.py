@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, object_session
 
 from baremetal_sched.baremetal import history
+from baremetal_sched.baremetal.bookings.times import booked_since
 from baremetal_sched.baremetal.holds import rules
 from baremetal_sched.baremetal.holds.rules import FAULT, INTERNAL, LEGACY, Actor
 from baremetal_sched.db.clock import epoch
@@ -209,8 +210,10 @@ def delete(session: Session, hold: Hold) -> None:
 
 
 def settle(node: Node, holds: Sequence[Hold], settings: Settings) -> None:
-    """Have ``node`` follow from ``holds``, which are all that it has."""
-    node.closes_at = rules.closing_time(holds, settings.scheduling.withhold_before_windows)
+    """Have ``node`` follow from ``holds``, which are all that it has, and from its bookings."""
+    session = object_session(node)
+    since = None if session is None else booked_since(session, node.id)
+    node.closes_at = rules.closing_time(holds, settings.scheduling.withhold_before_windows, since)
     _derive(node, holds)
 
 

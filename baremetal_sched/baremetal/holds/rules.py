@@ -202,8 +202,9 @@ def in_words(hold: Hold, view: HoldView) -> str:
     return f"{hold.type}{f' ({hold.reason})' if hold.reason else ''}{f' of {person}' if person else ''}"
 
 
-def closing_time(holds: Sequence[Hold], ahead: float) -> float | None:
-    """Return the time after which the node is not to be claimed: ``ahead`` seconds before the first hold that has not
-    begun; None if all have. A hold that drains closes the node from its start on."""
-    starts = [start_of(hold) for hold in holds if not is_active(hold)]
-    return min(starts) - ahead if starts else None
+def closing_time(holds: Sequence[Hold], ahead: float, booked_since: float | None = None) -> float | None:
+    """Return the time after which the node is not to be claimed without an end: since when it is booked, or ``ahead``
+    seconds before the first hold that has not begun; None if there is neither. A hold that drains closes the node from
+    its start on."""
+    starts = [start_of(hold) - ahead for hold in holds if not is_active(hold)]
+    return min([*starts, *([] if booked_since is None else [booked_since])], default=None)

@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import or_, select
 
+from baremetal_sched.baremetal.bookings.times import turnaround
 from baremetal_sched.baremetal.matching.conditions import Kind, required_capabilities, unmet_capabilities
 from baremetal_sched.baremetal.matching.explanation import Explanation
 from baremetal_sched.baremetal.matching.masks import Verdict
@@ -29,7 +30,6 @@ from baremetal_sched.baremetal.provider.blocked_times import (
     Interval,
     free_times,
     hold_interval,
-    turnaround,
 )
 from baremetal_sched.db.clock import epoch, exactly
 from baremetal_sched.db.models import Hold, Node

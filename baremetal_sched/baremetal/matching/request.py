@@ -15,6 +15,7 @@ from typing import Any, Self
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.bookings.times import Own
 from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
 from baremetal_sched.baremetal.matching.conditions import Condition
 from baremetal_sched.baremetal.matching.free_machine import Amounts as Amounts
@@ -38,7 +39,8 @@ class MachineContext:
     it; None: all nodes do. ``named``: the nodes that may be named as examples. ``needed``: the number of machines that
     an explanation is about. ``machine``: only this machine (UUID) is explained. ``unrestricted``: allocations may get
     the nodes of any project. ``seen``: the conditions on holds that the answer may count by their types. ``end``: that
-    of the consumer that gets the machine; None: it has none.
+    of the consumer that gets the machine; None: it has none. ``plan``: the request that waits (an id) whose plan keeps
+    machines for it; None: it has none.
     """
 
     session: Session
@@ -51,6 +53,7 @@ class MachineContext:
     unrestricted: bool = False
     seen: Conditions = ()
     end: End | None = None
+    plan: int | None = None
 
     @classmethod
     def of_project(cls, session: Session, settings: Settings, project: str | None) -> "MachineContext":
@@ -73,9 +76,15 @@ class MachineContext:
         """Return the context of a consumer that has this end."""
         return self if end == self.end else replace(self, end=end)
 
+    @property
+    def own(self) -> Own:
+        """The booking, or the plan, whose machines are looked for."""
+        booking = None if self.end is None else self.end.booking
+        return Own(booking, self.plan)
+
     def of_waiting(self, waiting: WaitingRequest) -> "MachineContext":
         """Return the context of a request that waits, with its end."""
-        return self.with_end(End.of(self.settings, waiting.ends_at, waiting.lasts))
+        return self.with_end(End.of(self.settings, waiting.ends_at, waiting.lasts, waiting.booking_id))
 
     def tree(self) -> ColumnElement[bool] | None:
         """Return the condition that a provider of ``PROVIDERS`` is in the tree of the machine; None: any is."""
@@ -86,10 +95,17 @@ class MachineContext:
 
 @dataclass(frozen=True)
 class Host:
-    """A machine that can be taken, its row and the inventory of its own class locked; and the amounts to claim."""
+    """A machine that can be taken, its row and the inventory of its own class locked; and the amounts to claim.
+    ``calendar``: if it is closed to others, the calendar of that inventory when that was looked up under the lock."""
 
     node: Node
     claim: Amounts
+    calendar: int | None = None
+
+    @property
+    def calendars(self) -> dict[str, int]:
+        """The same as ``ConsumerWrite.calendars``."""
+        return {} if self.calendar is None else {self.node.uuid: self.calendar}
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,12 @@ and claims that are yet to be made.
 """
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Double, and_, case, exists, false, func, literal, null, or_
 
+from baremetal_sched.baremetal.bookings.times import Turnaround, turnaround_of
 from baremetal_sched.baremetal.provider.availability import (
     HAS_NO_CLASS,
     HAS_NO_INSTANCE,
@@ -29,9 +30,6 @@ FOREVER = math.inf
 #: From a moment on, and before another.
 Interval = tuple[float, float]
 
-#: Seconds that a machine of a class (a node's) needs after a claim until it is available.
-Turnaround = Callable[[str | None], float]
-
 #: On its way to available, unless it is cleaned to become manageable.
 _COMES_BACK = frozenset({states.DELETING, "deleted", states.CLEANING, states.CLEANWAIT, states.CLEANHOLD})
 #: Only an operator brings it back.
@@ -43,12 +41,6 @@ _STAYS_OUT = frozenset(
 )
 #: In use, also after a failure: an end undeploys it.
 _USE = states.PROVISION_STATES - _COMES_BACK - _STAYS_OUT - {states.AVAILABLE}
-
-
-def turnaround(settings: Settings) -> Turnaround:
-    """Return the turnaround of each class, by the settings."""
-    of_class, others = settings.scheduling.turnaround_of, settings.scheduling.turnaround
-    return lambda resource_class: of_class.get(resource_class, others)
 
 
 #: SQL conditions on the rows of ``availability.with_ends``.
@@ -139,7 +131,7 @@ def blocked_until(settings: Settings) -> ColumnElement[float]:
     CASE WHEN <it is out of use> THEN NULL WHEN <in use> AND (ends_at IS NULL OR state = 'late') THEN NULL
     WHEN <in use> AND ends_at + t > now THEN ends_at + t WHEN <in use, or on its way> THEN now + t …
     """
-    now, seconds, ends_at = statement_epoch(), _turnaround(settings), CLAIM_ENDS.c.ends_at
+    now, seconds, ends_at = statement_epoch(), turnaround_of(settings), CLAIM_ENDS.c.ends_at
     is_gone = and_(_RETURNS, ends_at < now)
     return case(
         (_IS_OUT, null()),
@@ -149,15 +141,6 @@ def blocked_until(settings: Settings) -> ColumnElement[float]:
         (_IS_LOST, null()),
         else_=now,
     )
-
-
-def _turnaround(settings: Settings) -> ColumnElement[float]:
-    of_class = settings.scheduling.turnaround_of
-    others: ColumnElement[float] = literal(float(settings.scheduling.turnaround), Double())
-    whens: list[tuple[Any, Any]] = [
-        (Node.resource_class == name, literal(float(each), Double())) for name, each in of_class.items()
-    ]
-    return case(*whens, else_=others) if whens else others
 
 
 def comes_back_by(settings: Settings, moment: float) -> ColumnElement[bool]:

@@ -1,6 +1,7 @@
 """The whole schema."""
 
 from baremetal_sched.db.models.base import Base, SchemaState, table_of
+from baremetal_sched.db.models.bookings import BookedMachine, Booking, BookingLock
 from baremetal_sched.db.models.conductors import Conductor, ConductorHardwareType, ConductorInterface, DriverCall
 from baremetal_sched.db.models.domains import Domain, DomainMember
 from baremetal_sched.db.models.ends import ClaimEnd
@@ -36,6 +37,9 @@ __all__ = [
     "Allocation",
     "Base",
     "BiosSetting",
+    "BookedMachine",
+    "Booking",
+    "BookingLock",
     "CapacitySample",
     "Chassis",
     "ClaimEnd",

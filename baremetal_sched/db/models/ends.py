@@ -14,6 +14,7 @@ class ClaimEnd(Base):
     ``set_at``, when the end was given; ``ends_at``, the end; ``due_at``, when a conductor has something to do about it.
     ``state``: see ``placement.ends``. ``told``: the shortest interval before the end, in seconds, of which an event was
     written; NULL: none. ``tries``, ``late_since`` and ``reason`` (a sentence) are those of an end that is late.
+    ``booking_id``: the booking under which the machine was claimed; the row may be gone.
     """
 
     __tablename__ = "claim_ends"
@@ -30,3 +31,4 @@ class ClaimEnd(Base):
     tries: Mapped[int] = mapped_column(Integer, server_default="0")
     late_since: Mapped[float | None] = mapped_column(Double)
     reason: Mapped[str | None] = mapped_column(Message)
+    booking_id: Mapped[int | None] = mapped_column(Integer, index=True)

@@ -22,6 +22,7 @@ class WaitingRequest(HasUuid, Requested, Created, Base):
     ``secret`` has secrets for the deployment of a server, and is deleted when the claim no longer waits.
     ``body_digest`` identifies the body that asked for it. ``group_id``: the machine group that gets the machines.
     ``ends_at`` or ``lasts``, if it has an end: when it gives its machine back, or after how many seconds of having it.
+    ``booking_id``: the booking under which it waits, if it does; ``resource_class`` is then that of its own queue.
     """
 
     __tablename__ = "pending_claims"
@@ -50,4 +51,5 @@ class WaitingRequest(HasUuid, Requested, Created, Base):
     group_id: Mapped[int | None] = mapped_column(Integer)
     ends_at: Mapped[float | None] = mapped_column(Double)
     lasts: Mapped[float | None] = mapped_column(Double)
+    booking_id: Mapped[int | None] = mapped_column(Integer)
     secret: Mapped[Any | None] = mapped_column(SealedJson(whole=True))

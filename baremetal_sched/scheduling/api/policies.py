@@ -28,6 +28,14 @@ GET_CLAIM = "scheduling:claims:get"
 ALL_CLAIMS = "scheduling:claims:get_all"
 DELETE_CLAIM = "scheduling:claims:delete"
 DELETE_ALL_CLAIMS = "scheduling:claims:delete_all"
+BOOK = "scheduling:bookings:create"
+BOOK_ALL = "scheduling:bookings:create_all"
+GET_BOOKING = "scheduling:bookings:get"
+ALL_BOOKINGS = "scheduling:bookings:get_all"
+CHANGE_BOOKING = "scheduling:bookings:update"
+CHANGE_ALL_BOOKINGS = "scheduling:bookings:update_all"
+DELETE_BOOKING = "scheduling:bookings:delete"
+DELETE_ALL_BOOKINGS = "scheduling:bookings:delete_all"
 EVENTS = "scheduling:events:get"
 ALL_EVENTS = "scheduling:events:get_all"
 LAST_ERROR = "baremetal:node:get:last_error"
@@ -157,6 +165,54 @@ RULES = (
         DELETE_ALL_CLAIMS,
         _FOR_ALL,
         description="Give back or end the claims of all projects",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        BOOK,
+        f"rule:{BOOK_ALL} or (role:member and project_id:%(project_id)s)",
+        description="Book machines for a project, of the nodes that the caller's project may use, within the limits",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        BOOK_ALL,
+        _FOR_ALL,
+        description="Book any machines, for any project, beyond the limits of bookings",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        GET_BOOKING,
+        f"rule:{ALL_BOOKINGS} or (role:member and project_id:%(project_id)s)",
+        description="See a booking of a project",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        ALL_BOOKINGS,
+        _EVERYTHING,
+        description="List the bookings of all projects; others list those of their own",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        CHANGE_BOOKING,
+        f"rule:{CHANGE_ALL_BOOKINGS} or (role:member and project_id:%(project_id)s)",
+        description="Change a booking of a project",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        CHANGE_ALL_BOOKINGS,
+        _FOR_ALL,
+        description="Change the bookings of all projects",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        DELETE_BOOKING,
+        f"rule:{DELETE_ALL_BOOKINGS} or (role:member and project_id:%(project_id)s)",
+        description="Cancel a booking of a project",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        DELETE_ALL_BOOKINGS,
+        _FOR_ALL,
+        description="Cancel the bookings of all projects",
         scope_types=_SCOPES,
     ),
     policy.RuleDefault(

@@ -1,0 +1,1 @@
+"""Bookings, as clients make, change and see them, and how conductors keep them."""
