@@ -69,7 +69,7 @@ def _of_one(context: MachineContext, request: MachineRequest) -> Explanation:
 
 def _until_end(context: MachineContext, request: MachineRequest, explanation: Explanation) -> Explanation:
     """Return the explanation without trees of machines for which a hold is planned before the end of the context."""
-    if context.end is None or not explanation.fitting:
+    if context.end is None or context.takes_held or not explanation.fitting:
         return explanation
     fitting = min(explanation.fitting, len(_hosts(context, request, max(context.needed, MOST_COUNTED))))
     verdict = Verdict.FITS if fitting >= context.needed else Verdict.SHORT if fitting else Verdict.BUSY

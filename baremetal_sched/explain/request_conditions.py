@@ -17,7 +17,7 @@ from baremetal_sched.baremetal.matching.conditions import (
     of_conductor,
     of_free,
     of_lock,
-    until_end,
+    opened,
 )
 from baremetal_sched.baremetal.matching.masks import Analysis, places
 from baremetal_sched.baremetal.matching.question import (
@@ -175,7 +175,7 @@ class ExplainedRequest:
         return Question(
             [
                 *self._conditions(group, stocks, named=False),
-                *until_end(context.end),
+                *opened(context.opening)[1:],
                 of_lock(counts=False),
                 of_conductor(context.membership, counts=False),
             ],

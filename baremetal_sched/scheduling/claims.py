@@ -102,7 +102,9 @@ def claim_now(session: Session, new: NewClaim, settings: Settings) -> "ClaimStat
     if chosen is None:
         return None
     try:
-        _write(session, ConsumerWrite(new.uuid, chosen, new.project, new.user, None, end=new.end), new.consumer_type)
+        write = ConsumerWrite(new.uuid, chosen, new.project, new.user, None, end=new.end)
+        write.calendars = {} if host is None else host.calendars
+        _write(session, write, new.consumer_type)
     except (ConsumerConflict, ConsumerWaits) as error:
         raise ConsumerInUse(consumer=new.uuid) from error
     resource_class = "" if host is None else resource_class_of(host.node.resource_class or "")
@@ -148,6 +150,7 @@ def give(context: MachineContext, claim: WaitingRequest, node: Node) -> bool:
     write = ConsumerWrite(
         claim.uuid, host.claim, claim.consumer_project, claim.consumer_user, RESERVED, end=context.end
     )
+    write.calendars = host.calendars
     _write(context.session, write, claim.consumer_type)
     waiting_requests.decide(context.session, claim, CLAIMED)
     return True

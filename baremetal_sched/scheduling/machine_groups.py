@@ -208,7 +208,16 @@ def write(session: Session, claim: GroupClaim, chosen: ChosenMachines) -> None:
     """Claim the chosen machines, all with the same end. Raises ConsumerInUse, StaleDataError if it loses a race."""
     end = ends.at_once(session, claim.end)
     writes = [
-        ConsumerWrite(claim.consumer(number), host.claim, claim.project, claim.user, None, kind=CLAIM, end=end)
+        ConsumerWrite(
+            claim.consumer(number),
+            host.claim,
+            claim.project,
+            claim.user,
+            None,
+            kind=CLAIM,
+            end=end,
+            calendars=host.calendars,
+        )
         for number, host in enumerate(chosen.hosts, 1)
     ]
     for each in writes:

@@ -5,6 +5,8 @@ An allocation that waits is ``allocating``, and has a row in the queue (``placem
 active, has failed or is deleted. Locks are taken in the order node, waiting request, allocation.
 """
 
+from collections.abc import Mapping
+
 import structlog
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -142,11 +144,13 @@ def claim(
     settings: Settings,
     *,
     end: End | None = None,
+    calendars: Mapping[str, int] | None = None,
     has_waited: bool = False,
 ) -> None:
-    """Claim the node (its row locked, and offered in placement now) for the allocation, which is active then. If it
-    ``has_waited``, its UUID is reserved."""
-    _claim(session, allocation, node, settings, end=end, generation=RESERVED if has_waited else None)
+    """Claim the node (its row locked, and offered in placement now) for the allocation, which is active then.
+    ``calendars``: see ``ConsumerWrite``. If it ``has_waited``, its UUID is reserved."""
+    generation = RESERVED if has_waited else None
+    _claim(session, allocation, node, settings, end=end, calendars=calendars, generation=generation)
     _associate(session, allocation, node)
 
 
@@ -157,6 +161,7 @@ def _claim(
     settings: Settings,
     *,
     end: End | None,
+    calendars: Mapping[str, int] | None = None,
     generation: int | None = None,
 ) -> None:
     """Claim the node in placement, which must offer it now."""
@@ -169,6 +174,7 @@ def _claim(
         consumer_type=CONSUMER_TYPE,
         kind=ALLOCATION,
         end=end,
+        calendars=calendars or {},
     )
     claims.write(session, [request], "Unable to allocate:")
 
@@ -218,14 +224,14 @@ def place(
         eligible=eligible,
     )
     try:
-        node = request.choose_unlocked(MachineContext(session, settings, end=end))
+        host = request.choose_unlocked(MachineContext(session, settings, end=end))
     except SuitableNodesLocked:
         if not wait:
             raise
-        node = None
-    if node is not None:
-        claim(session, allocation, node, settings, end=end)
-        return node
+        host = None
+    if host is not None:
+        claim(session, allocation, host.node, settings, end=end, calendars=host.calendars)
+        return host.node
     explanation = why_none(session, settings, request.question(None))
     reason = FALLBACK if explanation is None else explanation.summary
     if wait and (explanation is None or explanation.verdict not in HOPELESS):
@@ -287,14 +293,23 @@ def give(context: MachineContext, waiting: WaitingRequest, node: Node) -> bool:
     placement raises.
     """
     session, alone = context.session, NodeRequest.of(waiting.request).on(node.uuid)
-    if alone is None or alone.choose(context) is None:
+    host = None if alone is None else alone.choose(context)
+    if host is None:
         return False
     allocation = _locked(session, waiting.uuid)
     if allocation is None:
         raise AllocationNotFound(allocation=waiting.uuid)
     nodes.require_instance_free(session, allocation.uuid, node.uuid)
     try:
-        claim(session, allocation, node, context.settings, end=context.end, has_waited=True)
+        claim(
+            session,
+            allocation,
+            node,
+            context.settings,
+            end=context.end,
+            calendars=host.calendars,
+            has_waited=True,
+        )
     except TAKEN_MEANWHILE as error:
         raise StaleDataError("a part of the machine was taken") from error
     allocation.conductor_affinity = context.membership.owner(node.uuid, node.conductor_group, node.driver)

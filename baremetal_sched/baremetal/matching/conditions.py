@@ -14,12 +14,12 @@ from sqlalchemy import ColumnElement, false, or_, true
 
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
+from baremetal_sched.baremetal.matching.opening import Opening
 from baremetal_sched.baremetal.provider import availability
 from baremetal_sched.baremetal.provider.availability import STOCK
 from baremetal_sched.baremetal.visibility import usable_by
 from baremetal_sched.db.models import Node
 from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider
-from baremetal_sched.placement.ends import End
 from baremetal_sched.placement.names import is_scheduler_trait
 
 #: What ids of conditions on classes begin with, and those of conditions between groups.
@@ -259,22 +259,25 @@ def of_project(project: str) -> Condition:
 # -- whether a machine is free, and served -----------------------------------------------------------------------------
 
 
-def availability_conditions() -> list[Condition]:
-    """Return a condition for each part of the rule of availability, and one for planned holds."""
+def availability_conditions(opening: Opening | None = None) -> list[Condition]:
+    """Return a condition for each part of the rule of availability, and those of planned holds and bookings: what they
+    leave to a request with this ``opening``; None: to everybody."""
     # A machine that is in use is reported as such: its state says less.
     ordered = sorted(availability.CONDITIONS, key=lambda each: each.label != "instance")
     rule = [_free(each.label, f"is not held back by its {each.label}", each.failure, each.clause) for each in ordered]
+    return [*rule, *opened(opening)]
+
+
+def opened(opening: Opening | None = None) -> list[Condition]:
+    """Return the conditions of planned holds and bookings alone."""
     failure = ("is kept free for a planned hold", "are kept free for planned holds")
-    return [*rule, _free(availability.PLANNED, "is not kept free for a planned hold", failure, availability.IS_OPEN)]
-
-
-def until_end(end: End | None) -> list[Condition]:
-    """Return the condition that no hold is planned for the node before the end; none without an end."""
-    if end is None:
-        return []
-    failure = ("has a hold planned before the end", "have holds planned before the end")
-    holds = or_(Node.closes_at.is_(None), Node.closes_at >= end.moment())
-    return [_free("planned hold before the end", "no hold is planned before the end", failure, holds)]
+    is_open = availability.IS_OPEN if opening is None else opening.is_open()
+    conditions = [_free(availability.PLANNED, "is not kept free for a planned hold", failure, is_open)]
+    stays = None if opening is None else opening.stays_open()
+    if stays is not None:
+        before = ("has a hold planned before the end", "have holds planned before the end")
+        conditions.append(_free("planned hold before the end", "no hold is planned before the end", before, stays))
+    return conditions
 
 
 def _free(label: str, text: str, failure: tuple[str, str], holds: ColumnElement[bool]) -> Condition:

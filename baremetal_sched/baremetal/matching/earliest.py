@@ -71,7 +71,7 @@ def earliest(context: MachineContext, request: MachineRequest, explained: Explan
         return Earliest(reason=f"{too_few} the request, free or not.")
     free = _free(context, machines, now) if machines else ()
     latest = FOREVER if context.end is None else context.end.latest
-    at = first_moment(free, several, _lasts(request.bound(context)), latest)
+    at = first_moment(free, several, _lasts(context if request.strict_end else context.with_end(None)), latest)
     if at is not None:
         return Earliest(at)
     if latest < FOREVER:

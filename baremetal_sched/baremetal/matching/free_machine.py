@@ -178,12 +178,18 @@ def properties_of(session: Session, roots: list[int]) -> Iterable[Any]:
 
 
 def of_roots(roots: list[int], clauses: Iterable[ColumnElement[bool]]) -> Query:
-    """Return the query of ``free_nodes`` whose providers are among these roots."""
-    return free_nodes(PROVIDERS.c.id.in_(roots) if len(roots) <= _SAMPLE else one_of(PROVIDERS.c.id, roots), *clauses)
+    """Return the query of ``idle_nodes`` whose providers are among these roots."""
+    return idle_nodes(PROVIDERS.c.id.in_(roots) if len(roots) <= _SAMPLE else one_of(PROVIDERS.c.id, roots), *clauses)
 
 
 def free_nodes(*clauses: ColumnElement[bool]) -> Query:
-    """Return the query of nodes that are free now, with their providers and the inventories of their own class."""
+    """Return the query of nodes that are free now, and open to everybody, with their providers and the inventories of
+    their own class."""
+    return idle_nodes(availability.IS_OPEN, *clauses)
+
+
+def idle_nodes(*clauses: ColumnElement[bool]) -> Query:
+    """Return the same of nodes that may be closed by planned holds and bookings."""
     return (
         select(Node, PROVIDERS.c.id)
         .select_from(INVENTORIES)
@@ -193,7 +199,6 @@ def free_nodes(*clauses: ColumnElement[bool]) -> Query:
             INVENTORIES.c.resource_class_id == PROVIDERS.c.mirrored_class_id,
             INVENTORIES.c.free == 1,
             availability.IS_AVAILABLE,
-            availability.IS_OPEN,
             Node.reservation.is_(None),
             *clauses,
         )

@@ -23,9 +23,9 @@ from baremetal_sched.baremetal.matching.conditions import (
     of_node_class,
     of_owner,
     of_traits,
-    until_end,
 )
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
+from baremetal_sched.baremetal.matching.opening import Opening
 from baremetal_sched.baremetal.matching.question import Names, Question, Scope, nodes_source
 from baremetal_sched.baremetal.matching.request import Amounts, FreeMachines, Host, MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.spreading import STRICT_END, Several, with_group
@@ -39,7 +39,6 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import SuitableNodesLocked
 from baremetal_sched.placement import gate, names
 from baremetal_sched.placement.candidates.sql.conditions import by_index, unjoined
-from baremetal_sched.placement.ends import End
 from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.placement.tables import INVENTORIES
 
@@ -118,12 +117,11 @@ class NodeRequest(MachineRequest):
     def choose(self, context: MachineContext) -> Host | None:
         """Return a free node that fits, like ``choose_unlocked``; None if conductors work on all that fit."""
         try:
-            node = self.choose_unlocked(context)
+            return self.choose_unlocked(context)
         except SuitableNodesLocked:
             return None
-        return None if node is None else Host(node, {node.uuid: {self.machine_class(): 1}})
 
-    def choose_unlocked(self, context: MachineContext) -> Node | None:
+    def choose_unlocked(self, context: MachineContext) -> Host | None:
         """Return a free node that fits, preferably the one with the allocation's name, with its row and its inventory
         locked; None if no node fits. If the context has an end, nodes without a hold that is planned before it come
         first.
@@ -134,21 +132,22 @@ class NodeRequest(MachineRequest):
         *preferred, last = self.turns(context)
         for each in preferred:
             with suppress(SuitableNodesLocked):
-                if (node := self._unlocked(each)) is not None:
-                    return node
+                if (host := self._unlocked(each)) is not None:
+                    return host
         return self._unlocked(last)
 
-    def _unlocked(self, context: MachineContext) -> Node | None:
+    def _unlocked(self, context: MachineContext) -> Host | None:
         session = context.session
         class_id = self._class_id(session)
         if class_id is None:
             return None
-        fitting = free_nodes_of(class_id, self, context.end)
+        fitting = free_nodes_of(class_id, self, context.opening)
         unlocked = fitting.where(of_lock(counts=True).holds)
         for node_ids in _batches(session, unlocked, class_id, self):
             node = _lock_one(session, unlocked, node_ids)
             if node is not None:
-                return node
+                calendar = context.calendars([node.id]).get(node.id)
+                return Host(node, {node.uuid: {self.machine_class(): 1}}, calendar)
         _require_none(session, fitting)
         return None
 
@@ -164,7 +163,7 @@ class NodeRequest(MachineRequest):
         class_id, own = self._class_id(context.session), self.machine_class()
         if class_id is None:
             return None
-        query = free_nodes_of(class_id, self, context.end).where(Node.reservation.is_(None))
+        query = free_nodes_of(class_id, self, context.opening).where(Node.reservation.is_(None))
         return FreeMachines(query, lambda node, root: {node.uuid: {own: 1}}, class_id)
 
     def _class_id(self, session: Session) -> int | None:
@@ -180,8 +179,7 @@ class NodeRequest(MachineRequest):
             [
                 *self.places,
                 *self.of_traits,
-                *availability_conditions(),
-                *until_end(None if context is None else self.bound(context).end),
+                *availability_conditions(None if context is None else self.bound(context).opening),
                 of_claim(),
                 of_lock(counts=True),
                 *served,
@@ -257,9 +255,9 @@ def _require_none(session: Session, fitting: Query) -> None:
         raise SuitableNodesLocked(count=found[True])
 
 
-def free_nodes_of(class_id: int, request: NodeRequest, end: End | None) -> Query:
-    """Return the query of the free nodes that fit, for which no hold is planned before the end, locked by conductors
-    or not:
+def free_nodes_of(class_id: int, request: NodeRequest, opening: Opening) -> Query:
+    """Return the query of the free nodes that fit, as far as holds and bookings leave them to the request, locked by
+    conductors or not:
 
     SELECT n.id, i.provider_id FROM inventories i JOIN resource_providers p … JOIN nodes n ON n.uuid = p.uuid WHERE
     i.resource_class_id = :class AND i.free = 1 AND …
@@ -267,7 +265,7 @@ def free_nodes_of(class_id: int, request: NodeRequest, end: End | None) -> Query
     The index over free capacity yields the free nodes one by one (the inventory of a node has a total of 1).
     """
     traits = unjoined([each.holds for each in request.of_traits])
-    others = [each.holds for each in (*request.places, *availability_conditions(), *until_end(end))]
+    others = [each.holds for each in (*request.places, *availability_conditions(opening))]
     return (
         select(Node.id, INVENTORIES.c.provider_id)
         .select_from(INVENTORIES)

@@ -14,12 +14,15 @@ from typing import Any, Self
 
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.baremetal.bookings.times import Own
+from baremetal_sched.baremetal.bookings.times import NOBODY, Own
 from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
+from baremetal_sched.baremetal.matching import free_machine
 from baremetal_sched.baremetal.matching.conditions import Condition
 from baremetal_sched.baremetal.matching.free_machine import Amounts as Amounts
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
+from baremetal_sched.baremetal.matching.opening import Opening, Reach
 from baremetal_sched.baremetal.matching.question import Question
 from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.baremetal.visibility import EVERYTHING, Conditions, Visibility, usable_by
@@ -27,7 +30,7 @@ from baremetal_sched.db.models import Node, WaitingRequest
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.ends import End
-from baremetal_sched.placement.tables import PROVIDERS
+from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
 from baremetal_sched.settings import Settings
 
 
@@ -40,7 +43,7 @@ class MachineContext:
     an explanation is about. ``machine``: only this machine (UUID) is explained. ``unrestricted``: allocations may get
     the nodes of any project. ``seen``: the conditions on holds that the answer may count by their types. ``end``: that
     of the consumer that gets the machine; None: it has none. ``plan``: the request that waits (an id) whose plan keeps
-    machines for it; None: it has none.
+    machines for it; None: it has none. ``reach`` and ``takes_held``: see ``Opening``.
     """
 
     session: Session
@@ -54,6 +57,8 @@ class MachineContext:
     seen: Conditions = ()
     end: End | None = None
     plan: int | None = None
+    reach: Reach = Reach.OPEN
+    takes_held: bool = False
 
     @classmethod
     def of_project(cls, session: Session, settings: Settings, project: str | None) -> "MachineContext":
@@ -82,9 +87,29 @@ class MachineContext:
         booking = None if self.end is None else self.end.booking
         return Own(booking, self.plan)
 
+    @property
+    def opening(self) -> Opening:
+        """What holds and bookings must leave of a machine."""
+        return Opening(self.settings, self.end, self.own, self.reach, self.takes_held)
+
     def of_waiting(self, waiting: WaitingRequest) -> "MachineContext":
         """Return the context of a request that waits, with its end."""
         return self.with_end(End.of(self.settings, waiting.ends_at, waiting.lasts, waiting.booking_id))
+
+    def calendars(self, nodes: Collection[int]) -> dict[int, int]:
+        """Return the calendars of chosen machines (ids of nodes, their rows and inventories locked) that are closed to
+        others, by id; none if they need not be compared. Raises StaleDataError if one is closed to the request, too.
+
+        What the statement that locked a machine has looked up about its bookings may be older than the lock.
+        """
+        if self.opening.is_plain:
+            return {}
+        query = free_machine.idle_nodes(Node.id.in_(nodes), *self.opening.clauses())
+        rows = self.session.execute(query.with_only_columns(Node.id, INVENTORIES.c.calendar))
+        found = {node: calendar for node, calendar in rows}
+        if len(found) < len(nodes):
+            raise StaleDataError("a machine was booked, or is held")
+        return found
 
     def tree(self) -> ColumnElement[bool] | None:
         """Return the condition that a provider of ``PROVIDERS`` is in the tree of the machine; None: any is."""
@@ -176,15 +201,22 @@ class MachineRequest(ABC):
         return None
 
     def turns(self, context: MachineContext) -> Iterator[MachineContext]:
-        """Yield the contexts in which machines are looked for, one after the other: with the end, and, unless it is
-        strict, without."""
-        yield context
-        if context.end is not None and not self.strict_end:
-            yield replace(context, end=None)
+        """Yield the contexts in which machines are looked for, one after the other. With an end: machines that are
+        booked later, then those that nobody has booked; unless it is strict, again with those for which a hold is
+        planned before the end."""
+        if context.plan is not None:
+            context = replace(context, reach=Reach.ALL)
+        for takes_held in (False, True) if context.end is not None and not self.strict_end else (False,):
+            turn = replace(context, takes_held=takes_held)
+            if context.end is not None and context.own == NOBODY:
+                yield replace(turn, reach=Reach.GAPS)
+            yield turn
 
     def bound(self, context: MachineContext) -> MachineContext:
-        """Return the context with the end only if the request takes no machine that closes before it."""
-        return context if self.strict_end or context.end is None else replace(context, end=None)
+        """Return the context in which all machines count that one of the ``turns`` would find."""
+        if context.end is None and context.plan is None:
+            return context
+        return replace(context, reach=Reach.ALL, takes_held=not self.strict_end)
 
     @abstractmethod
     def choose(self, context: MachineContext) -> Host | None:

@@ -64,7 +64,8 @@ def _chosen(context: MachineContext, request: MachineRequest) -> list[Host] | No
             picked = _pick(context.session, query, several, chosen)
         rows = _lock(context.session, fitting.query, several, picked)
         if len(rows) == several.count:
-            return [Host(node, fitting.claim(node, root)) for node, root in rows]
+            seen = context.calendars([node.id for node, _ in rows])
+            return [Host(node, fitting.claim(node, root), seen.get(node.id)) for node, root in rows]
         lost |= picked.keys() - {node.id for node, _ in rows}
     if lost:
         raise StaleDataError("the machines that fit are being taken by others")

@@ -28,7 +28,6 @@ from baremetal_sched.baremetal.matching.conditions import (
     of_untried,
     of_zone,
     required_capabilities,
-    until_end,
 )
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.question import (
@@ -155,9 +154,9 @@ class TreeRequest(MachineRequest):
         return () if self.project is None else (of_project(self.project).holds,)
 
     def clauses(self, context: MachineContext) -> list[ColumnElement[bool]]:
-        """Return the conditions on a node besides the query, that of the end included."""
+        """Return the conditions on a node besides the query, those of holds and bookings included."""
         served = (context.membership.served(),) if self.served else ()
-        return [*served, *(each.holds for each in (*self.places(), *until_end(context.end))), *self.usable()]
+        return [*served, *(each.holds for each in self.places()), *context.opening.clauses(), *self.usable()]
 
     def choose(self, context: MachineContext) -> Host | None:
         """Return a machine that fits, locked, and the amounts to claim, and raise, like ``MachineRequest.choose``.
@@ -171,14 +170,17 @@ class TreeRequest(MachineRequest):
             if few is not None:
                 roots = few.query.with_only_columns(PROVIDERS.c.id, maintain_column_froms=True).limit(_LIMITS[0])
                 locked = free_machine.lock_first(session, shuffled(session.scalars(roots)), clauses)
-                return None if locked is None else Host(locked[0], few.claim(*locked))
+                return None if locked is None else self._host(context, locked[0], few.claim(*locked))
             for fresh in self.trees(context):
                 roots = capable(session, fresh, self.extra_specs)
                 locked = free_machine.lock_first(session, roots, clauses)
                 if locked is not None:
                     node, root = locked
-                    return Host(node, free_machine.claim_of(session, node, root, fresh[root]))
+                    return self._host(context, node, free_machine.claim_of(session, node, root, fresh[root]))
         return None
+
+    def _host(self, context: MachineContext, node: Node, claim: Amounts) -> Host:
+        return Host(node, claim, context.calendars([node.id]).get(node.id))
 
     def _few(self, context: MachineContext) -> FreeMachines | None:
         """Return the machines that fit, if a condition leaves few, and SQL can tell."""
@@ -232,7 +234,7 @@ class TreeRequest(MachineRequest):
             return None
         if len(resolved.groups[0].resources) > 1:
             return None
-        free = free_machine.free_nodes(*free_machine.of_one_provider(resolved), *self.clauses(context))
+        free = free_machine.idle_nodes(*free_machine.of_one_provider(resolved), *self.clauses(context))
         (class_id,) = resolved.groups[0].resources
         return FreeMachines(free, lambda node, root: {node.uuid: {own: 1}}, class_id)
 
@@ -243,7 +245,7 @@ class TreeRequest(MachineRequest):
         if found and not alone:
             raise MachinesShare
         roots = capable(session, alone, self.extra_specs)
-        query = free_machine.free_nodes(one_of(PROVIDERS.c.id, roots), *self.clauses(context))
+        query = free_machine.idle_nodes(one_of(PROVIDERS.c.id, roots), *self.clauses(context))
         return FreeMachines(query, lambda node, root: free_machine.claim_of(session, node, root, alone[root]))
 
     def other_providers(self, context: MachineContext) -> Amounts | None:
@@ -296,8 +298,7 @@ class TreeRequest(MachineRequest):
             [
                 *self.places(),
                 *tree_shapes.conditions_on_trees(selecting(context.session), request),
-                *availability_conditions(),
-                *until_end(self.bound(context).end),
+                *availability_conditions(self.bound(context).opening),
                 of_claim(),
                 of_lock(counts=True),
                 of_conductor(context.membership, counts=True),

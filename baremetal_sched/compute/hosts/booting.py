@@ -276,6 +276,7 @@ def _claim(context: MachineContext, server: Server, host: Host, generation: int 
         consumer_type=CONSUMER_TYPE,
         kind=SERVER,
         end=context.end,
+        calendars=host.calendars,
     )
     try:
         claims.write(context.session, [request], "Unable to allocate:")
