@@ -7,7 +7,18 @@ from typing import Any
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from baremetal_sched.db.models import ClaimEnd, Hold, Inventory, Node, ResourceProvider, Server, WaitingRequest, Webhook
+from baremetal_sched.db.models import (
+    BookedMachine,
+    Booking,
+    ClaimEnd,
+    Hold,
+    Inventory,
+    Node,
+    ResourceProvider,
+    Server,
+    WaitingRequest,
+    Webhook,
+)
 from tests.service import Service
 
 #: Seconds.
@@ -15,6 +26,8 @@ HOUR = 3600.0
 
 #: The moments that are moved.
 MOVED: Mapping[Any, tuple[Any, ...]] = {
+    BookedMachine: (BookedMachine.starts_at, BookedMachine.ends_at, BookedMachine.made_at, BookedMachine.used_at),
+    Booking: (Booking.starts_at, Booking.ends_at, Booking.made_at, Booking.due_at),
     ClaimEnd: (ClaimEnd.began_at, ClaimEnd.set_at, ClaimEnd.ends_at, ClaimEnd.due_at, ClaimEnd.late_since),
     Hold: (
         *(Hold.asserted_at, Hold.written_at, Hold.starts_at, Hold.ends_at, Hold.drain_deadline, Hold.begun_at),
@@ -34,6 +47,8 @@ MOVED: Mapping[Any, tuple[Any, ...]] = {
 NEVER: Mapping[str, Collection[str]] = {
     "": ("created_at", "updated_at"),
     # Durations, and other numbers.
+    "booked_machines": ("turnaround",),
+    "bookings": ("told",),
     "claim_ends": ("told",),
     "pending_claims": ("lasts",),
     "flavors": ("rxtx_factor",),

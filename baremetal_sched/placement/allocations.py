@@ -17,7 +17,7 @@ from baremetal_sched.errors.placement import (
     NoAllocations,
     TreeHeld,
 )
-from baremetal_sched.placement import ending, ends, gate, indivisible, stock, usages
+from baremetal_sched.placement import calendars, ending, ends, gate, indivisible, stock, usages
 from baremetal_sched.placement.consumers import FIRST, KEEP, PLACEMENT, ConsumerWrite, Taken, Unset, save, text_of
 from baremetal_sched.placement.indivisible import Trees
 from baremetal_sched.placement.stock import InventoryLookup
@@ -106,7 +106,7 @@ def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str)
     if is_claimed:
         return
     consumers = _lock_consumers(connection, [request for request in requests if request.uuid not in entered])
-    opened = ends.turn_seen(connection, {uuid: seen for each in requests for uuid, seen in each.calendars.items()})
+    opened = calendars.turn_seen(connection, {uuid: seen for each in requests for uuid, seen in each.calendars.items()})
     stocks = stock.find(connection, requests, unknown_class)
     wanted = {request.uuid: _wanted(request, stocks) for request in requests}
     trees = Trees()
@@ -263,7 +263,7 @@ def _replace_rows(
     for request in requests:
         if request.end is not None and request.uuid in written:
             ends.enter(connection, written[request.uuid], request.end)
-            ends.turn(connection, written[request.uuid])
+            calendars.turn(connection, written[request.uuid])
     return written
 
 

@@ -14,7 +14,7 @@ from baremetal_sched.db.event_types import EventType
 from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.types import Query, Reader, connection_of
-from baremetal_sched.placement import ends
+from baremetal_sched.placement import calendars, ends
 from baremetal_sched.placement.consumers import PLACEMENT
 from baremetal_sched.placement.ends import ENDING, LATE, OVER, SET, End
 from baremetal_sched.placement.events import ENDED
@@ -163,7 +163,7 @@ def begin(connection: Connection, end: Any) -> None:
     """Note that the machine of an end is being given back."""
     if end.state == LATE:
         connection.execute(update(CLAIM_ENDS).where(_ENDS.consumer_id == end.consumer_id).values(state=ENDING))
-        ends.turn(connection, end.consumer_id)
+        calendars.turn(connection, end.consumer_id)
 
 
 def put_off(connection: Connection, end: Any, reason: str) -> None:
@@ -178,7 +178,7 @@ def put_off(connection: Connection, end: Any, reason: str) -> None:
     }
     connection.execute(update(CLAIM_ENDS).where(_ENDS.consumer_id == end.consumer_id).values(values))
     if end.state != LATE:
-        ends.turn(connection, end.consumer_id)
+        calendars.turn(connection, end.consumer_id)
 
 
 # -- in events ---------------------------------------------------------------------------------------------------------

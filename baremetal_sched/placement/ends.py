@@ -6,9 +6,6 @@ An end is a row beside its consumer: it goes with the consumer, and what has no 
 - ``ending``: its conductor has taken it, by one conditional UPDATE, once it was over by the clock of the database; the
   machine is being given back, and the end can no longer be changed.
 - ``late``: the same, but the machine cannot be given back now. It is tried again.
-
-Whatever changes when a machine will be free (an end, a planned hold) also counts up ``calendar`` of the machine's
-inventory. A claim changes ``used`` of the same row, so that two of them meet on every database, Galera included.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -39,11 +36,12 @@ from baremetal_sched.db import compiled, schema_state
 from baremetal_sched.db.clock import epoch, in_words, statement_epoch
 from baremetal_sched.db.compiled import IDS
 from baremetal_sched.db.models import SchemaState, table_of
-from baremetal_sched.db.results import require_changed, rows_changed
+from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.types import Query, Reader, Writer, connection_of
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.scheduling import EndsNotServed, EndsTooSoon, HasEnded
-from baremetal_sched.placement.tables import ALLOCATIONS, CLAIM_ENDS, CONSUMERS, INVENTORIES, PROVIDERS
+from baremetal_sched.placement import calendars
+from baremetal_sched.placement.tables import ALLOCATIONS, CLAIM_ENDS, CONSUMERS, PROVIDERS
 from baremetal_sched.settings import Settings
 
 #: The schema's revision of the first release that ends claims.
@@ -232,58 +230,6 @@ def enter(connection: Connection, consumer: int, end: End, began_at: float | Non
 
 
 _ROOT = PROVIDERS.alias("root")
-_MIRRORED = select(_ROOT.c.mirrored_class_id).where(_ROOT.c.id == INVENTORIES.c.provider_id).scalar_subquery()
-_OWN = select(PROVIDERS.c.root_id).join_from(ALLOCATIONS, PROVIDERS, PROVIDERS.c.id == ALLOCATIONS.c.provider_id)
-_MACHINES = (
-    select(INVENTORIES.c.provider_id, INVENTORIES.c.resource_class_id, INVENTORIES.c.calendar)
-    .where(
-        INVENTORIES.c.provider_id.in_(_OWN.where(ALLOCATIONS.c.consumer_id.in_([IDS]))),
-        INVENTORIES.c.resource_class_id == _MIRRORED,
-    )
-    .order_by(INVENTORIES.c.provider_id)
-)
-#: UPDATE inventories SET calendar = calendar + 1 WHERE … AND calendar = :seen
-_TURN = (
-    update(INVENTORIES)
-    .where(
-        INVENTORIES.c.provider_id == bindparam("provider"),
-        INVENTORIES.c.resource_class_id == bindparam("class_id"),
-        INVENTORIES.c.calendar == bindparam("seen"),
-    )
-    .values(calendar=INVENTORIES.c.calendar + 1)
-)
-
-
-def turn(connection: Connection, *consumers: int) -> None:
-    """Count up the calendars of the machines that consumers (ids) have. Raises StaleDataError if one has changed."""
-    for provider, class_id, seen in compiled.run(connection, _MACHINES, {}, consumers).all():
-        given = {"provider": provider, "class_id": class_id, "seen": seen}
-        changed = compiled.change(connection, _TURN, given)
-        require_changed(changed, "the calendar of a machine was changed")
-
-
-#: SELECT p.id, p.uuid, p.mirrored_class_id FROM resource_providers p WHERE p.uuid IN (…) ORDER BY p.id
-_NAMED = (
-    select(PROVIDERS.c.id, PROVIDERS.c.uuid, PROVIDERS.c.mirrored_class_id)
-    .where(PROVIDERS.c.uuid.in_(bindparam("uuids", expanding=True)))
-    .order_by(PROVIDERS.c.id)
-)
-
-
-def turn_seen(connection: Connection, calendars: Mapping[str, int]) -> frozenset[int]:
-    """Count up the calendars of machines (UUIDs of providers), which are what was seen of them; return the ids of the
-    providers. Raises StaleDataError if one has changed since, or is gone."""
-    if not calendars:
-        return frozenset()
-    found = connection.execute(_NAMED, {"uuids": [*calendars]}).all()
-    for row_id, uuid, class_id in found:
-        given = {"provider": row_id, "class_id": class_id, "seen": calendars[uuid]}
-        require_changed(compiled.change(connection, _TURN, given), "the calendar of a machine was changed")
-    if len(found) < len(calendars):
-        raise StaleDataError("a machine was deleted")
-    return frozenset(row_id for row_id, *_ in found)
-
-
 _LOCK = select(CONSUMERS.c.id).where(CONSUMERS.c.id.in_([IDS])).order_by(CONSUMERS.c.id).with_for_update()
 _PRESENT = select(CLAIM_ENDS.c.consumer_id, CLAIM_ENDS.c.ends_at).where(CLAIM_ENDS.c.consumer_id.in_([IDS]))
 
@@ -299,7 +245,7 @@ def change(writer: Writer, consumers: Mapping[int, str], end: End | None, began_
     connection = connection_of(writer)
     if not consumers or len(compiled.run(connection, _LOCK, {}, consumers).all()) < len(consumers):
         raise StaleDataError("a consumer was released")
-    turn(connection, *consumers)
+    calendars.turn(connection, *consumers)
     end = at_once(connection, end)
     before: dict[int, float] = dict(compiled.run(connection, _PRESENT, {}, consumers).all())
     for consumer, uuid in sorted(consumers.items()):
@@ -351,7 +297,7 @@ def pass_on(connection: Connection, found: Sequence[Any], takers: Mapping[int, i
         taker = takers.get(row.machine)
         if taker is not None and row.ends_at < earliest.get(taker, inf):
             earliest[taker] = row.ends_at
-            turn(connection, taker)
+            calendars.turn(connection, taker)
             connection.execute(delete(CLAIM_ENDS).where(CLAIM_ENDS.c.consumer_id == taker))
             values = {column.name: getattr(row, column.name) for column in CLAIM_ENDS.c}
             connection.execute(insert(CLAIM_ENDS), {**values, "consumer_id": taker})

@@ -48,7 +48,7 @@ _ADD = insert(INVENTORIES)
 _STORE = update(INVENTORIES).where(
     INVENTORIES.c.provider_id == bindparam("provider"), INVENTORIES.c.resource_class_id == bindparam("class_id")
 )
-#: Besides, when the machine can be claimed changes: see ``ends``.
+#: Besides, when the machine can be claimed changes: see ``calendars``.
 _STORE_AND_TURN = _STORE.values(calendar=INVENTORIES.c.calendar + 1)
 _ADD_TRAITS = insert(PROVIDER_TRAITS)
 _REMOVE_TRAITS = delete(PROVIDER_TRAITS).where(

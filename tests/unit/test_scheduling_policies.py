@@ -23,6 +23,7 @@ BARE = {
     policies.GROUPS: _READS,
     policies.ALL_GROUPS: _READS,
     policies.GET_CLAIM: "as get_all, which it names",
+    policies.GET_BOOKING: "as get_all, which it names",
     policies.ALL_CLAIMS: _READS,
     policies.EVENTS: _READS,
     policies.ALL_EVENTS: _READS,

@@ -96,7 +96,7 @@ class Inventory(Timestamped, Base):
     An inventory of a node's own class repeats columns of the node, so that an index tells how many machines are free:
     ``node_class`` and ``node_group`` (its resource class and conductor group), and ``node_state``: in one word, why the
     node is not available (NULL if it is). In others ``node_group`` is NULL. ``calendar`` counts the changes of when the
-    machine will be free: ends of claims, and planned holds (``placement.ends``).
+    machine will be free: ends of claims, planned holds and bookings (``placement.calendars``).
     """
 
     __tablename__ = "inventories"
