@@ -15,6 +15,7 @@ _NAMES = re.compile(r"(_at|_until|_since|deadline|_time)$")
 NO_TIMES = {
     *("flavors.rxtx_factor", "inventories.allocation_ratio", "node_history.duration_seconds"),
     *("webhooks.last_seconds", "claim_ends.told", "pending_claims.lasts"),
+    *("bookings.told", "booked_machines.turnaround"),
 }
 
 

@@ -25,6 +25,7 @@ BARE = {
     policies.GET_CLAIM: "as get_all, which it names",
     policies.GET_BOOKING: "as get_all, which it names",
     policies.ALL_CLAIMS: _READS,
+    policies.ALL_BOOKINGS: _READS,
     policies.EVENTS: _READS,
     policies.ALL_EVENTS: _READS,
     policies.MANAGE_WEBHOOKS: "its views keep it to the webhooks of the project: manage_all is for others",
