@@ -17,6 +17,7 @@ from sqlalchemy import (
     Select,
     and_,
     case,
+    exists,
     false,
     func,
     literal,
@@ -29,7 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from baremetal_sched.db.clock import epoch, statement_epoch
-from baremetal_sched.db.models import Hold, Node
+from baremetal_sched.db.models import BookedMachine, Hold, Node, table_of
 from baremetal_sched.machines import states
 from baremetal_sched.placement.tables import ALLOCATIONS, CLAIM_ENDS, INVENTORIES, PROVIDERS
 
@@ -170,6 +171,20 @@ _HELD = ALLOCATIONS.alias("held_machine")
 #: A hold has been planned for now, or waits until the node rests, and its flag has not followed yet.
 PLANNED = "planned hold"
 
+#: It is kept for a booking, or for the plan of a request that waits.
+BOOKED = "booked"
+
+_KEPT, _DUE = table_of(BookedMachine).alias("kept"), table_of(Hold).alias("due")
+#: SQL condition on Node, which is closed: it has bookings or plans, and no hold has closed it before them, or has come.
+IS_BOOKED = and_(
+    exists().where(_KEPT.c.node_id == Node.id, _KEPT.c.made_at <= Node.closes_at),
+    ~exists().where(
+        _DUE.c.node_id == Node.id,
+        _DUE.c.begun_at.is_(None),
+        func.coalesce(_DUE.c.starts_at, _DUE.c.asserted_at) <= statement_epoch(),
+    ),
+)
+
 #: The provider was changed directly: the node says nothing against it, and it is not on offer.
 DRIFTED = "resource provider"
 
@@ -215,8 +230,12 @@ def reason() -> ColumnElement[Any]:
     """Return why the node is not free, NULL if it is.
 
     CASE WHEN <it is claimed or has an instance> THEN 'allocated' WHEN <it has no class> THEN 'resource class'
-    WHEN NOT <first condition> THEN '<its word>' … WHEN <a hold is due> THEN 'planned hold'
+    WHEN NOT <first condition> THEN '<its word>' … WHEN <it is closed> THEN CASE WHEN
+    <it is booked, and no hold has come> THEN 'booked' ELSE 'planned hold' END
     WHEN <placement does not offer it> THEN 'resource provider' END
+
+    A machine that was booked before a hold came near ([scheduling] withhold_before_windows) is booked until that hold
+    has come.
     """
     whens: list[tuple[Any, Any]] = [
         (or_(IS_CLAIMED, HAS_NO_INSTANCE.is_not(true())), _text(ALLOCATED)),
@@ -228,12 +247,14 @@ def reason() -> ColumnElement[Any]:
         if (said := word(each)) != ALLOCATED
     ]
     free = and_(STOCK.c.free.is_not(None), STOCK.c.free > literal_column("0"))
-    return case(*whens, (IS_OPEN.is_not(true()), _text(PLANNED)), (free.is_not(true()), _text(DRIFTED)), else_=null())
+    closed = case((IS_BOOKED, _text(BOOKED)), else_=_text(PLANNED))
+    return case(*whens, (IS_OPEN.is_not(true()), closed), (free.is_not(true()), _text(DRIFTED)), else_=null())
 
 
 def reason_of_stock(stock: Any, holder: ColumnElement[Any]) -> ColumnElement[Any]:
     """Return the same of a node with a class, from columns of the inventory that repeats what the node says, and the
-    consumer that holds its tree.
+    consumer that holds its tree. A machine that is booked has the reason of planned holds: the inventory does not know
+    which of them closes it.
 
     CASE WHEN <it is claimed> THEN 'allocated' WHEN node_state IS NOT NULL THEN node_state
     WHEN closes_at <= now THEN 'planned hold' WHEN <placement does not offer it> THEN 'resource provider' END
