@@ -90,11 +90,12 @@ class End:
         """The last moment at which a machine can be had until this end."""
         return inf if self.at is None else min(self.at - self.shortest, nextafter(self.at, -inf))
 
-    def bounded(self, deadline: ColumnElement[float]) -> ColumnElement[float]:
-        """SQL: the deadline, or the ``latest`` moment if that is earlier."""
+    def bounded(self, deadline: ColumnElement[float], lasts: float = 0) -> ColumnElement[float]:
+        """SQL: the deadline, or the ``latest`` moment if that is earlier, or that from which ``lasts`` seconds are left
+        until the end."""
         if self.at is None:
             return deadline
-        last: ColumnElement[float] = literal(self.latest, Double())
+        last: ColumnElement[float] = literal(min(self.latest, self.at - lasts), Double())
         return case((deadline < last, deadline), else_=last)
 
     def moment(self) -> ColumnElement[float]:
