@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -88,6 +89,22 @@ def found(query):
 def candidates(query, times):
     return [measured(found, [query] * times)]
 
+def capacity(times):
+    return [measured(app.get, ["/scheduling/v1/capacity"] * times)]
+
+def bookings(count):
+    consumer = {"project_id": "p", "user_id": "u"}
+    asked = {"query": f"resources={CLASS}:1", "count": 4, "starts_at": moment(3), "ends_at": moment(5)}
+    uuids = [str(uuid.uuid4()) for _ in range(count)]
+
+    def book(each):
+        app.post_json("/scheduling/v1/bookings", {**asked, "consumer": {"uuid": each, **consumer}})
+
+    return [measured(book, uuids), measured(lambda each: app.delete(f"/scheduling/v1/bookings/{each}"), uuids)]
+
+def moment(days):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86_400 * days))
+
 def claims(form, count):
     consumers = [str(uuid.uuid4()) for _ in range(count)]
     free = [next(iter(each["allocations"])) for each in found(f"limit={count}").json["allocation_requests"]]
@@ -114,7 +131,7 @@ def claims(form, count):
 print("ready", file=out, flush=True)
 for line in sys.stdin:
     name, *arguments = json.loads(line)
-    print(json.dumps({"claims": claims, "candidates": candidates}[name](*arguments)), file=out, flush=True)
+    print(json.dumps(globals()[name](*arguments)), file=out, flush=True)
 """
 
 #: Makes the database and fills it, in a checkout.
@@ -166,8 +183,8 @@ def fill(checkout: Path, store: Store, server: str, nodes: int, driver: str) -> 
     subprocess.run([sys.executable, "-c", _FILL, *values], cwd=checkout, env=environment, check=True)
 
 
-def give_ends(store: Store) -> None:
-    """Give each claim of the fleet its rows, and an end within the next months."""
+def give_ends(store: Store, when: str = "2099") -> None:
+    """Give each claim of the fleet its rows, and an end of its own: in 2099, or ``soon``, within the next hours."""
     uuid = {"mariadb": "CONCAT('0000', SUBSTR(uuid, 5))"}.get(store.kind, "'0000' || substr(uuid, 5)")
     # The colon is escaped: it would begin a parameter.
     text = r"'\:' || resource_class_id || '=1,'"
@@ -181,8 +198,8 @@ def give_ends(store: Store) -> None:
         "INSERT INTO allocations (consumer_id, provider_id, resource_class_id, used, created_at) "
         f"SELECT provider_id, provider_id, resource_class_id, 1, inventories.created_at {used}"
     )
-    if store.name.endswith("after"):
-        ends = "4070908800 + provider_id"
+    if when == "soon" or store.name.endswith("after"):
+        ends = f"{int(time.time()) + 7200 if when == 'soon' else 4070908800} + provider_id"
         store.execute(
             "INSERT INTO claim_ends (consumer_id, began_at, set_at, ends_at, state, due_at) "
             f"SELECT provider_id, 0, 0, {ends}, 'set', {ends} {used}"
