@@ -11,8 +11,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Double, and_, case, exists, func, literal, or_, select, true
 from sqlalchemy.orm import Session
 
+from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import epoch, statement_epoch
 from baremetal_sched.db.models import BookedMachine, Hold, Node, table_of
+from baremetal_sched.db.types import Query
 from baremetal_sched.settings import Settings
 
 BOOKED = table_of(BookedMachine)
@@ -100,6 +102,16 @@ def is_clear(settings: Settings, ends_at: ColumnElement[float] | None, own: Own 
     moment (None: without end). That a hold is planned before that moment does not matter."""
     now = statement_epoch()
     return and_(~closed_by_hold(settings, now), ~meets_booking(settings, now, ends_at, own))
+
+
+#: By its index: SELECT max(starts_at) FROM booked_machines
+_LAST_START: Query = select(func.max(BOOKED.c.starts_at).label("last"))
+
+
+def last_start(session: Session) -> float | None:
+    """Return the moment at which the last of all bookings and plans begins; None if there are none."""
+    last: float | None = compiled.run(session.connection(), _LAST_START, {}).scalar()
+    return last
 
 
 def booked_since(session: Session, node_id: int) -> float | None:

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.baremetal.bookings.times import NOBODY, Own
+from baremetal_sched.baremetal.bookings.times import NOBODY, Own, last_start
 from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
 from baremetal_sched.baremetal.matching import free_machine
 from baremetal_sched.baremetal.matching.conditions import Condition
@@ -118,6 +118,14 @@ class MachineContext:
         return PROVIDERS.c.root_id.in_(select(PROVIDERS.c.root_id).where(PROVIDERS.c.uuid == self.machine))
 
 
+def _has_gaps(context: MachineContext) -> bool:
+    """Whether a machine may be booked later than the request needs it: only then is one looked for."""
+    if context.end is None or context.own != NOBODY:
+        return False
+    last = last_start(context.session)
+    return last is not None and (context.end.at is None or context.end.at <= last)
+
+
 @dataclass(frozen=True)
 class Host:
     """A machine that can be taken, its row and the inventory of its own class locked; and the amounts to claim.
@@ -206,9 +214,10 @@ class MachineRequest(ABC):
         planned before the end."""
         if context.plan is not None:
             context = replace(context, reach=Reach.ALL)
+        has_gaps = _has_gaps(context)
         for takes_held in (False, True) if context.end is not None and not self.strict_end else (False,):
             turn = replace(context, takes_held=takes_held)
-            if context.end is not None and context.own == NOBODY:
+            if has_gaps:
                 yield replace(turn, reach=Reach.GAPS)
             yield turn
 
