@@ -10,12 +10,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import click
-from sqlalchemy import func, insert, literal, select, update
+from sqlalchemy import ColumnElement, func, insert, literal, select, update
 
 from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.models import BookedMachine, Booking, Node, table_of
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
 from tests.benchmarks.ends import CANDIDATES, Version, fill, give_ends, report, version
+from tests.benchmarks.explained_fleet import CLASSES
 from tests.benchmarks.stores import DEFAULT_URLS, Store
 
 #: The most times as long as before; the last one: as a claim of one machine.
@@ -27,13 +28,12 @@ _NODES, _BOOKINGS, _BOOKED = table_of(Node), table_of(Booking), table_of(BookedM
 
 
 def book_machines(store: Store) -> None:
-    """Book one machine of five, each by a booking of its own, for four days of the next weeks; where bookings are not
-    known, only close the machines."""
-    is_booked = _NODES.c.id % (NODES // BOOKINGS) == 0
+    """Book one machine of five of each class, each by a booking of its own, for four days of the next weeks; where
+    bookings are not known, only close the machines."""
     with store.engine.begin() as connection:
         for table in (_NODES, INVENTORIES, PROVIDERS):
             column = table.c.provider_id if table is INVENTORIES else table.c.id
-            connection.execute(update(table).where(column % (NODES // BOOKINGS) == 0).values(closes_at=1.0))
+            connection.execute(update(table).where(_is_booked(column)).values(closes_at=1.0))
         if not store.name.endswith("after"):
             return
         starts_at = epoch() + (_NODES.c.id % 20 + 2) * DAY
@@ -52,12 +52,18 @@ def book_machines(store: Store) -> None:
             "made_at": literal(1.0),
             "due_at": starts_at,
         }
-        connection.execute(insert(_BOOKINGS).from_select([*columns], select(*columns.values()).where(is_booked)))
+        connection.execute(
+            insert(_BOOKINGS).from_select([*columns], select(*columns.values()).where(_is_booked(_NODES.c.id)))
+        )
         names = ("node_id", "booking_id", "starts_at", "ends_at", "turnaround", "made_at")
         same = (_BOOKINGS.c[name] for name in ("starts_at", "ends_at"))
         rows = select(_NODES.c.id, _BOOKINGS.c.id, *same, literal(0.0), literal(1.0))
         connection.execute(insert(_BOOKED).from_select(names, rows.join(_BOOKINGS, _BOOKINGS.c.uuid == _NODES.c.uuid)))
     store.analyze()
+
+
+def _is_booked(number: ColumnElement[int]) -> ColumnElement[bool]:
+    return number % (len(CLASSES) * NODES // BOOKINGS) < len(CLASSES)
 
 
 def compare(both: list[Version], title: str, blocks: int, most: float, *request: object) -> None:
