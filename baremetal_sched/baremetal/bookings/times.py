@@ -19,6 +19,15 @@ from baremetal_sched.settings import Settings
 
 BOOKED = table_of(BookedMachine)
 
+
+@dataclass(frozen=True)
+class Window:
+    """From one moment until another, in seconds since 1970."""
+
+    starts_at: float
+    ends_at: float
+
+
 #: Seconds that a machine of a class (a node's) needs after a claim until it is available.
 Turnaround = Callable[[str | None], float]
 

@@ -168,22 +168,13 @@ def _some(session: Session, class_id: int | None, query: Query, several: Several
     """Return ids of machines that satisfy the request, each with its place, of the first free ones of the class from a
     random one on; None if these are not enough, or if only the search knows what fits.
 
-    SELECT i.provider_id FROM inventories i WHERE i.resource_class_id = … AND i.free = 1 AND i.provider_id >= …
-    ORDER BY i.free, i.provider_id LIMIT …; and then
     SELECT n.id, pack.domain_id, spread.domain_id FROM … WHERE i.provider_id IN (…) AND …
     """
     # What was offered to waiting requests a moment ago is to be chosen now: all are looked at.
     if class_id is None or gate.offered(session):
         return None
-    provider_id = INVENTORIES.c.provider_id
-    free = select(provider_id).where(INVENTORIES.c.resource_class_id == class_id, INVENTORIES.c.free == 1)
-    ends = free.with_only_columns(func.min(provider_id), func.max(provider_id))
-    lowest, highest = session.execute(ends).one()
-    start = random.randint(lowest or 0, highest or 0)  # noqa: S311 - spreading, not a secret
-    in_order = free.order_by(INVENTORIES.c.free, provider_id)
-    some = list(session.scalars(in_order.where(provider_id >= start).limit(_SOME)))
-    some += session.scalars(in_order.where(provider_id < start).limit(_SOME - len(some))) if len(some) < _SOME else ()
-    columns, query = placed(query.where(one_of(provider_id, some)), several)
+    some = sample(session, class_id)
+    columns, query = placed(query.where(one_of(INVENTORIES.c.provider_id, some)), several)
     at: dict[Place, list[int]] = {}
     for node, *place in session.execute(query.with_only_columns(Node.id, *columns, maintain_column_froms=True)):
         at.setdefault((place[0], place[1]), []).append(node)
@@ -197,18 +188,42 @@ def _some(session: Session, class_id: int | None, query: Query, several: Several
     }
 
 
-def _pick(session: Session, query: Query, several: Several, chosen: Quotas) -> dict[int, Place]:
-    """Return ids of machines, as many of each domain as the quotas say, each with its place: first the ones that were
-    just offered to waiting requests, then random ones.
+def sample(session: Session, class_id: int, free: int = 1, most: int = _SOME) -> list[int]:
+    """Return the providers (ids) of inventories of a class (an id) with so much ``free``, at most ``most``: those from
+    a random one on, and around the end.
 
-    SELECT id, spread FROM (SELECT n.id, spread.domain_id AS spread, row_number() OVER (PARTITION BY spread.domain_id
-    ORDER BY …) AS place FROM <the nodes> JOIN domain_members …) AS picked WHERE place <= …
+    SELECT i.provider_id FROM inventories i WHERE i.resource_class_id = … AND i.free = … AND i.provider_id >= …
+    ORDER BY i.free, i.provider_id LIMIT …
     """
+    provider_id = INVENTORIES.c.provider_id
+    found = select(provider_id).where(INVENTORIES.c.resource_class_id == class_id, INVENTORIES.c.free == free)
+    ends = found.with_only_columns(func.min(provider_id), func.max(provider_id))
+    lowest, highest = session.execute(ends).one()
+    start = random.randint(lowest or 0, highest or 0)  # noqa: S311 - spreading, not a secret
+    in_order = found.order_by(INVENTORIES.c.free, provider_id)
+    some = list(session.scalars(in_order.where(provider_id >= start).limit(most)))
+    some += session.scalars(in_order.where(provider_id < start).limit(most - len(some))) if len(some) < most else ()
+    return some
+
+
+def _pick(session: Session, query: Query, several: Several, chosen: Quotas) -> dict[int, Place]:
+    """Return ids of machines, as ``pick`` does: first the ones that were just offered to waiting requests, then random
+    ones."""
     factor = random.randrange(1, _PRIME)  # noqa: S311 - spreading, not a secret
     order: list[Any] = [Node.id * factor % _PRIME, Node.id]
     offered = gate.offered(session)
     if offered:
         order.insert(0, case((PROVIDERS.c.id.in_(offered), 0), else_=1))
+    return pick(session, query, several, chosen, order)
+
+
+def pick(session: Session, query: Query, several: Several, chosen: Quotas, order: Sequence[Any]) -> dict[int, Place]:
+    """Return ids of machines, as many of each domain as the quotas say, each with its place: the first ones by an
+    order.
+
+    SELECT id, spread FROM (SELECT n.id, spread.domain_id AS spread, row_number() OVER (PARTITION BY spread.domain_id
+    ORDER BY …) AS place FROM <the nodes> JOIN domain_members …) AS picked WHERE place <= …
+    """
     if several.pack_by is not None:
         query = query.join(PACK, and_(_at(PACK, several.pack_by), PACK.c.domain_id == chosen.pack))
     place = func.row_number().over(order_by=order)

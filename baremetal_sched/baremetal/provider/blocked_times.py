@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Double, and_, case, exists, false, func, literal, null, or_
 
-from baremetal_sched.baremetal.bookings.times import Turnaround, turnaround_of
+from baremetal_sched.baremetal.bookings.times import NOBODY, Own, Turnaround, Window, meets_booking, turnaround_of
 from baremetal_sched.baremetal.provider.availability import (
     HAS_NO_CLASS,
     HAS_NO_INSTANCE,
@@ -152,7 +152,33 @@ def comes_back_by(settings: Settings, moment: float) -> ColumnElement[bool]:
 def free_at(settings: Settings, moment: float) -> ColumnElement[bool]:
     """Return the condition that the machine can be had at a moment that is not over, in a row of ``with_ends``."""
     at: ColumnElement[float] = literal(moment, Double())
+    return and_(comes_back_by(settings, moment), ~_held(Hold.ends_at > at, _begins(settings) <= at))
+
+
+def free_during(settings: Settings, window: Window, own: Own = NOBODY) -> ColumnElement[bool]:
+    """Return the condition that the machine can be had for a whole window that is not over, in a row of ``with_ends``:
+    it comes back before, no hold touches the window, and no booking or plan of others meets it.
+
+    coalesce(<blocked until> <= :starts_at, false) AND NOT EXISTS (SELECT 1 FROM holds …) AND NOT EXISTS (SELECT 1 FROM
+    booked_machines …)
+    """
+    starts_at: ColumnElement[float] = literal(window.starts_at, Double())
+    ends_at: ColumnElement[float] = literal(window.ends_at, Double())
+    until = blocked_until(settings)
+    # A window may have begun a moment ago: what is free by now is free for it.
+    returns = func.coalesce(or_(until <= starts_at, until <= statement_epoch()), false())
+    holds = _held(Hold.ends_at > starts_at, _begins(settings) < ends_at)
+    return and_(returns, ~holds, ~meets_booking(settings, starts_at, ends_at, own))
+
+
+def _held(goes_on: ColumnElement[bool], begins: ColumnElement[bool]) -> ColumnElement[bool]:
+    """SQL condition on a node: it has a hold that has begun by some moment, and goes on then, or has no end."""
+    return exists().where(Hold.node_id == Node.id, begins, or_(Hold.ends_at.is_(None), goes_on))
+
+
+def _begins(settings: Settings) -> ColumnElement[float]:
+    """SQL: from when on a hold keeps its node from being had. The rule is that of ``hold_interval``."""
     ahead: ColumnElement[float] = literal(float(settings.scheduling.withhold_before_windows), Double())
-    start = func.coalesce(Hold.starts_at, Hold.asserted_at) - case((Hold.drain, literal(0.0, Double())), else_=ahead)
-    holds = exists().where(Hold.node_id == Node.id, start <= at, or_(Hold.ends_at.is_(None), Hold.ends_at > at))
-    return and_(comes_back_by(settings, moment), ~holds)
+    early = case((Hold.drain, literal(0.0, Double())), else_=ahead)
+    begins: ColumnElement[float] = func.coalesce(Hold.starts_at, Hold.asserted_at) - early
+    return begins

@@ -1,16 +1,26 @@
 """Making a booking: machines that are free for the whole of it, all or none."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
 
-from baremetal_sched.baremetal.matching.request import MachineRequest
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
 
-
-@dataclass(frozen=True)
-class Window:
-    """From one moment until another, in seconds since 1970."""
-
-    starts_at: float
-    ends_at: float
+from baremetal_sched.baremetal.bookings import bookings
+from baremetal_sched.baremetal.bookings.times import Own, turnaround
+from baremetal_sched.baremetal.bookings.times import Window as Window
+from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
+from baremetal_sched.baremetal.matching.spreading import quotas
+from baremetal_sched.baremetal.provider import booked_machines
+from baremetal_sched.db.clock import epoch, in_words, utcnow
+from baremetal_sched.db.compiled import insert_if_missing
+from baremetal_sched.db.models import Booking, table_of
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.scheduling import BookingDiffers, NotBookable
+from baremetal_sched.scheduling.bookings import choosing
+from baremetal_sched.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -27,3 +37,120 @@ class NewBooking:
     ends_at: float
     digest: str
     is_bound: bool = True
+
+
+def book(session: Session, settings: Settings, new: NewBooking) -> Booking:
+    """Book as many machines as are requested, and return the booking; the one that the same request has made, if it
+    is repeated.
+
+    Raises BookingsNotServed, BookingDiffers, InvalidValue for impossible times, BookingLimit, NotBookable if no choice
+    of machines that are free for the whole of it satisfies the request; BadQuery, CannotWait for a request that names
+    no class of nodes; and StaleDataError if it loses a race.
+    """
+    found = existing(session, new)
+    if found is not None:
+        return found
+    bookings.require_served(session.connection())
+    resource_class = new.request.machine_class()
+    booked_machines.count_up(session, resource_class, new.project)
+    now = session.scalar(select(epoch())) or 0.0
+    window = _window(settings, new, now)
+    request = new.request
+    context = MachineContext(session, settings)
+    nodes = choosing.choose(context, request, window)
+    if nodes is None:
+        raise NotBookable(reason="Not enough of the machines that fit are free for the whole of it.")
+    booking = _insert(session, new, resource_class, window, now)
+    uuids = keep(context, booking, request, window, nodes, now)
+    bookings.note(session, "created", booking, came=uuids)
+    return booking
+
+
+def existing(session: Session, new: NewBooking) -> Booking | None:
+    """Return the booking that the same request has made; None if there is none. Raises BookingDiffers."""
+    found: Booking | None = session.scalars(select(Booking).where(Booking.uuid == new.uuid)).first()
+    if found is not None and (found.body_digest, found.project) != (new.digest, new.project):
+        raise BookingDiffers(booking=new.uuid)
+    return found
+
+
+def _window(settings: Settings, new: NewBooking, now: float) -> Window:
+    """Return from when until when it is. Raises InvalidValue."""
+    starts_at = now if new.starts_at is None else new.starts_at
+    require_times(settings, starts_at, new.ends_at)
+    if starts_at < now:
+        raise InvalidValue(message=f"A booking cannot start in the past: {in_words(starts_at)} is over.")
+    return Window(starts_at, new.ends_at)
+
+
+def require_times(settings: Settings, starts_at: float, ends_at: float) -> None:
+    """Raise InvalidValue unless a booking from one moment until another is long enough."""
+    shortest = settings.scheduling.shortest_claim
+    if ends_at <= starts_at:
+        raise InvalidValue(message="A booking must end after it starts.")
+    if ends_at - starts_at < shortest:
+        raise InvalidValue(
+            message=f"A booking must last for at least {shortest:g} s ([scheduling] shortest_claim): nobody gets a "
+            "machine for less."
+        )
+
+
+def _insert(session: Session, new: NewBooking, resource_class: str, window: Window, now: float) -> Booking:
+    """Raises StaleDataError if a booking with this UUID was made at the same time."""
+    row = {
+        "uuid": new.uuid,
+        "name": new.name,
+        "project": new.project,
+        "user": new.user,
+        "resource_class": resource_class,
+        "request": new.request.document(),
+        "body_digest": new.digest,
+        "count": 1 if new.request.several is None else new.request.several.count,
+        "starts_at": window.starts_at,
+        "ends_at": window.ends_at,
+        "made_at": now,
+        "due_at": window.starts_at,
+        "revision": 1,
+        "created_at": utcnow(),
+    }
+    made = insert_if_missing(session.connection(), table_of(Booking), row)
+    booking = None if made is None else session.get(Booking, made)
+    if booking is None:
+        raise StaleDataError("a booking with this UUID was made")
+    return booking
+
+
+def keep(
+    context: MachineContext,
+    booking: Booking,
+    request: MachineRequest,
+    window: Window,
+    nodes: Collection[int],
+    now: float,
+    *,
+    stays: Collection[int] = (),
+    conditions: Collection[ColumnElement[bool]] = (),
+) -> list[str]:
+    """Lock machines (ids of nodes) that were chosen for a booking besides those that stay, and keep them for it; return
+    their UUIDs. Raises StaleDataError if one was lost since.
+
+    What was read before the locks may be outdated: it is read again.
+    """
+    session, settings = context.session, context.settings
+    seen = booked_machines.calendars(session, nodes)
+    locked = booked_machines.lock(session, nodes)
+    several = choosing.beside(session, request, stays)
+    several = replace(several, count=len(nodes))
+    fit = choosing.still_fit(context, request, window, nodes, Own(booking.id), *conditions)
+    places = choosing.places_of(session, several, nodes) if several.levels else None
+    if len(fit) < len(nodes) or (places is not None and quotas(several, places) is None):
+        raise StaleDataError("a machine that was chosen is not free any more")
+    takes = turnaround(settings)
+    row: dict[str, Any] = {
+        "booking_id": booking.id,
+        "starts_at": window.starts_at,
+        "ends_at": window.ends_at,
+        "turnaround": {node.id: takes(node.resource_class) for node in locked},
+    }
+    booked_machines.put(session, locked, seen, now, row)
+    return [node.uuid for node in locked]
