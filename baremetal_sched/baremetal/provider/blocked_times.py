@@ -42,6 +42,8 @@ _STAYS_OUT = frozenset(
 #: In use, also after a failure: an end undeploys it.
 _USE = states.PROVISION_STATES - _COMES_BACK - _STAYS_OUT - {states.AVAILABLE}
 
+#: SQL condition on a node: it can be used, or will be by itself.
+IS_LASTING = and_(~Node.retired, Node.parent_node.is_(None), Node.provision_state.not_in(_STAYS_OUT))
 
 #: SQL conditions on the rows of ``availability.with_ends``.
 _IS_USED = or_(IS_CLAIMED, ~HAS_NO_INSTANCE, Node.provision_state.in_(_USE))

@@ -2,9 +2,10 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, literal, or_, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
@@ -14,12 +15,16 @@ from baremetal_sched.baremetal.bookings.times import Window as Window
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.spreading import quotas
 from baremetal_sched.baremetal.provider import booked_machines
+from baremetal_sched.baremetal.provider.availability import IS_AVAILABLE, PROVIDER, STOCK
 from baremetal_sched.db.clock import epoch, in_words, utcnow
 from baremetal_sched.db.compiled import insert_if_missing
-from baremetal_sched.db.models import Booking, table_of
-from baremetal_sched.errors import InvalidValue
-from baremetal_sched.errors.scheduling import BookingDiffers, NotBookable
-from baremetal_sched.scheduling.bookings import choosing
+from baremetal_sched.db.models import Booking, Node, table_of
+from baremetal_sched.errors import InvalidValue, SchedulerError
+from baremetal_sched.errors.scheduling import BookingDiffers, BookingLimit
+from baremetal_sched.placement import gate
+from baremetal_sched.placement.tables import first_waiting_for
+from baremetal_sched.scheduling.bookings import alternatives, choosing
+from baremetal_sched.scheduling.bookings.limits import Wanted, require_within
 from baremetal_sched.settings import Settings
 
 
@@ -54,16 +59,47 @@ def book(session: Session, settings: Settings, new: NewBooking) -> Booking:
     resource_class = new.request.machine_class()
     booked_machines.count_up(session, resource_class, new.project)
     now = session.scalar(select(epoch())) or 0.0
-    window = _window(settings, new, now)
-    request = new.request
-    context = MachineContext(session, settings)
-    nodes = choosing.choose(context, request, window)
+    window, context = _window(settings, new, now), MachineContext(session, settings)
+    if new.is_bound:
+        count = choosing.number_of(new.request)
+        wanted = Wanted(new.project, resource_class, count, window, is_noticed=new.starts_at is not None)
+        require_within(session, settings, wanted, now)
+    conditions = _at_once(session, resource_class) if new.is_bound and new.starts_at is None else ()
+    nodes = choosing.choose(context, new.request, window, conditions=conditions)
     if nodes is None:
-        raise NotBookable(reason="Not enough of the machines that fit are free for the whole of it.")
+        raise _not_bookable(context, new, window, now)
+    if conditions:
+        providers = [each.provider for each in booked_machines.calendars(session, nodes).values()]
+        gate.require_unwanted(session.connection(), providers)
     booking = _insert(session, new, resource_class, window, now)
-    uuids = keep(context, booking, request, window, nodes, now)
+    uuids = keep(context, booking, new.request, window, nodes, now, conditions=conditions)
     bookings.note(session, "created", booking, came=uuids)
     return booking
+
+
+def _at_once(session: Session, resource_class: str) -> tuple[ColumnElement[bool], ...]:
+    """SQL conditions on a machine: the gate would give it to a newcomer now. Machines that requests wait for are
+    offered to them first (``gate.require_unwanted``)."""
+    is_free = IS_AVAILABLE, STOCK.c.free == 1, Node.reservation.is_(None)
+    offered = gate.offered(session)
+    if not offered:
+        return is_free
+    is_unwanted = first_waiting_for(literal(resource_class)).is_(None)
+    return (*is_free, or_(is_unwanted, PROVIDER.c.id.in_(offered)))
+
+
+def _not_bookable(context: MachineContext, new: NewBooking, window: Window, now: float) -> SchedulerError:
+    """Return why no choice satisfies the request."""
+    notice = context.settings.scheduling.notice if new.is_bound else 0.0
+    if new.starts_at is None and notice:
+        first = in_words(ceil(now + notice))
+        return BookingLimit(
+            reason="It cannot begin now, because too few machines that fit are free and not waited for. A booking can "
+            f"begin at {first} at the earliest.",
+            limit="notice",
+            allowed=now + notice,
+        )
+    return alternatives.not_bookable(context, new.request, window, now, now + notice)
 
 
 def existing(session: Session, new: NewBooking) -> Booking | None:
@@ -105,7 +141,7 @@ def _insert(session: Session, new: NewBooking, resource_class: str, window: Wind
         "resource_class": resource_class,
         "request": new.request.document(),
         "body_digest": new.digest,
-        "count": 1 if new.request.several is None else new.request.several.count,
+        "count": choosing.number_of(new.request),
         "starts_at": window.starts_at,
         "ends_at": window.ends_at,
         "made_at": now,
@@ -141,7 +177,7 @@ def keep(
     locked = booked_machines.lock(session, nodes)
     several = choosing.beside(session, request, stays)
     several = replace(several, count=len(nodes))
-    fit = choosing.still_fit(context, request, window, nodes, Own(booking.id), *conditions)
+    fit = choosing.still_fit(context, request, window, nodes, Own(booking.id), conditions)
     places = choosing.places_of(session, several, nodes) if several.levels else None
     if len(fit) < len(nodes) or (places is not None and quotas(several, places) is None):
         raise StaleDataError("a machine that was chosen is not free any more")

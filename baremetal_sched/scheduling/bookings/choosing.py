@@ -41,7 +41,7 @@ def choose(
     window: Window,
     own: Own = NOBODY,
     stays: Collection[int] = (),
-    *conditions: ColumnElement[bool],
+    conditions: Collection[ColumnElement[bool]] = (),
 ) -> list[int] | None:
     """Return as many machines (ids of nodes) as are requested, besides those that stay (ids), which count for
     ``spread`` and ``pack``; None if no choice satisfies the request. Nothing is locked.
@@ -50,7 +50,7 @@ def choose(
     """
     session, several = context.session, beside(context.session, request, stays)
     question = fitting(context, request)
-    query = _free(context, request, question, window, own).where(*conditions)
+    query = all_that_fit(request, question).where(free_during(context.settings, window, own), *conditions)
     if several.own:
         query = query.where(Node.id.not_in(several.own))
     gap = gap_around(context.settings, window)
@@ -67,6 +67,11 @@ def choose(
         return chosen
     found = quotas(several, count_places(session, query, several))
     return None if found is None else [*pick(session, query, several, found, [gap, Node.id])]
+
+
+def number_of(request: MachineRequest) -> int:
+    """Return for how many machines a request is."""
+    return 1 if request.several is None else request.several.count
 
 
 def beside(session: Session, request: MachineRequest, stays: Collection[int]) -> Several:
@@ -88,11 +93,12 @@ def still_fit(
     window: Window,
     nodes: Collection[int],
     own: Own = NOBODY,
-    *conditions: ColumnElement[bool],
+    conditions: Collection[ColumnElement[bool]] = (),
 ) -> set[int]:
     """Return which of the nodes (ids) fit the request and are free for the window, as they are now."""
     question = fitting(context, request)
-    query = _free(context, request, question, window, own).where(Node.id.in_(nodes), *conditions)
+    query = all_that_fit(request, question).where(free_during(context.settings, window, own), *conditions)
+    query = query.where(Node.id.in_(nodes))
     return {row[0] for row in _rows(context.session, query, Several(1), null(), question)}
 
 
@@ -106,13 +112,16 @@ def fitting(context: MachineContext, request: MachineRequest) -> Question:
     return request.question(context)
 
 
-def _free(context: MachineContext, request: MachineRequest, question: Question, window: Window, own: Own) -> Query:
-    """SELECT n.id FROM <nodes, providers, inventories, ends> WHERE <each condition of the request> AND <the machine is
-    free for the window>"""
+def all_that_fit(request: MachineRequest, question: Question) -> Query:
+    """Return the query of the machines that fit, free or not, by the question of ``fitting``; with what is known of
+    them, see ``with_ends``.
+
+    SELECT n.id FROM <nodes, providers, inventories, ends> WHERE <each condition of the request>
+    """
     kinds = {Kind.REQUEST, Kind.SERVICE} if request.served else {Kind.REQUEST}
     met = [each.holds for each in question.conditions if each.counts and each.kind in kinds]
     query: Query = select(Node.id).select_from(with_ends(question.source)).where(Node.id.is_not(None))
-    return query.where(*question.where, *met, free_during(context.settings, window, own))
+    return query.where(*question.where, *met)
 
 
 def gap_around(settings: Settings, window: Window) -> ColumnElement[float]:
