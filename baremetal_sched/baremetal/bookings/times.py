@@ -42,6 +42,11 @@ class Own:
     booking: int | None = None
     plan: int | None = None
 
+    def has(self, row: Any) -> bool:
+        """Return whether a row is its own, like ``is_row``."""
+        own: tuple[Any, Any] = (row.waiting_id, self.plan) if self.booking is None else (row.booking_id, self.booking)
+        return own[1] is not None and own[0] == own[1]
+
     def is_row(self) -> ColumnElement[bool]:
         """SQL condition on a row: it is its own."""
         if self.booking is not None:

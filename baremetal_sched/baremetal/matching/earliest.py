@@ -1,4 +1,5 @@
-"""The first moment at which a request could be had, by the ends and holds that are known now. It promises nothing.
+"""The first moment at which a request could be had, by the ends, holds and bookings that are known now. It promises
+nothing.
 
 The machines that fit are read with what is known of them (``provider.blocked_times``). Each is free between its blocked
 times; one pass over the beginnings of these spans, in order, adds the machines that come and takes away those that go.
@@ -8,12 +9,12 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, groupby
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import or_, select
 
-from baremetal_sched.baremetal.bookings.times import turnaround
+from baremetal_sched.baremetal.bookings.times import BOOKED, turnaround
 from baremetal_sched.baremetal.matching.conditions import Kind, required_capabilities, unmet_capabilities
 from baremetal_sched.baremetal.matching.explanation import Explanation
 from baremetal_sched.baremetal.matching.masks import Verdict
@@ -28,7 +29,9 @@ from baremetal_sched.baremetal.provider.blocked_times import (
     FOREVER,
     Facts,
     Interval,
-    free_times,
+    Span,
+    booked_times,
+    free_spans,
     hold_interval,
 )
 from baremetal_sched.db.clock import epoch, exactly
@@ -69,9 +72,9 @@ def earliest(context: MachineContext, request: MachineRequest, explained: Explan
     if len(machines) < several.count:
         too_few = "No machine fits" if several.count == 1 else f"Fewer than {several.count} machines fit"
         return Earliest(reason=f"{too_few} the request, free or not.")
-    free = _free(context, machines, now) if machines else ()
+    free = _free(context, machines, now, is_strict=request.strict_end) if machines else ()
     latest = FOREVER if context.end is None else context.end.latest
-    at = first_moment(free, several, _lasts(context if request.strict_end else context.with_end(None)), latest)
+    at = first_moment(free, several, _lasts(context), latest)
     if at is not None:
         return Earliest(at)
     if latest < FOREVER:
@@ -79,37 +82,49 @@ def earliest(context: MachineContext, request: MachineRequest, explained: Explan
     return Earliest(reason="It is not known when enough of the machines that fit will be free.")
 
 
-#: Whether a machine that is free until the second moment can be had from the first one on.
+#: Whether a machine that is had at the first moment may be kept for as long as it is needed, if the second one comes.
 Lasts = Callable[[float, float], bool]
 
 
 def _lasts(context: MachineContext) -> Lasts:
-    """Return how long a machine must be free: for a moment; with an end, until then."""
+    """Return how long a machine must be free: with an end, until then."""
     end = context.end
     if end is None:
-        return lambda start, until: start < until
+        return lambda start, until: True
     at, seconds = end.at, end.seconds or 0.0
-    return lambda start, until: start < until and (start + seconds if at is None else at) <= until
+    return lambda start, until: (start + seconds if at is None else at) <= until
 
 
 def first_moment(
-    free: Iterable[tuple[Place, Iterable[Interval]]], several: Several, lasts: Lasts, latest: float = FOREVER
+    free: Iterable[tuple[Place, Iterable[Span]]], several: Several, lasts: Lasts, latest: float = FOREVER
 ) -> float | None:
     """Return the first moment, at most the ``latest``, at which enough machines can be had. ``free``: the place of each
     machine, and when it is free."""
-    spans = [(start, end, place) for place, own in free for start, end in own if lasts(start, end)]
-    room, leaving, number = Room(several), list[tuple[float, int, Place]](), count()
-    for start, coming in groupby(sorted(spans, key=itemgetter(0)), itemgetter(0)):
+    spans = [(span, place) for place, own in free for span in own if lasts(span.start, span.until)]
+    room, gone, number = Room(several), set[int](), count()
+    closing, outlasted = list[tuple[float, int, Place]](), list[tuple[float, int, Place]]()
+
+    def leave(_: float, which: int, place: Place) -> None:
+        if which not in gone:
+            gone.add(which)
+            room.change(place, -1)
+
+    for start, coming in groupby(sorted(spans, key=lambda each: each[0].start), lambda each: each[0].start):
         if start > latest:
             break
-        while leaving and not lasts(start, leaving[0][0]):
-            room.change(heapq.heappop(leaving)[2], -1)
+        while closing and closing[0][0] <= start:
+            leave(*heapq.heappop(closing))
+        while outlasted and not lasts(start, outlasted[0][0]):
+            leave(*heapq.heappop(outlasted))
         come = list(coming)
-        for _, end, place in come:
+        for (_, end, until), place in come:
             room.change(place, 1)
+            which = next(number)
             if end < FOREVER:
-                heapq.heappush(leaving, (end, next(number), place))
-        if any(room.has_enough(pack) for pack in {place[0] for *_, place in come}):
+                heapq.heappush(closing, (end, which, place))
+            if until < FOREVER:
+                heapq.heappush(outlasted, (until, which, place))
+        if any(room.has_enough(pack) for pack in {place[0] for _, place in come}):
             return float(start)
     return None
 
@@ -148,25 +163,59 @@ def _read(context: MachineContext, request: MachineRequest, several: Several, qu
     return [*able] if needed else rows
 
 
-def _free(context: MachineContext, machines: Sequence[Any], now: float) -> Iterator[tuple[Place, Iterable[Interval]]]:
-    """Yield the place of each machine, and when it is free."""
+def _free(
+    context: MachineContext, machines: Sequence[Any], now: float, *, is_strict: bool
+) -> Iterator[tuple[Place, Iterable[Span]]]:
+    """Yield the place of each machine, and when it is free: for a strict request, only until a hold begins."""
     takes = turnaround(context.settings)
-    holds = _holds(context, machines, now)
+    holds, booked = _holds(context, machines, now), _booked(context, machines, now)
     for row in machines:
         facts = Facts._make(row[_FACTS:_REST])
-        yield (row[0], row[1]), free_times(facts, holds.get(facts.node_id, ()), now, takes)
+        kept = booked.get(facts.node_id, ())
+        others = [each for each in kept if not context.own.has(each)]
+        times = booked_times(others, takes(facts.resource_class), has_end=context.end is not None)
+        if context.own.booking is not None:
+            times += _but_for([each for each in kept if context.own.has(each)])
+        free = free_spans(facts, holds.get(facts.node_id, ()), times, now, takes)
+        yield (row[0], row[1]), [span._replace(until=span.end) for span in free] if is_strict else free
+
+
+def _but_for(own: Sequence[Any]) -> list[Interval]:
+    """Return when a machine cannot be had under a booking, which has at most one row of it: outside its window."""
+    return [each for row in own for each in ((-FOREVER, row.starts_at), (row.ends_at, FOREVER))] or [
+        (-FOREVER, FOREVER)
+    ]
+
+
+def _booked(context: MachineContext, machines: Sequence[Any], now: float) -> dict[int, list[Any]]:
+    """Return the bookings and plans of the machines that are not over, by node (an id).
+
+    SELECT node_id, … FROM booked_machines WHERE ends_at IS NULL OR ends_at + turnaround > …
+    """
+    goes_on = or_(BOOKED.c.ends_at.is_(None), BOOKED.c.ends_at + BOOKED.c.turnaround > now)
+    rows = _of_machines(context, machines, select(BOOKED).where(goes_on), BOOKED.c.node_id)
+    return {node: [*own] for node, own in groupby(sorted(rows, key=_NODE), _NODE)}
+
+
+_NODE = attrgetter("node_id")
+
+
+def _of_machines(context: MachineContext, machines: Sequence[Any], query: Query, node: Any) -> Sequence[Any]:
+    """Return the rows of a query that are those of the machines, or of all nodes unless there are many."""
+    rows = context.session.execute(query.limit(len(machines) + 1)).all()
+    if len(rows) > len(machines):
+        rows = context.session.execute(query.where(one_of(node, [row[_FACTS] for row in machines]))).all()
+    return rows
 
 
 def _holds(context: MachineContext, machines: Sequence[Any], now: float) -> dict[int, list[Interval]]:
     """Return the holds of the machines that are not over, by node (an id).
 
-    SELECT node_id, … FROM holds WHERE ends_at IS NULL OR ends_at > …, of all nodes unless there are many
+    SELECT node_id, … FROM holds WHERE ends_at IS NULL OR ends_at > …
     """
     columns = (Hold.node_id, Hold.asserted_at, Hold.starts_at, Hold.ends_at, Hold.drain)
     query = select(*columns).where(or_(Hold.ends_at.is_(None), Hold.ends_at > now))
-    rows = context.session.execute(query.limit(len(machines) + 1)).all()
-    if len(rows) > len(machines):
-        rows = context.session.execute(query.where(one_of(Hold.node_id, [row[_FACTS] for row in machines]))).all()
+    rows = _of_machines(context, machines, query, Hold.node_id)
     ahead, found = context.settings.scheduling.withhold_before_windows, dict[int, list[Interval]]()
     for hold in rows:
         found.setdefault(hold.node_id, []).append(hold_interval(hold, ahead))

@@ -1,6 +1,6 @@
-"""When machines cannot be had, by what is known now: the ends of claims, holds, and the states of nodes.
+"""When machines cannot be had, by what is known now: the ends of claims, holds, bookings, and the states of nodes.
 
-Half-open intervals, the first of which begins now. The rule is written twice: in Python (``free_times``: the rest of
+Half-open intervals, the first of which begins now. The rule is written twice: in Python (``free_spans``: the rest of
 the time) and in SQL (``blocked_until``, ``free_at``). What happens in a moment is not part of it: locks of conductors,
 and claims that are yet to be made.
 """
@@ -11,7 +11,15 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Double, and_, case, exists, false, func, literal, null, or_
 
-from baremetal_sched.baremetal.bookings.times import NOBODY, Own, Turnaround, Window, meets_booking, turnaround_of
+from baremetal_sched.baremetal.bookings.times import (
+    BOOKED,
+    NOBODY,
+    Own,
+    Turnaround,
+    Window,
+    meets_booking,
+    turnaround_of,
+)
 from baremetal_sched.baremetal.provider.availability import (
     HAS_NO_CLASS,
     HAS_NO_INSTANCE,
@@ -92,10 +100,39 @@ FACTS = (
 )
 
 
-def free_times(facts: Facts, holds: Collection[Interval], now: float, takes: Turnaround) -> list[Interval]:
-    """Return when a machine with these holds can be had, from ``now`` on, in order: between its blocked times."""
-    start, free = _until(facts, now, takes(facts.resource_class)), list[Interval]()
-    for begins, ends in sorted(holds):
+class Span(NamedTuple):
+    """A machine can be had from ``start`` on, before ``end``. Bookings then leave it to its user until ``until``."""
+
+    start: float
+    end: float
+    until: float
+
+
+def free_spans(
+    facts: Facts, holds: Collection[Interval], booked: Collection[Interval], now: float, takes: Turnaround
+) -> list[Span]:
+    """Return when a machine with these holds and bookings can be had, from ``now`` on, in order: between its blocked
+    times. A use may go on when a hold begins, if it is not strict, but never into a booking."""
+    kept = _between(now, booked)
+    return [
+        Span(max(start, begins), min(end, until), until)
+        for start, end in _between(_until(facts, now, takes(facts.resource_class)), holds)
+        for begins, until in kept
+        if max(start, begins) < min(end, until)
+    ]
+
+
+def free_times(
+    facts: Facts, holds: Collection[Interval], now: float, takes: Turnaround, booked: Collection[Interval] = ()
+) -> list[Interval]:
+    """Return the same as intervals, for a use that must be over when a hold begins."""
+    return [(span.start, span.end) for span in free_spans(facts, holds, booked, now, takes)]
+
+
+def _between(start: float, blocked: Collection[Interval]) -> list[Interval]:
+    """Return the intervals from ``start`` on that the ``blocked`` ones leave, in order."""
+    free: list[Interval] = []
+    for begins, ends in sorted(blocked):
         if begins > start:
             free.append((start, begins))
         start = max(start, ends)
@@ -122,6 +159,19 @@ def hold_interval(hold: Any, ahead: float) -> Interval:
     it drains, as who has the machine then keeps it."""
     start = hold.asserted_at if hold.starts_at is None else hold.starts_at
     return start - (0.0 if hold.drain else ahead), FOREVER if hold.ends_at is None else hold.ends_at
+
+
+def booked_interval(row: Any, seconds: float) -> Interval:
+    """Return when a row of ``booked_machines`` keeps its machine from others: their use, and the turnaround of
+    ``seconds`` after it, must be over when it begins; and so must its own turnaround when theirs begins."""
+    return row.starts_at - seconds, FOREVER if row.ends_at is None else row.ends_at + row.turnaround
+
+
+def booked_times(rows: Collection[Any], seconds: float, *, has_end: bool) -> list[Interval]:
+    """Return when rows of ``booked_machines`` of one machine keep it from others, which have an end or none. Who names
+    no end gets it after the last of them."""
+    found = [booked_interval(row, seconds) for row in rows]
+    return found if has_end or not found else [(-FOREVER, max(until for _, until in found))]
 
 
 # -- in SQL ------------------------------------------------------------------------------------------------------------
@@ -154,7 +204,7 @@ def comes_back_by(settings: Settings, moment: float) -> ColumnElement[bool]:
 def free_at(settings: Settings, moment: float) -> ColumnElement[bool]:
     """Return the condition that the machine can be had at a moment that is not over, in a row of ``with_ends``."""
     at: ColumnElement[float] = literal(moment, Double())
-    return and_(comes_back_by(settings, moment), ~_held(Hold.ends_at > at, _begins(settings) <= at))
+    return and_(comes_back_by(settings, moment), ~_held(Hold.ends_at > at, _begins(settings) <= at), ~booked_at(moment))
 
 
 def free_during(settings: Settings, window: Window, own: Own = NOBODY) -> ColumnElement[bool]:
@@ -184,3 +234,10 @@ def _begins(settings: Settings) -> ColumnElement[float]:
     early = case((Hold.drain, literal(0.0, Double())), else_=ahead)
     begins: ColumnElement[float] = func.coalesce(Hold.starts_at, Hold.asserted_at) - early
     return begins
+
+
+def booked_at(moment: float) -> ColumnElement[bool]:
+    """Return the condition that a machine is booked at a moment, or its turnaround after that is not over."""
+    at: ColumnElement[float] = literal(moment, Double())
+    goes_on = or_(BOOKED.c.ends_at.is_(None), BOOKED.c.ends_at + BOOKED.c.turnaround > at)
+    return exists().where(BOOKED.c.node_id == Node.id, BOOKED.c.starts_at <= at, goes_on)
