@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.conductors.ownership import Membership, alive, live_members
 from baremetal_sched.baremetal.matching.node_explanation import count_withheld
 from baremetal_sched.baremetal.visibility import Visibility
-from baremetal_sched.db.models import Conductor, Hold, Node, NodeWork, WaitingRequest
+from baremetal_sched.db.models import Conductor, Hold, Node, NodeWork
 from baremetal_sched.db.types import Query, Reader
-from baremetal_sched.placement.waiting_requests import IS_WAITING
+from baremetal_sched.placement.waiting_requests import IS_WAITING, MACHINE_CLASS
 from baremetal_sched.settings import Settings
 
 #: The number of resource classes with a series of their own of claims that wait.
@@ -176,6 +176,5 @@ def _of_work(session: Session) -> list[Metric]:
 def waiting_by_class(most: int, *conditions: ColumnElement[bool]) -> Query:
     """Return the query of the ``most`` classes for which most claims wait, with how many meet the conditions."""
     number = func.count()
-    columns = (WaitingRequest.resource_class, number)
-    by_class = select(*columns).where(IS_WAITING, *conditions).group_by(WaitingRequest.resource_class)
-    return by_class.order_by(number.desc(), WaitingRequest.resource_class).limit(most)
+    by_class = select(MACHINE_CLASS, number).where(IS_WAITING, *conditions).group_by(MACHINE_CLASS)
+    return by_class.order_by(number.desc(), MACHINE_CLASS).limit(most)

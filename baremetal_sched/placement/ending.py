@@ -42,6 +42,7 @@ STATE_OF_HOLDER = select(_ENDS.state).where(_ENDS.consumer_id == ALLOCATIONS.c.c
 
 _OF_END = (
     *(_ENDS.consumer_id, _ENDS.state, _ENDS.ends_at, _ENDS.due_at, _ENDS.tries, _ENDS.late_since, _ENDS.reason),
+    _ENDS.booking_id,
     *(CONSUMERS.c.uuid, CONSUMERS.c.project_id, CONSUMERS.c.user_id),
     func.coalesce(CONSUMERS.c.request_kind, PLACEMENT).label("kind"),
     func.coalesce(GROUP_MEMBERS.c.claim, CONSUMERS.c.uuid).label("claim"),

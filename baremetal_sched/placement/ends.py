@@ -66,13 +66,15 @@ class End:
     """The end of a claim: ``at`` a moment (seconds since 1970), or ``seconds`` after it has got its machine, or, of
     several, all of them. ``told_before``: how many seconds before it events tell of it, the longest interval first.
     ``shortest``: nobody gets a machine for fewer seconds than this. ``booking``: the booking (an id) under which the
-    machine is claimed, and nothing else; None: it is claimed under none."""
+    machine is claimed, and nothing else; None: it is claimed under none. ``within``: the end of that, which is not
+    earlier than its own."""
 
     at: float | None = None
     seconds: float | None = None
     told_before: tuple[float, ...] = ()
     shortest: float = 0
     booking: int | None = None
+    within: float = inf
 
     @classmethod
     def of(
@@ -88,14 +90,15 @@ class End:
     @property
     def latest(self) -> float:
         """The last moment at which a machine can be had until this end."""
-        return inf if self.at is None else min(self.at - self.shortest, nextafter(self.at, -inf))
-
-    def bounded(self, deadline: ColumnElement[float], lasts: float = 0) -> ColumnElement[float]:
-        """SQL: the deadline, or the ``latest`` moment if that is earlier, or that from which ``lasts`` seconds are left
-        until the end."""
         if self.at is None:
+            return self.within - (self.seconds or 0.0)
+        return min(self.at - self.shortest, nextafter(self.at, -inf))
+
+    def bounded(self, deadline: ColumnElement[float]) -> ColumnElement[float]:
+        """SQL: the deadline, or the ``latest`` moment if that is earlier."""
+        if self.latest == inf:
             return deadline
-        last: ColumnElement[float] = literal(min(self.latest, self.at - lasts), Double())
+        last: ColumnElement[float] = literal(self.latest, Double())
         return case((deadline < last, deadline), else_=last)
 
     def moment(self) -> ColumnElement[float]:
@@ -104,8 +107,9 @@ class End:
 
     def require_time(self, now: float) -> None:
         """Raise EndsTooSoon if a request with this end has no time to wait."""
-        if self.at is not None and self.latest <= now:
-            raise EndsTooSoon(end=in_words(self.at), shortest=f"{self.shortest:g}")
+        if self.latest <= now:
+            end = self.within if self.at is None else self.at
+            raise EndsTooSoon(end=in_words(end), shortest=f"{self.seconds or self.shortest:g}")
 
     def columns(self) -> dict[str, Any]:
         """Return the columns of a request that waits with this end."""

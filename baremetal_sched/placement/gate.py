@@ -23,6 +23,7 @@ from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import in_words, statement_epoch
 from baremetal_sched.db.compiled import IDS
 from baremetal_sched.db.event_types import EventType
+from baremetal_sched.db.models.waiting_requests import class_of
 from baremetal_sched.db.notes import UNLOCKED_COLUMNS, Notes, WaitedFor, notes_of, values_within
 from baremetal_sched.placement import consumers, ending, single_claim
 from baremetal_sched.placement.consumers import ConsumerWrite
@@ -39,6 +40,7 @@ from baremetal_sched.placement.tables import (
     SHARES,
     first_waiting_for,
     is_open,
+    queue_of,
 )
 
 #: The columns of a consumer that its events tell.
@@ -52,10 +54,17 @@ GROUP_OF_HOLDER = (
 _CLASS = select(CLASSES.c.name).where(CLASSES.c.id == INVENTORIES.c.resource_class_id).correlate(INVENTORIES)
 #: SQL condition on an inventory: no request waits for machines of its class.
 IS_UNWANTED = first_waiting_for(_CLASS.scalar_subquery()).is_(None)
+_QUEUE = (
+    select(queue_of(PROVIDERS, CLASSES.c.name))
+    .where(PROVIDERS.c.id == INVENTORIES.c.provider_id, CLASSES.c.id == INVENTORIES.c.resource_class_id)
+    .correlate(INVENTORIES)
+)
+#: The same of a machine that is closed to others: no request waits in its queue, which may be that of a booking.
+IS_UNWANTED_OPENED = first_waiting_for(_QUEUE.scalar_subquery()).is_(None)
 _WANTED = (
     select(INVENTORIES.c.provider_id)
     .distinct()
-    .where(INVENTORIES.c.provider_id.in_(bindparam("providers", expanding=True)), ~IS_UNWANTED)
+    .where(INVENTORIES.c.provider_id.in_(bindparam("providers", expanding=True)), ~IS_UNWANTED_OPENED)
 )
 
 # -- newcomers ---------------------------------------------------------------------------------------------------------
@@ -254,6 +263,7 @@ def note_request(session: Session, state: str, claim: Any, reason: str | None = 
     """Note that a request is now in this state, or has left it. ``claim`` has ``OF_CLAIM``. If it begins to wait,
     machines are looked for once more after the transaction."""
     data = {name: getattr(claim, name) for name in ("uuid", "kind", "resource_class", "priority")}
+    data |= {"resource_class": class_of(claim.resource_class)}
     data |= {"asked_at": in_words(claim.asked_at), "deadline": in_words(claim.deadline), "reason": reason}
     told = {"claim": data, **_data(claim.uuid, claim.consumer_project, claim.consumer_user)}
     notes = notes_of(session)
@@ -271,15 +281,16 @@ def waits(session: Session, uuid: str) -> None:
 
 _ROOTS = PROVIDERS.alias("root")
 
-#: SELECT r.id, c.name FROM resource_providers p JOIN resource_providers r ON r.id = p.root_id
+#: SELECT r.id, <its queue> FROM resource_providers p JOIN resource_providers r ON r.id = p.root_id
 #: JOIN resource_classes c ON c.id = r.mirrored_class_id
 #: JOIN inventories i ON i.provider_id = r.id AND i.resource_class_id = r.mirrored_class_id AND i.free > 0
-#: AND <it is open>
-#: WHERE ((SELECT w.id FROM pending_claims w WHERE w.state = 'waiting' AND w.resource_class = c.name LIMIT 1)
+#: WHERE (<it is open> OR <its queue is that of a booking>)
+#: AND ((SELECT w.id FROM pending_claims w WHERE w.state = 'waiting' AND w.resource_class = <its queue> LIMIT 1)
 #: IS NOT NULL OR (… 'gathering' …) IS NOT NULL) AND p.… (An EXISTS becomes a join, which reads all that wait.)
-_WAITING, _GATHERING = (first_waiting_for(CLASSES.c.name, state) for state in ("waiting", "gathering"))
+_QUEUE_OF_ROOT = queue_of(_ROOTS, CLASSES.c.name)
+_WAITING, _GATHERING = (first_waiting_for(_QUEUE_OF_ROOT, state) for state in ("waiting", "gathering"))
 _FREE_AND_WANTED = (
-    select(_ROOTS.c.id, CLASSES.c.name, _WAITING.label("waiting"), _GATHERING.label("gathering"))
+    select(_ROOTS.c.id, _QUEUE_OF_ROOT.label("name"), _WAITING.label("waiting"), _GATHERING.label("gathering"))
     .select_from(_ROOTS)
     .join(CLASSES, CLASSES.c.id == _ROOTS.c.mirrored_class_id)
     .join(
@@ -288,9 +299,9 @@ _FREE_AND_WANTED = (
             INVENTORIES.c.provider_id == _ROOTS.c.id,
             INVENTORIES.c.resource_class_id == _ROOTS.c.mirrored_class_id,
             INVENTORIES.c.free > 0,
-            is_open(INVENTORIES, statement_epoch),
         ),
     )
+    .where(or_(is_open(INVENTORIES, statement_epoch), CLASSES.c.name != _QUEUE_OF_ROOT))
     .where(or_(_WAITING.is_not(None), _GATHERING.is_not(None)))
 )
 _WANTED_MACHINES = _FREE_AND_WANTED.join(PROVIDERS, PROVIDERS.c.root_id == _ROOTS.c.id)
@@ -325,15 +336,15 @@ _WANTED_NODES = _WANTED_MACHINES.where(PROVIDERS.c.uuid.in_(bindparam("nodes", e
 
 @dataclass(frozen=True)
 class FreedMachines:
-    """Machines that are free, the class by the id of the provider: those for which requests for one machine wait, and
-    those for which requests for several do."""
+    """Machines that are free, the queue by the id of the provider: those for which requests for one machine wait, and
+    those for which requests for several do. The queue is the class, or that of the booking that has the machine now."""
 
     wanted: dict[int, str]
     gathered: dict[int, str]
 
 
 def freed_machines(connection: Connection, notes: Notes) -> FreedMachines:
-    """Return the noted machines that are free now and for whose class requests wait, by the notes of a transaction."""
+    """Return the noted machines that are free now and in whose queue requests wait, by the notes of a transaction."""
     found: list[Any] = []
     if len(notes.providers) == 1:
         found += compiled.run(connection, _WANTED_PROVIDER, {"provider": min(notes.providers)}).all()

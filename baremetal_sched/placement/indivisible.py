@@ -27,6 +27,7 @@ from baremetal_sched.placement.tables import (
     PROVIDERS,
     first_waiting_for,
     is_open,
+    queue_of,
     take_any,
 )
 from baremetal_sched.placement.waiting_requests import CLAIM
@@ -44,14 +45,16 @@ def _taking(*conditions: ColumnElement[bool]) -> Update:
     return of_root.values(holder=bindparam("consumer"))
 
 
-#: Of a newcomer: no request waits for machines of its class.
+#: Of a newcomer: no request waits for machines of its class; or in its queue, which may be that of a booking.
 _IS_UNWANTED = first_waiting_for(_CLASS.scalar_subquery()).is_(None)
+_QUEUE = _CLASS.with_only_columns(queue_of(PROVIDERS, CLASSES.c.name))
+_IS_UNWANTED_OPENED = first_waiting_for(_QUEUE.scalar_subquery()).is_(None)
 #: By whether it is for a newcomer, and whether the machine may be closed to others.
 _TAKES = {
     (False, False): _taking(is_open(PROVIDERS)),
     (True, False): _taking(is_open(PROVIDERS), _IS_UNWANTED),
     (False, True): _taking(),
-    (True, True): _taking(_IS_UNWANTED),
+    (True, True): _taking(_IS_UNWANTED_OPENED),
 }
 _CONFIRM = (
     update(PROVIDERS)

@@ -52,7 +52,7 @@ _GIVE_BACK = (
 _TAKE_OPENED = _GIVE_BACK.where(INVENTORIES.c.free >= bindparam("growth"))
 _TAKE = _TAKE_OPENED.where(is_open(INVENTORIES))
 #: For newcomers, by whether the machine is closed to others.
-_UNWANTED = {True: _TAKE_OPENED.where(gate.IS_UNWANTED), False: _TAKE.where(gate.IS_UNWANTED)}
+_UNWANTED = {True: _TAKE_OPENED.where(gate.IS_UNWANTED_OPENED), False: _TAKE.where(gate.IS_UNWANTED)}
 #: For the holder of a tree: its inventories are withheld from others.
 _TAKE_WITHHELD = _GIVE_BACK.where(INVENTORIES.c.capacity - INVENTORIES.c.used >= bindparam("growth"))
 

@@ -14,9 +14,10 @@ from sqlalchemy import ColumnElement, Connection, FromClause, Update, case, func
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled, models
-from baremetal_sched.db.clock import epoch, row_epoch
+from baremetal_sched.db.clock import epoch, row_epoch, statement_epoch
 from baremetal_sched.db.models import table_of
 from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.sql_functions import as_digits, concat
 
 PROVIDERS = table_of(models.ResourceProvider)
 CLASSES = table_of(models.ResourceClass)
@@ -30,6 +31,8 @@ ALLOCATIONS = table_of(models.Allocation)
 PENDING_CLAIMS = table_of(models.WaitingRequest)
 GROUP_MEMBERS = table_of(models.GroupMember)
 CLAIM_ENDS = table_of(models.ClaimEnd)
+_NODES = table_of(models.Node)
+_BOOKED = table_of(models.BookedMachine)
 
 #: A provider with this trait shares its inventory with every tree that has a provider in one of its aggregates.
 SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
@@ -54,20 +57,42 @@ def is_open(row: Any, now: type[epoch] = row_epoch) -> ColumnElement[bool]:
     return or_(row.c.closes_at.is_(None), row.c.closes_at > now())
 
 
+def queue_of(machine: FromClause, class_name: ColumnElement[str]) -> ColumnElement[str]:
+    """SQL: the name of the queue from which a machine (its provider), of this class, is given: that of the booking that
+    has it now, or else the class.
+
+    CASE WHEN p.closes_at IS NULL THEN c.name ELSE coalesce((SELECT 'booking:' || b.booking_id || ':' || c.name FROM
+    booked_machines b JOIN nodes n ON n.id = b.node_id WHERE n.uuid = p.uuid AND b.starts_at <= now AND
+    b.ends_at > now LIMIT 1), c.name) END
+    """
+    now = statement_epoch()
+    name = concat("booking:", as_digits(_BOOKED.c.booking_id), ":", class_name)
+    booked = (
+        select(name)
+        .select_from(_BOOKED.join(_NODES, _NODES.c.id == _BOOKED.c.node_id))
+        .where(_NODES.c.uuid == machine.c.uuid, _BOOKED.c.starts_at <= now, _BOOKED.c.ends_at > now)
+        .where(_BOOKED.c.booking_id.is_not(None))
+        .limit(1)
+        .correlate_except(_BOOKED, _NODES)
+        .scalar_subquery()
+    )
+    return case((machine.c.closes_at.is_(None), class_name), else_=func.coalesce(booked, class_name))
+
+
 _ROOT = PROVIDERS.alias("waited_root")
 _PLAIN = PROVIDERS.alias("plain_root")
 _WAITED_CLASS = CLASSES.alias("waited_class")
 
 
 def first_waiting(root: ColumnElement[int]) -> Any:
-    """SQL: the id of a claim that waits for machines of the same class as this one (the id of its root provider). If
-    that is no machine, but may be shared by some: any waiting claim.
+    """SQL: the id of a claim that waits in the queue of this machine (the id of its root provider). If that is no
+    machine, but may be shared by some: any waiting claim.
 
-    (SELECT w.id FROM pending_claims w WHERE w.state = 'waiting' AND w.resource_class = (SELECT c.name FROM
+    (SELECT w.id FROM pending_claims w WHERE w.state = 'waiting' AND w.resource_class = (SELECT <its queue> FROM
     resource_classes c JOIN resource_providers r ON r.mirrored_class_id = c.id WHERE r.id = <root>) LIMIT 1)
     """
     joined = _ROOT.join(_WAITED_CLASS, _WAITED_CLASS.c.id == _ROOT.c.mirrored_class_id)
-    name = select(_WAITED_CLASS.c.name).select_from(joined).where(_ROOT.c.id == root)
+    name = select(queue_of(_ROOT, _WAITED_CLASS.c.name)).select_from(joined).where(_ROOT.c.id == root)
     waits_for_class = first_waiting_for(name.correlate_except(_ROOT, _WAITED_CLASS).scalar_subquery())
     is_plain = select(_PLAIN.c.id).where(_PLAIN.c.id == root, _PLAIN.c.mirrored_class_id.is_(None))
     is_plain_root = is_plain.correlate_except(_PLAIN).exists()
@@ -76,8 +101,8 @@ def first_waiting(root: ColumnElement[int]) -> Any:
 
 
 def first_waiting_for(class_name: Any, state: str = "waiting") -> Any:
-    """SQL: the id of a request that waits for a machine of the class with this name; or, in the state "gathering", for
-    several."""
+    """SQL: the id of a request that waits for a machine of the class with this name, or in this queue; or, in the state
+    "gathering", for several."""
     # An EXISTS would become a join, which reads all that wait.
     waiting = PENDING_CLAIMS.c.state == literal(state), PENDING_CLAIMS.c.resource_class == class_name
     return select(PENDING_CLAIMS.c.id).where(*waiting).limit(1).correlate_except(PENDING_CLAIMS).scalar_subquery()

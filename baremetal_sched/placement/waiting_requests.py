@@ -5,6 +5,7 @@ and reserves its UUID as a consumer. The transaction that frees a machine gives 
 after its deadline, or its owner deletes it. Only the rows of claims stay until they are deleted.
 
 Requests for one resource class are served by priority, the highest first, and then by the time when they were made.
+Those under a booking have a queue of their own (``queue_name``): they keep back nobody else, and nobody else them.
 Equal ones are one entry of the queue: a machine that does not fit the first of them fits none.
 """
 
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
+    ColumnElement,
     CompoundSelect,
     Connection,
     Double,
@@ -21,6 +23,7 @@ from sqlalchemy import (
     Select,
     and_,
     bindparam,
+    case,
     delete,
     func,
     insert,
@@ -35,7 +38,9 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db import compiled, requester, schema_state
 from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.models import WaitingRequest
+from baremetal_sched.db.models.waiting_requests import queue_name
 from baremetal_sched.db.results import require_changed, rows_changed
+from baremetal_sched.db.sql_functions import as_digits, concat
 from baremetal_sched.db.types import Query, dump_json
 from baremetal_sched.errors.scheduling import TooManyWaitingClaims, UuidTaken, WaitingNotServed
 from baremetal_sched.placement import consumers, events, gate
@@ -70,6 +75,15 @@ IS_WAITING = and_(WaitingRequest.state.in_(UNDECIDED), _IN_TIME)
 IS_GATHERING = and_(WaitingRequest.state == GATHERING, _IN_TIME)
 #: SQL condition: its deadline has passed, and its state has not been updated yet.
 IS_OVERDUE = and_(WaitingRequest.state.in_(UNDECIDED), WaitingRequest.deadline <= epoch())
+
+#: SQL: the class of the machines that a request waits for, or waited for: ``WaitingRequest.machine_class``.
+MACHINE_CLASS: ColumnElement[str] = case(
+    (WaitingRequest.booking_id.is_(None), WaitingRequest.resource_class),
+    else_=func.substr(
+        WaitingRequest.resource_class,
+        func.length(concat("booking::", as_digits(WaitingRequest.booking_id.expression))) + 1,
+    ),
+)
 
 _QUEUE = PENDING_CLAIMS.c
 
@@ -108,7 +122,7 @@ LAST = -1
 
 @dataclass(frozen=True)
 class QueueEntry:
-    """Waiting claims of a class with the same priority and equal requests; ``first`` is the id of one of them.
+    """Waiting claims of a queue with the same priority and equal requests; ``first`` is the id of one of them.
     ``is_strict``: they take no machine for which a hold is planned before their end."""
 
     resource_class: str
@@ -200,7 +214,7 @@ def _insert(session: Session, new: NewWaitingRequest, **values: Any) -> WaitingR
     statement = insert(WaitingRequest).values(
         uuid=new.uuid,
         kind=new.kind,
-        resource_class=new.resource_class,
+        resource_class=queue_name(new.resource_class, None if new.end is None else new.end.booking),
         asked_at=epoch() if new.since is None else new.since,
         deadline=deadline if new.end is None else new.end.bounded(deadline),
         request=dict(new.request),

@@ -20,12 +20,12 @@ from sqlalchemy import (
 
 from baremetal_sched.baremetal.provider.availability import ALLOCATED, PROVIDER, STOCK, reason_of_stock
 from baremetal_sched.db.clock import statement_epoch
-from baremetal_sched.db.models import CapacitySample, WaitingRequest
+from baremetal_sched.db.models import CapacitySample
 from baremetal_sched.db.models.base import SchemaState, table_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.types import Query, Rows
 from baremetal_sched.placement.tables import CLASSES
-from baremetal_sched.placement.waiting_requests import IS_WAITING
+from baremetal_sched.placement.waiting_requests import IS_WAITING, MACHINE_CLASS
 
 #: Seconds between two samples, for how long they are kept, and how long a day is.
 EVERY, KEEP, DAY = 600, 172_800, 86_400
@@ -41,7 +41,7 @@ _NOW = _SECOND - _SECOND % EVERY
 def _counts() -> Any:
     """SELECT name, sum(free), sum(in_use), sum(waiting) FROM (SELECT c.name, CASE WHEN <nothing keeps it> THEN 1 …
     FROM inventories i JOIN resource_providers p … JOIN resource_classes c … WHERE i.node_class IS NOT NULL
-    UNION ALL SELECT resource_class, 0, 0, 1 FROM pending_claims WHERE <it waits>) GROUP BY name"""
+    UNION ALL SELECT <the class>, 0, 0, 1 FROM pending_claims WHERE <it waits>) GROUP BY name"""
     why = reason_of_stock(STOCK.c, case((STOCK.c.withheld == 1, PROVIDER.c.holder), else_=null()))
     source = STOCK.join(PROVIDER, PROVIDER.c.id == STOCK.c.provider_id)
     machines = (
@@ -54,7 +54,7 @@ def _counts() -> Any:
         .select_from(source.join(CLASSES, CLASSES.c.id == STOCK.c.resource_class_id))
         .where(STOCK.c.node_class.is_not(None))
     )
-    requests = select(WaitingRequest.resource_class, literal(0), literal(0), literal(1)).where(IS_WAITING)
+    requests = select(MACHINE_CLASS, literal(0), literal(0), literal(1)).where(IS_WAITING)
     each = union_all(machines, requests).subquery()
     sums = [cast(func.sum(each.c[name]), BigInteger) for name in ("free", "in_use", "waiting")]
     return select(each.c.name, _NOW, *sums).group_by(each.c.name)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from sqlalchemy import ColumnElement, case, func, literal, select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.bookings import use
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import (
     Allocation,
@@ -20,7 +21,8 @@ from baremetal_sched.db.models import (
     Server,
     WaitingRequest,
 )
-from baremetal_sched.errors.scheduling import ClaimIsOver, OthersWait
+from baremetal_sched.db.models.waiting_requests import queue_name
+from baremetal_sched.errors.scheduling import ClaimIsOver, HasEnded, OthersWait
 from baremetal_sched.placement import ends, waiting_ends
 from baremetal_sched.placement.consumers import PLACEMENT, amounts_held_by, note_kind
 from baremetal_sched.placement.ending import IS_LATE, STATE_NOW
@@ -62,6 +64,7 @@ def _of_consumers(session: Session, uuids: Collection[str]) -> list[ClaimStatus]
     query = query.outerjoin(NodeAllocation, NodeAllocation.uuid == Consumer.uuid)
     consumers = session.execute(query.where(Consumer.uuid.in_(held), ~is_part)).all()
     found = ends.of_consumers(session, held.keys(), STATE_NOW)
+    booked = use.uuids(session, [each.booking_id for each in found.values()])
     return [
         ClaimStatus(
             waiting_ends.unstored(
@@ -72,6 +75,7 @@ def _of_consumers(session: Session, uuids: Collection[str]) -> list[ClaimStatus]
             None,
             [ClaimedMachine(1, each.uuid, held[each.uuid])],
             [found[each.uuid]] if each.uuid in found else [],
+            booked.get(found[each.uuid].booking_id) if each.uuid in found else None,
         )
         for each, kind in consumers
     ]
@@ -107,17 +111,31 @@ def change(session: Session, settings: Settings, status: ClaimStatus, end: End |
     is_later = ends.change(session, consumers, end, since)
     note_kind(session, consumers, claim.kind)
     if is_later and is_bound:
-        nodes = (each.document(claim.resource_class)["node"] for each in machines)
-        _require_nobody_waits(session, settings, claim.resource_class, filter(None, nodes))
+        nodes = (each.document(claim.machine_class)["node"] for each in machines)
+        queue = queue_name(claim.machine_class, booking_of(status))
+        _require_nobody_waits(session, settings, queue, filter(None, nodes))
 
 
-def _require_nobody_waits(session: Session, settings: Settings, resource_class: str, nodes: Iterable[str]) -> None:
-    """Raise OthersWait if requests wait for the class that may fit one of the nodes (UUIDs)."""
+def booking_of(status: ClaimStatus) -> int | None:
+    """Return the booking (an id) under which it claims; None: under none."""
+    return next((each.booking_id for each in status.ends), status.claim.booking_id)
+
+
+def require_booking(status: ClaimStatus) -> str | None:
+    """Return the booking (a UUID) within which its end can be changed; None: it claims under none. Raises HasEnded if
+    the booking is gone."""
+    if status.booking is None and booking_of(status) is not None:
+        raise HasEnded(consumer=status.claim.uuid)
+    return status.booking
+
+
+def _require_nobody_waits(session: Session, settings: Settings, name: str, nodes: Iterable[str]) -> None:
+    """Raise OthersWait if requests wait in the queue with this name that may fit one of the nodes (UUIDs)."""
     most = settings.scheduling.most_tested
-    queues = (queue_of(session.connection(), node, resource_class, most, settings) for node in nodes)
+    queues = (queue_of(session.connection(), node, name, most, settings) for node in nodes)
     keys = {entry.request_key for queue in queues if queue is not None for entry in queue.entries}
     if keys:
-        waiting = IS_WAITING, WaitingRequest.resource_class == resource_class, WaitingRequest.request_key.in_(keys)
+        waiting = IS_WAITING, WaitingRequest.resource_class == name, WaitingRequest.request_key.in_(keys)
         raise OthersWait(number=session.scalar(select(func.count()).where(*waiting)))
 
 

@@ -9,6 +9,8 @@ from sqlalchemy import ColumnElement, and_, func, or_, select, tuple_
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
+from baremetal_sched.baremetal.bookings import use
+from baremetal_sched.baremetal.bookings.times import NOBODY
 from baremetal_sched.baremetal.matching.request import Amounts, Host, MachineContext
 from baremetal_sched.baremetal.matching.spreading import SEVERAL, Several
 from baremetal_sched.db.clock import epoch
@@ -98,7 +100,10 @@ def claim_now(session: Session, new: NewClaim, settings: Settings) -> "ClaimStat
     if new.request.several is not None:
         return _claim_several(context, new, new.request.several)
     host = new.request.choose(context)
-    chosen = new.request.other_providers(context) if host is None else host.claim
+    if host is not None:
+        chosen: Amounts | None = host.claim
+    else:  # a booking has machines only
+        chosen = new.request.other_providers(context) if context.own == NOBODY else None
     if chosen is None:
         return None
     try:
@@ -110,7 +115,8 @@ def claim_now(session: Session, new: NewClaim, settings: Settings) -> "ClaimStat
     resource_class = "" if host is None else resource_class_of(host.node.resource_class or "")
     claimed = waiting_requests.enter_claimed(session, new.waiting_request(resource_class))
     given = ending.given(session, new.uuid, new.end)
-    return ClaimStatus(claimed, CLAIMED, chosen, None, _only(claimed, chosen), given)
+    booking = use.uuids(session, [claimed.booking_id]).get(claimed.booking_id)
+    return ClaimStatus(claimed, CLAIMED, chosen, None, _only(claimed, chosen), given, booking)
 
 
 def _claim_several(context: MachineContext, new: NewClaim, several: Several) -> "ClaimStatus | None":
@@ -184,7 +190,8 @@ class ClaimStatus:
     """A claim as it is now: ``state`` is derived from its deadline and from the consumer's allocations.
 
     ``allocations`` are amounts by class by provider; ``position`` is None unless it waits. ``machines``: those of a
-    claim of several that it has now. ``ends``: their ends (with ``STATE_NOW``), the earliest first.
+    claim of several that it has now. ``ends``: their ends (with ``STATE_NOW``), the earliest first. ``booking``: the
+    booking (a UUID) under which it claims; None: under none, or it is gone.
     """
 
     claim: WaitingRequest
@@ -193,6 +200,7 @@ class ClaimStatus:
     position: int | None
     machines: Sequence[ClaimedMachine] = ()
     ends: Sequence[AnyRow] = ()
+    booking: str | None = None
 
     def end_members(self) -> dict[str, Any]:
         """Return the members of the document that say how it ends: of several machines, those of the earliest end."""
@@ -205,6 +213,7 @@ class ClaimStatus:
             "end": max(states, key=ends.STATES.index, default=None),
             "late_since": late and late.late_since,
             "late_reason": late and late.reason,
+            "booking": self.booking,
         }
 
 
@@ -226,6 +235,7 @@ def statuses_of(session: Session, requests: Sequence[WaitingRequest], *, may_end
     held |= {uuid: _merged(found) for uuid, found in machines.items()}
     waiting = [claim for claim in requests if claim.state in UNDECIDED]
     now = session.scalar(select(epoch())) or 0.0 if waiting else 0.0
+    booked = use.uuids(session, [claim.booking_id for claim in requests])
     if len(waiting) == 1:
         places = {waiting[0].id: _position(session, waiting[0])}
     else:
@@ -243,6 +253,7 @@ def statuses_of(session: Session, requests: Sequence[WaitingRequest], *, may_end
             places.get(claim.id) if state == WAITING else None,
             machines[claim.uuid],
             _earliest_first(found, machines[claim.uuid]),
+            booked.get(claim.booking_id),
         )
         for claim in requests
         for state in [state_of(claim, now, is_held=claim.uuid in held)]
@@ -340,7 +351,8 @@ def document_of(status: ClaimStatus) -> dict[str, Any]:
         allocations={uuid: {"resources": dict(amounts)} for uuid, amounts in status.allocations.items()},
         count=claim.request.get(SEVERAL, {}).get("count", 1),
         **status.end_members(),
-        machines=[each.document(claim.resource_class) for each in status.machines],
+        resource_class=claim.machine_class,
+        machines=[each.document(claim.machine_class) for each in status.machines],
         consumer={
             "uuid": claim.uuid,
             "project_id": claim.consumer_project,

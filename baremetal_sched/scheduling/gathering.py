@@ -11,7 +11,7 @@ once, and a request that needs more machines than are free costs nothing else.
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -28,6 +28,7 @@ from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import DatabaseAway, SchedulerError
 from baremetal_sched.errors.scheduling import ConsumerInUse
 from baremetal_sched.placement import waiting_requests
+from baremetal_sched.placement.ends import End
 from baremetal_sched.placement.waiting_requests import FAILED, GATHERING, IS_GATHERING
 from baremetal_sched.scheduling import machine_groups
 from baremetal_sched.scheduling.queue import KnownRequest, known_requests
@@ -57,9 +58,10 @@ def _in_turn(*conditions: ColumnElement[bool], goes_on: bool = False) -> Select[
     ORDER BY priority DESC, turn, asked_at, id LIMIT :most
     """
     names = ("id", "uuid", "priority", "asked_at", "request_key", "resource_class", "consumer_project", "group_id")
+    columns = [getattr(WaitingRequest, name) for name in (*names, "booking_id")]
     by_project = (WaitingRequest.priority, WaitingRequest.consumer_project)
     turn = func.row_number().over(partition_by=by_project, order_by=ORDER[1:]).label("turn")
-    waits = select(*(getattr(WaitingRequest, name) for name in names), turn).where(IS_GATHERING, *conditions)
+    waits = select(*columns, turn).where(IS_GATHERING, *conditions)
     queue = waits.subquery("queue").c
     query: Select[Any] = select(*queue)
     if goes_on:
@@ -100,6 +102,7 @@ class _Waiting(NamedTuple):
     resource_class: str
     project: str
     group_id: int | None
+    booking_id: int | None
     turn: int
 
     @property
@@ -157,20 +160,33 @@ class _Looks:
     ) -> tuple[int, int, MachineRequest | None]:
         """Return how many claims are passed over, the number of counts, and the request of the next claim if that may
         be served. Nothing is locked."""
-        counts = FreeCounts(MachineContext(session, self._settings), self._near or ())
+        counts_of: dict[int | None, FreeCounts] = {}
         known = known_requests(session.connection(), {each.claim_id: each.key for each in claims})
-        hopeless: set[tuple[str, str]] = set()
+        hopeless: set[tuple[str, str, int | None]] = set()
+
+        def number() -> int:
+            return counted + sum(counts.number for counts in counts_of.values())
+
         for passed, each in enumerate(claims):
-            if not self._go_on(counted + counts.number):
-                return passed, counted + counts.number, None
-            request = known.get(each.key)
-            if request is None or (each.key, each.project) in hopeless:
+            if not self._go_on(number()):
+                return passed, number(), None
+            request, same = known.get(each.key), (each.key, each.project, each.booking_id)
+            if request is None or same in hopeless:
                 continue
-            if self._may_be_served(session, counts, each, request):
-                return passed, counted + counts.number, request.request
+            if each.booking_id not in counts_of:
+                counts_of[each.booking_id] = self._counts(session, each.booking_id)
+            if self._may_be_served(session, counts_of[each.booking_id], each, request):
+                return passed, number(), request.request
             # Equal claims of the project find nothing either.
-            hopeless.add((each.key, each.project))
-        return len(claims), counted + counts.number, None
+            hopeless.add(same)
+        return len(claims), number(), None
+
+    def _counts(self, session: Session, booking: int | None) -> FreeCounts:
+        """Return the counts of machines that are free for all, or for a booking (an id)."""
+        context = MachineContext(session, self._settings)
+        if booking is not None:
+            context = replace(context, end=End(booking=booking), takes_held=True)
+        return FreeCounts(context, self._near or ())
 
     def _may_be_served(self, session: Session, counts: FreeCounts, claim: _Waiting, known: KnownRequest) -> bool:
         several = known.request.several

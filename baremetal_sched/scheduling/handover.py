@@ -36,6 +36,7 @@ from baremetal_sched.compute.servers import waiting_servers
 from baremetal_sched.db import requester
 from baremetal_sched.db.faults import Fault, classify
 from baremetal_sched.db.models import Node, WaitingRequest
+from baremetal_sched.db.models.waiting_requests import is_of_booking
 from baremetal_sched.db.notes import Notes, notes_of
 from baremetal_sched.db.requester import Requester
 from baremetal_sched.db.transaction import Database
@@ -123,7 +124,7 @@ class SessionHandover:
         return queues[0] if queues else replace(queue, entries=(), is_cut=False)
 
     def serve_machines(self, machines: Mapping[int, str], most: int) -> bool:
-        """Give each machine, given like those of ``machine_queues``, to the first claim of its class that it satisfies;
+        """Give each machine, given like those of ``machine_queues``, to the first claim of its queue that it satisfies;
         return whether one was given. At most ``most`` entries of a queue are tested."""
         return self.serve(self._queues(machines, most), most)
 
@@ -143,7 +144,9 @@ class SessionHandover:
         """Give the node to the first claim of the entry that has not failed; return whether it fits. None: this one has
         failed."""
         savepoint = self.session.begin_nested()
-        waiting = waiting_requests.take_first(self.session, entry, failed, node.closes_at)
+        # A booked machine is closed to all others, and open to its booking until this is over.
+        closes_at = None if is_of_booking(entry.resource_class) else node.closes_at
+        waiting = waiting_requests.take_first(self.session, entry, failed, closes_at)
         if waiting is None:
             savepoint.rollback()
             return False

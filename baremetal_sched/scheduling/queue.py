@@ -89,18 +89,18 @@ def machine_queues(
     *,
     locks: bool = True,
 ) -> list[MachineQueue]:
-    """Return the requests that may get the machines, given as ids of providers with the names of their classes.
+    """Return the requests that may get the machines, given as ids of providers with the names of their queues.
 
     At most ``most`` entries of a queue are returned: the ones that may fit, each project in turn; servers of server
     groups only if the group is among ``groups``, and may have a server on the machine at this moment. With ``locks``
     the rows of the nodes are locked. Raises MachineLocked.
     """
     queues: list[MachineQueue] = []
-    for provider, class_name in machines.items():
+    for provider, name in machines.items():
         # Before the machine is read: a change of it looks at waiting requests only while the machine is free.
         machine = free_machine.lock(connection, provider) if locks else free_machine.read(connection, provider)
         if machine is not None:
-            queues.append(_queue(connection, settings, machine, class_name, most, groups))
+            queues.append(_queue(connection, settings, machine, name, most, groups))
     return [each for each in queues if each.entries or each.is_cut]
 
 

@@ -12,15 +12,16 @@ import structlog
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.bookings.times import BOOKED
 from baremetal_sched.baremetal.conductors import conductors
-from baremetal_sched.baremetal.matching.free_machine import free_nodes
+from baremetal_sched.baremetal.matching.free_machine import free_nodes, idle_nodes
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.db.models import Node, WaitingRequest
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import SchedulerError
 from baremetal_sched.explain.explanations import explain_request
 from baremetal_sched.placement import waiting_requests
-from baremetal_sched.placement.tables import CLASSES, PROVIDERS
+from baremetal_sched.placement.tables import CLASSES, PROVIDERS, queue_of
 from baremetal_sched.placement.waiting_requests import IS_OVERDUE, IS_WAITING, TIMED_OUT, WAITING
 from baremetal_sched.scheduling import gathering, machine_groups
 from baremetal_sched.scheduling.gathering import SweepPlace
@@ -92,22 +93,26 @@ def _try(database: Database, work: Callable[[Session], None], subject: str) -> b
 
 
 def _free_machines(session: Session, is_own: IsOwn) -> Iterator[tuple[int, str]]:
-    """Yield provider (its id) and class of free machines of the classes for which claims wait, at most ``_MOST``, from
-    a random one on and around the end, so the next sweep looks at others.
+    """Yield provider (its id) and queue of free machines in whose queues claims wait, at most ``_MOST``, from a random
+    one on and around the end, so the next sweep looks at others.
 
     SELECT n.id, n.uuid, …, p.id, c.name FROM nodes n … JOIN resource_classes c ON c.id = p.mirrored_class_id
     WHERE <it is free> AND c.name IN (SELECT resource_class FROM pending_claims WHERE <it waits>)
     """
     waited_for = select(WaitingRequest.resource_class).where(IS_WAITING, WaitingRequest.state == WAITING)
-    if session.scalars(waited_for.limit(1)).first() is None:
+    bookings = session.scalars(waited_for.with_only_columns(WaitingRequest.booking_id).distinct()).all()
+    if not bookings:
         return
-    columns = (Node.uuid, Node.conductor_group, Node.driver, PROVIDERS.c.id, CLASSES.c.name)
-    free = (
-        free_nodes(CLASSES.c.name.in_(waited_for))
-        .join(CLASSES, CLASSES.c.id == PROVIDERS.c.mirrored_class_id)
-        .with_only_columns(*columns)
-    )
-    rows = list(session.execute(free.order_by(Node.id)))
+    free = free_nodes(CLASSES.c.name.in_(waited_for)).join(CLASSES, CLASSES.c.id == PROVIDERS.c.mirrored_class_id)
+    columns = (Node.uuid, Node.conductor_group, Node.driver, PROVIDERS.c.id)
+    rows = list(session.execute(free.with_only_columns(*columns, CLASSES.c.name).order_by(Node.id)))
+    if bookings != [None]:
+        queue = queue_of(PROVIDERS, CLASSES.c.name)
+        kept = select(BOOKED.c.node_id).where(BOOKED.c.booking_id.in_(filter(None, bookings)))
+        booked = idle_nodes(Node.id.in_(kept), queue.in_(waited_for)).join(
+            CLASSES, CLASSES.c.id == PROVIDERS.c.mirrored_class_id
+        )
+        rows += session.execute(booked.with_only_columns(*columns, queue).order_by(Node.id))
     start = random.randrange(len(rows) or 1)  # noqa: S311 - spreading, not a secret
     own = ((provider, name) for *node, provider, name in rows[start:] + rows[:start] if is_own(*node))
     yield from islice(own, _MOST)

@@ -15,7 +15,7 @@ from baremetal_sched.db.models import Consumer, Node, WaitingRequest
 from baremetal_sched.db.paging import SortKey, each_row, select_page
 from baremetal_sched.db.types import AnyRow
 from baremetal_sched.placement.names import resource_class_of
-from baremetal_sched.placement.waiting_requests import CLAIM, CLAIMED
+from baremetal_sched.placement.waiting_requests import CLAIM, CLAIMED, MACHINE_CLASS
 from baremetal_sched.scheduling import claim_ends, claims
 from baremetal_sched.scheduling.api.claims import documents_of, visible_to
 from baremetal_sched.scheduling.api.policies import DELETE_CLAIM
@@ -107,7 +107,7 @@ def _others(session: Session, query: FormQuery, late: Sequence[str]) -> Iterator
     project, name = query.text("project"), query.text("resource_class")
     for status in claim_ends.statuses_of(session, late):
         is_wanted = query.uuid("uuid") in (None, status.claim.uuid) and project in (None, status.claim.consumer_project)
-        has_class = name is None or status.claim.resource_class in (name, resource_class_of(name))
+        has_class = name is None or status.claim.machine_class in (name, resource_class_of(name))
         if status.claim.kind != CLAIM and is_wanted and has_class:
             yield status
 
@@ -118,7 +118,7 @@ def _conditions(query: FormQuery, late: Collection[str]) -> Iterator[ColumnEleme
     if (project := query.text("project")) is not None:
         yield WaitingRequest.consumer_project == project
     if (name := query.text("resource_class")) is not None:
-        yield WaitingRequest.resource_class.in_([name, resource_class_of(name)])
+        yield MACHINE_CLASS.in_([name, resource_class_of(name)])
     if (is_late := query.flag("late")) is not None:
         yield WaitingRequest.uuid.in_(late) if is_late else WaitingRequest.uuid.not_in(late)
 

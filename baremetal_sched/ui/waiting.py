@@ -49,7 +49,7 @@ def show_waiting(call: UiCall, session: Session) -> Response:
     statuses = list(_statuses(session, conditions, MOST_CLAIMS + 1))
     by_class: dict[str, list[tuple[ClaimStatus, datetime, datetime, str]]] = {}
     for each in statuses[:MOST_CLAIMS]:
-        by_class.setdefault(each.claim.resource_class, []).append((each, *_times(each), _command(each)))
+        by_class.setdefault(each.claim.machine_class, []).append((each, *_times(each), _command(each)))
     known = _machine_classes(call, session) if by_class else []
     counted = fleet.waiting_by_class(MOST_CLAIMS, *conditions) if by_class else None
     mine = {each.claim.uuid for each in statuses if _may_cancel(call, each)}

@@ -1,5 +1,7 @@
 """Using bookings: what is claimed under one, and the ends of that, which follow the booking's."""
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, func, or_, select, update
@@ -10,9 +12,10 @@ from baremetal_sched.baremetal.bookings import bookings
 from baremetal_sched.baremetal.bookings.bookings import OVER, PLANNED
 from baremetal_sched.db.clock import epoch, in_words
 from baremetal_sched.db.models import Booking, Node, WaitingRequest
+from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.scheduling import BookingIsOver, BookingNotFound, BookingNotRunning, HasEnded
 from baremetal_sched.placement import ends
-from baremetal_sched.placement.ends import SET, End
+from baremetal_sched.placement.ends import SET, AskedEnd, End
 from baremetal_sched.placement.tables import ALLOCATIONS, CLAIM_ENDS, CONSUMERS, GROUP_MEMBERS, PROVIDERS
 from baremetal_sched.placement.waiting_requests import IS_WAITING
 from baremetal_sched.settings import Settings
@@ -47,6 +50,32 @@ def usable(
     if state == PLANNED and not waits:
         raise BookingNotRunning(booking=uuid, when=f"It begins at {in_words(booking.starts_at)}: wait, or ask then.")
     return UsedBooking(booking.id, booking.uuid, booking.resource_class, booking.starts_at, booking.ends_at)
+
+
+def end_under(
+    session: Session, settings: Settings, asked: AskedEnd, project: str, *, waits: bool = False, locks: bool = True
+) -> End:
+    """Return the end of a request of a project that names a booking: that of the booking, or an earlier one of its own.
+
+    Raises like ``usable``; InvalidValue if its own end is later than the booking's, or too early; EndsNotServed.
+    """
+    booking = usable(session, settings, asked.booking or "", project, waits=waits, locks=locks)
+    from_booking = not asked.is_named
+    end = End.of(settings, booking.ends_at if from_booking else asked.at, asked.seconds, booking.id)
+    begins = max(ends.require_served(session, end), booking.starts_at)
+    last = in_words(booking.ends_at)
+    if end is None or (begins + (end.seconds or 0) if end.at is None else end.at) > booking.ends_at:
+        raise InvalidValue(message=f"The end is too late: booking {booking.uuid} ends at {last}. Name an earlier end.")
+    if end.at is not None and end.at <= begins:
+        raise InvalidValue(message=f"The end is too early: it must be later than {in_words(begins)}.")
+    return replace(end, within=booking.ends_at)
+
+
+def uuids(session: Session, ids: Iterable[int | None]) -> dict[int | None, str]:
+    """Return the UUIDs of those of these bookings (ids) that exist, by id. Without any, nothing is read."""
+    named = {each for each in ids if each is not None}
+    rows = session.execute(select(Booking.id, Booking.uuid).where(Booking.id.in_(named))) if named else ()
+    return {booking_id: uuid for booking_id, uuid in rows}
 
 
 class ClaimUnder(NamedTuple):
@@ -96,10 +125,9 @@ def follow(session: Session, settings: Settings, booking: Booking, old_ends_at: 
 
     The rows of the booking, and of its nodes, are locked: nothing is claimed under it now.
     """
-    end = End.of(settings, booking.ends_at, None, booking.id)
-    assert end is not None  # noqa: S101 - it has a moment
+    end = End.of(settings, booking.ends_at, None, booking.id) or End()
     for each in session.scalars(select(WaitingRequest).where(WaitingRequest.booking_id == booking.id, IS_WAITING)):
-        _follow_waiting(session, each, end, old_ends_at)
+        _follow_waiting(session, each, end, booking.ends_at, old_ends_at)
     of_ends = CLAIM_ENDS.c
     follows = _follows(of_ends.ends_at, booking, old_ends_at)
     query = (
@@ -121,11 +149,13 @@ def _follows(ends_at: ColumnElement[float], booking: Booking, old_ends_at: float
     return or_(ends_at == old_ends_at, ends_at > booking.ends_at)
 
 
-def _follow_waiting(session: Session, waiting: WaitingRequest, end: End, old_ends_at: float) -> None:
+def _follow_waiting(session: Session, waiting: WaitingRequest, end: End, booked_until: float, old: float) -> None:
     """Give a request that waits the new end if it had the old one, or a later one; it waits no longer than leaves it
     its time."""
-    is_own = waiting.ends_at is None or (waiting.ends_at != old_ends_at and waiting.ends_at <= (end.at or 0.0))
-    values: dict[str, Any] = {} if is_own else {"ends_at": end.at}
-    values["deadline"] = end.bounded(WaitingRequest.deadline.expression, waiting.lasts or 0.0)
+    if waiting.ends_at is None:
+        end = replace(end, at=None, seconds=waiting.lasts, within=booked_until)
+    elif old != waiting.ends_at <= booked_until:
+        return
+    values = {**end.columns(), "deadline": end.bounded(WaitingRequest.deadline.expression)}
     changed = update(WaitingRequest).where(WaitingRequest.id == waiting.id, IS_WAITING).values(values)
     session.execute(changed.execution_options(synchronize_session=False))

@@ -13,6 +13,7 @@ from baremetal_sched.baremetal.matching.spreading import MOST, Place, Places, Se
 from baremetal_sched.db import compiled
 from baremetal_sched.db.compiled import IDS
 from baremetal_sched.db.models import Domain, DomainMember, Node, ProviderAggregate, table_of
+from baremetal_sched.db.models.waiting_requests import class_of
 from baremetal_sched.db.types import Query, selecting
 from baremetal_sched.errors import DatabaseAway, SchedulerError
 from baremetal_sched.placement.tables import AGGREGATES, CLASSES, INVENTORIES, PROVIDERS
@@ -72,16 +73,17 @@ class Bounds:
         self._read: dict[tuple[str, str | None], int] = {}
 
     def allow(self, several: Several, resource_class: str, *, anywhere: bool = False) -> bool:
-        """Return False if fewer machines of the class than the group needs are free, at all or, unless ``anywhere``, in
-        one of the domains of those near."""
+        """Return False if fewer machines of the class (or queue) than the group needs are free, at all or, unless
+        ``anywhere``, in one of the domains of those near."""
         near = None if anywhere else several.pack_by
         if near is not None and several.count > self._at_most(resource_class, near):
             return False
         return several.count <= self._at_most(resource_class)
 
     def _at_most(self, name: str, level: str | None = None) -> int:
-        """Return how many machines of a class are free, at most as many as one request may be for; with a ``level``,
-        how many in a domain of this level that one of those near is in."""
+        """Return how many machines of the class of a queue are free, at most as many as one request may be for; with
+        a ``level``, how many in a domain of this level that one of those near is in."""
+        name = class_of(name)
         if (name, level) not in self._read:
             if level is None:
                 counts = compiled.run(self._connection, _FREE_OF_CLASS, {"name": name})

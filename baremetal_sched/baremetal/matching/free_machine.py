@@ -206,11 +206,12 @@ def idle_nodes(*clauses: ColumnElement[bool]) -> Query:
 
 
 def lock_free(session: Session, uuid: str) -> Node | None:
-    """Return the node, its row and the inventory of its own class locked; None if it is not free.
+    """Return the node, its row and the inventory of its own class locked; None if it is not free. It may be closed to
+    others than its next user.
 
     Raises MachineLocked if another transaction is changing it.
     """
-    free = free_nodes(Node.uuid == uuid).with_only_columns(Node)
+    free = idle_nodes(Node.uuid == uuid).with_only_columns(Node)
     node: Node | None = session.scalars(free.with_for_update(of=(Node, INVENTORIES), skip_locked=True)).first()
     if node is None and session.execute(free.with_only_columns(Node.id)).first() is not None:
         raise MachineLocked(uuid)

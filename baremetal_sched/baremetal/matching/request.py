@@ -25,6 +25,7 @@ from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.opening import Opening, Reach
 from baremetal_sched.baremetal.matching.question import Question
 from baremetal_sched.baremetal.matching.spreading import Several
+from baremetal_sched.baremetal.provider import booked_machines
 from baremetal_sched.baremetal.visibility import EVERYTHING, Conditions, Visibility, usable_by
 from baremetal_sched.db.models import Node, WaitingRequest
 from baremetal_sched.db.types import Query
@@ -98,7 +99,8 @@ class MachineContext:
 
     def calendars(self, nodes: Collection[int]) -> dict[int, int]:
         """Return the calendars of chosen machines (ids of nodes, their rows and inventories locked) that are closed to
-        others, by id; none if they need not be compared. Raises StaleDataError if one is closed to the request, too.
+        others, by id; none if they need not be compared. Those of its booking are used from now on. Raises
+        StaleDataError if one is closed to the request, too.
 
         What the statement that locked a machine has looked up about its bookings may be older than the lock.
         """
@@ -109,6 +111,8 @@ class MachineContext:
         found = {node: calendar for node, calendar in rows}
         if len(found) < len(nodes):
             raise StaleDataError("a machine was booked, or is held")
+        if self.own.booking is not None:
+            booked_machines.use(self.session, self.own.booking, nodes)
         return found
 
     def tree(self) -> ColumnElement[bool] | None:

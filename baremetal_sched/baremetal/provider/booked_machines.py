@@ -13,6 +13,7 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.bookings.times import BOOKED
 from baremetal_sched.baremetal.holds import holds
+from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.compiled import insert_missing
 from baremetal_sched.db.models import BookingLock, Node, table_of
 from baremetal_sched.db.results import require_changed
@@ -120,6 +121,13 @@ def drop(session: Session, settings: Settings, *conditions: ColumnElement[bool])
     session.connection().execute(delete(BOOKED).where(*own))
     reopen(session, settings, nodes)
     return [node.uuid for node in nodes]
+
+
+def use(session: Session, booking_id: int, nodes: Collection[int]) -> None:
+    """Note that machines (ids of nodes, whose rows are locked) of a booking are claimed under it, if it is the first
+    time: that is no reason to turn their calendars."""
+    unused = BOOKED.c.booking_id == booking_id, BOOKED.c.node_id.in_(nodes), BOOKED.c.used_at.is_(None)
+    session.connection().execute(update(BOOKED).where(*unused).values(used_at=epoch()))
 
 
 def reopen(session: Session, settings: Settings, nodes: Iterable[Node]) -> None:

@@ -39,7 +39,7 @@ _REFUSED_HINTS = ("same_host", "query", "build_near_host_ip")
 #: The hint that says for how many seconds a server may wait for a machine; those that say when, or how many seconds
 #: after it got its machine, it gives that back; and the one that names its server group.
 _WAIT = "wait"
-_END = ("until", "for")
+_END = ("until", "for", "booking")
 _GROUP = "group"
 
 _LOCAL_IMAGE = {"source_type": "image", "destination_type": "local"}
@@ -224,7 +224,9 @@ def _end(call: ComputeCall, session: Session, hints: Mapping[str, Any]) -> End |
     for name, given in values.items():
         if len(given) != 1:
             raise InvalidValue(message=f"The scheduler hint {name} must have one value, and not {len(given)}.")
-    return granted_end(call, session, asked_end({name: value for name, (value,) in values.items()}))
+    asked = asked_end({name: value for name, (value,) in values.items()})
+    waits = bool(call.settings.compute.wait_for_machine if (wait := _wait(hints)) is None else wait)
+    return granted_end(call, session, asked, project=call.project_id, waits=waits)
 
 
 def _group(call: ComputeCall, session: Session, hints: Mapping[str, Any]) -> ServerGroup | None:

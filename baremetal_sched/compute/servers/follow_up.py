@@ -74,7 +74,7 @@ def follow_up(session: Session, node_id: int, settings: Settings) -> bool:
     if end is not None:
         if end.ends_at <= end.now:
             return False  # it is deleted, as its end has come
-        context = context.with_end(End.of(settings, end.ends_at, None))  # also on the next machine
+        context = context.with_end(End.of(settings, end.ends_at, None, end.booking_id))  # also on the next machine
     if node.provision_state == states.AVAILABLE:
         _begin_late(context, server, node, group)
     else:

@@ -13,6 +13,24 @@ from baremetal_sched.db.types import Json, Message
 _QUEUE = ("state", "resource_class", "needed_trait", "priority", "request_key", "asked_at", "deadline")
 
 
+def queue_name(resource_class: str, booking_id: int | None) -> str:
+    """Return the name of the queue for machines of a class: the class, or that of a booking (an id).
+
+    A longer name than the column holds is cut: no node has such a class.
+    """
+    return resource_class if booking_id is None else f"booking:{booking_id}:{resource_class}"[:255]
+
+
+def is_of_booking(queue: str) -> bool:
+    """Return whether a queue is that of a booking."""
+    return queue.startswith("booking:")
+
+
+def class_of(queue: str) -> str:
+    """Return the class of the machines of a queue."""
+    return queue.rpartition(":")[2]
+
+
 class WaitingRequest(HasUuid, Requested, Created, Base):
     """A claim of the scheduling API, or an allocation or a server that waits for a machine, by ``kind``.
 
@@ -22,7 +40,8 @@ class WaitingRequest(HasUuid, Requested, Created, Base):
     ``secret`` has secrets for the deployment of a server, and is deleted when the claim no longer waits.
     ``body_digest`` identifies the body that asked for it. ``group_id``: the machine group that gets the machines.
     ``ends_at`` or ``lasts``, if it has an end: when it gives its machine back, or after how many seconds of having it.
-    ``booking_id``: the booking under which it waits, if it does; ``resource_class`` is then that of its own queue.
+    ``booking_id``: the booking under which it waits, if it does; ``resource_class`` is then the name of the booking's
+    own queue (``queue_name``).
     """
 
     __tablename__ = "pending_claims"
@@ -53,3 +72,8 @@ class WaitingRequest(HasUuid, Requested, Created, Base):
     lasts: Mapped[float | None] = mapped_column(Double)
     booking_id: Mapped[int | None] = mapped_column(Integer)
     secret: Mapped[Any | None] = mapped_column(SealedJson(whole=True))
+
+    @property
+    def machine_class(self) -> str:
+        """The machines' own class in placement, whatever the queue."""
+        return class_of(self.resource_class)

@@ -108,6 +108,8 @@ def _claim_now(call: SchedulingCall, session: Session, body: ClaimBody, again: b
 
 def _enter(call: SchedulingCall, session: Session, body: ClaimBody, new: NewClaim, reason: str) -> None:
     if claims.existing(session, body.uuid, body.digest, body.project) is None:
+        if body.asked.booking is not None:
+            new = replace(new, end=body.end(call, session))  # as its booking is now
         claims.wait(session, new, body.wait, reason, call.settings)
 
 
@@ -208,7 +210,9 @@ def change_claim(call: SchedulingCall, session: Session, claim: str) -> Response
         raise HasNoEnd(consumer=status.claim.uuid)
     rights.require_delete(call, session, status.claim)
     ends.require_served(session)
-    end = granted_end(call, session, asked, claim_ends.began_at(status))
+    asked = replace(asked, booking=claim_ends.require_booking(status))
+    project = status.claim.consumer_project
+    end = granted_end(call, session, asked, claim_ends.began_at(status), project=project, waits=True)
     is_bound = not (call.settings.scheduling.prolong_while_others_wait or call.allows(SET_END_ALL))
     claim_ends.change(session, call.settings, status, end, is_bound=is_bound)
     session.expire_all()
@@ -236,8 +240,8 @@ def _uuid_of(text: str) -> str:
 # -- the list ----------------------------------------------------------------------------------------------------------
 
 _COLUMNS = {
-    "project_id": WaitingRequest.consumer_project,
-    "resource_class": WaitingRequest.resource_class,
+    "project_id": WaitingRequest.consumer_project.expression,
+    "resource_class": waiting_requests.MACHINE_CLASS,
 }
 PARAMETERS = {
     **page_of("Claims"),
@@ -300,7 +304,7 @@ def visible_to(call: Call, column: Any = WaitingRequest.consumer_project) -> Col
 def _conditions(query: Query) -> list[ColumnElement[bool]]:
     """Return the conditions of the filters. Raises InvalidValue."""
     conditions: list[ColumnElement[bool]] = [
-        is_exactly(column.expression, literal(value))
+        is_exactly(column, literal(value))
         for name, column in _COLUMNS.items()
         if (value := query.text(name)) is not None
     ]

@@ -52,7 +52,7 @@ def create_explanation(call: Call, session: Session) -> Response:
     body = body_of(call)
     project = call.caller.project_id or call.settings.placement.incomplete_consumer_project_id
     context, request = request_of(call, context_of(call, session), body, project)
-    context = replace(context, end=_end_of(call, session, body))
+    context = replace(context, end=_end_of(call, session, body, project))
     explained = explain_request(context, request)
     answer = document(explained)
     if context.end is not None or body.get("earliest"):
@@ -60,10 +60,12 @@ def create_explanation(call: Call, session: Session) -> Response:
     return json_response(answer)
 
 
-def _end_of(call: Call, session: Session, body: Mapping[str, Any]) -> End | None:
+def _end_of(call: Call, session: Session, body: Mapping[str, Any], project: str) -> End | None:
     """Return the end of a body; None if it names none. Raises like ``asked_end`` and ``granted_end``."""
     asked = asked_end(body)
-    return None if asked.at is None and asked.seconds is None else granted_end(call, session, asked)
+    if asked.at is None and asked.seconds is None and asked.booking is None:
+        return None
+    return granted_end(call, session, asked, project=project, waits=True, locks=False)
 
 
 def _number(values: list[str]) -> int:

@@ -29,7 +29,7 @@ from baremetal_sched.db.transaction import Database
 from baremetal_sched.documents.schema import canonical_uuid, load
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.placement.candidates.request import query as queries
-from baremetal_sched.placement.ends import AskedEnd
+from baremetal_sched.placement.ends import AskedEnd, End
 from baremetal_sched.placement.query_values import candidates_schema
 from baremetal_sched.placement.schemas.common import validation_error
 from baremetal_sched.scheduling import dry_run
@@ -256,8 +256,12 @@ class ClaimBody:
     def new_claim(self, call: Call, session: Session) -> NewClaim:
         """Return the claim. Raises like ``granted_end``, and for flavors, images and nodes that cannot be used."""
         owner = (self.project, self.user, self.consumer_type)
-        end = granted_end(call, session, self.asked)
+        end = self.end(call, session)
         return NewClaim(self.uuid, self.resolve(session), *owner, end, self.digest)
+
+    def end(self, call: Call, session: Session) -> End | None:
+        """Return the end of the claim. Raises like ``granted_end``."""
+        return granted_end(call, session, self.asked, project=self.project, waits=bool(self.wait))
 
 
 def read_claim(call: Call) -> ClaimBody:

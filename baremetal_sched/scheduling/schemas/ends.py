@@ -4,7 +4,15 @@ from typing import Any
 
 from baremetal_sched.compute.schemas.form import Form, closed
 from baremetal_sched.placement.ends import ENDING, LATE, LONGEST, SET
-from baremetal_sched.scheduling.schemas.answers import FLAG, TEXT_OR_NULL, TIME_OR_NULL, Member, said
+from baremetal_sched.scheduling.schemas.answers import (
+    FLAG,
+    TEXT_OR_NULL,
+    TIME_OR_NULL,
+    UUID,
+    UUID_OR_NULL,
+    Member,
+    said,
+)
 
 ENDS: dict[str, Any] = {
     "until": said(
@@ -15,6 +23,11 @@ ENDS: dict[str, Any] = {
     "for": said(
         "Instead of until: for how many seconds it has its machine or, of several, all of them, deployment included.",
         {"type": "number", "exclusiveMinimum": 0, "maximum": LONGEST},
+    ),
+    "booking": said(
+        "The booking under which it claims: it gets the booking's machines and no others, from its start until its end "
+        "or an earlier one that until or for names, and waits for those who use the same booking only.",
+        UUID,
     ),
     "strict_end": said(
         "Whether to take no machine for which a hold is planned before the end. Otherwise such a machine is taken only "
@@ -50,4 +63,5 @@ END_MEMBERS = (
     ),
     Member("late_since", "Since when it is late, or null.", TIME_OR_NULL),
     Member("late_reason", "Why it is late, or null.", TEXT_OR_NULL),
+    Member("booking", "UUID of the booking under which it claims; null: of none, or it was deleted.", UUID_OR_NULL),
 )

@@ -24,7 +24,7 @@ from baremetal_sched.db.models import NodeAllocation
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import NodeNotFound
-from baremetal_sched.placement.ends import End
+from baremetal_sched.placement.ends import AskedEnd
 from baremetal_sched.web import listing
 from baremetal_sched.web.responses import empty_response, json_response
 
@@ -94,9 +94,13 @@ def create_allocation(call: BaremetalCall, session: Session) -> Response:
     """
     values = collection.load_creation(call, RESOURCE, ALLOCATION_CREATE, "allocation")
     wait = None if values.get("node") else _preferred_wait(call)
-    until = call.preferences.get(_UNTIL)
-    end = granted_end(call, session, asked_end({} if until is None else {"until": until}))
-    allocation = _create(call, session, values, wait, end)
+    named = {name: value for name in (_UNTIL, _BOOKING) if (value := call.preferences.get(name)) is not None}
+    asked = asked_end({name.removeprefix("allocation-"): value for name, value in named.items()})
+    if asked.booking is not None and values.get("node"):
+        raise InvalidValue(
+            message="An allocation for a given node cannot use a booking: leave out node, or the booking."
+        )
+    allocation = _create(call, session, values, wait, asked)
     document: dict[str, Any] = json.loads(listing.whole(call, RESOURCE).fetch_text(session, allocation.uuid))
     headers = {"Location": f"{call.base_url}/v1/allocations/{allocation.uuid}"}
     applied = [] if wait is None else [f"{_WAIT}={wait}"]
@@ -104,16 +108,18 @@ def create_allocation(call: BaremetalCall, session: Session) -> Response:
         applied.insert(0, "return=representation")
     elif not values.get("node"):
         document |= {"state": ALLOCATING, "node_uuid": None, "last_error": None, "updated_at": None}
-    if until is not None and placing.has_end(session, allocation):
-        applied.append(f'{_UNTIL}="{until}"')
+    if named and placing.has_end(session, allocation):
+        applied += [f'{name}="{value}"' for name, value in named.items()]
     if applied:
         headers["Preference-Applied"] = ", ".join(applied)
     return json_response(document, 201, headers)
 
 
-#: The preference of a client that lets an allocation wait, in seconds; and that which gives it an end, a time.
+#: The preferences of a client: how long an allocation may wait, in seconds; its end, a time; and the booking (a UUID)
+#: whose machines it gets.
 _WAIT = "allocation-wait"
 _UNTIL = "allocation-until"
+_BOOKING = "allocation-booking"
 
 
 def _preferred_wait(call: BaremetalCall) -> int | None:
@@ -128,13 +134,19 @@ def _preferred_wait(call: BaremetalCall) -> int | None:
 
 
 def _create(
-    call: BaremetalCall, session: Session, values: dict[str, Any], wait: int | None = None, end: End | None = None
+    call: BaremetalCall,
+    session: Session,
+    values: dict[str, Any],
+    wait: int | None = None,
+    asked: AskedEnd = AskedEnd(),  # noqa: B008 - it never changes
 ) -> NodeAllocation:
     if "node" in values and call.version < BACKFILL_SINCE:
         raise InvalidValue(message="Schema error for allocation: 'node': Additional properties are not allowed")
     values["owner"] = owners.owner_of_new_allocation(call, values.get("owner"))
     settings = call.settings
-    usual_wait = min(settings.conductor.allocation_wait, settings.scheduling.max_wait)
+    if wait is None:
+        wait = min(settings.conductor.allocation_wait, settings.scheduling.max_wait)
+    project = values["owner"] or settings.placement.incomplete_consumer_project_id
     return allocations.create(
         session,
         values,
@@ -142,8 +154,8 @@ def _create(
         settings=settings,
         visible=call.visible,
         eligible=_eligible(call, values.get("owner")),
-        wait=usual_wait if wait is None else wait,
-        end=end,
+        wait=wait,
+        end=granted_end(call, session, asked, project=project, waits=bool(wait)),
     )
 
 
