@@ -33,7 +33,8 @@ class Handover(Protocol):
         """Lock these machines in the order of locks, and wait for transactions that have locked them."""
 
     def look_after(self, notes: Notes, deadline: float | None) -> None:
-        """Look once more for claims that wait for the freed machines, after the commit.
+        """Look once more for claims that wait for the freed machines, after the commit, and for other machines for
+        bookings, if theirs cannot be had any more.
 
         A claim that began to wait before the commit found nothing free, and the transaction did not see it. Ends and
         fails like ``look_again``.
@@ -91,7 +92,7 @@ class Attempts:
         notes."""
         if self._handover is None:
             return
-        if (notes.providers or notes.nodes or notes.groups) and not self.given_up:
+        if (notes.providers or notes.nodes or notes.groups or notes.booked) and not self.given_up:
             self._handover.look_after(notes, deadline)
         if notes.waiting:
             self._handover.look_again(notes.waiting, deadline)

@@ -6,7 +6,8 @@
   node carries what was noted before it, if it is little: WITH noted_0 AS (INSERT INTO event_notes …) UPDATE nodes …
 - Machines that it may have freed: they are handed over to waiting requests before it commits (``db.handover``). Code
   that frees a machine need not know which requests wait for it.
-- Requests that began to wait, and requested work of conductors: both are looked at after it has committed.
+- Requests that began to wait, requested work of conductors, and booked machines that have changed: all are looked at
+  after it has committed.
 
 These notes go with their savepoint. The others belong to the attempt.
 """
@@ -111,7 +112,7 @@ def insert_within(provider: Any, *conditions: Any, is_locked: bool = False) -> A
 
 
 #: The notes that are undone with a savepoint.
-_OF_SAVEPOINT = ("rows", "providers", "nodes", "groups", "waiting", "requests_work")
+_OF_SAVEPOINT = ("rows", "providers", "nodes", "groups", "waiting", "requests_work", "booked")
 
 
 class MachineLocked(StaleDataError):
@@ -148,6 +149,8 @@ class Notes:
     waiting: list[str] = field(default_factory=list)
     #: Whether work is requested from a conductor.
     requests_work: bool = False
+    #: Nodes (UUIDs) that may be booked, and that have changed in a way that may matter to a booking.
+    booked: set[str] = field(default_factory=set)
 
     #: Providers (ids) for whose machines no request waited when the transaction read them.
     unwanted: set[int] = field(default_factory=set)

@@ -29,6 +29,7 @@ from baremetal_sched.baremetal.provider.availability import (
 from baremetal_sched.db.clock import statement_epoch
 from baremetal_sched.db.models import Hold, Node
 from baremetal_sched.machines import states
+from baremetal_sched.placement.ending import IS_LATE
 from baremetal_sched.placement.ends import LATE
 from baremetal_sched.placement.tables import CLAIM_ENDS
 from baremetal_sched.settings import Settings
@@ -193,6 +194,24 @@ def blocked_until(settings: Settings) -> ColumnElement[float]:
         (_IS_LOST, null()),
         else_=now,
     )
+
+
+def is_lost(settings: Settings, starts_at: ColumnElement[float], ends_at: ColumnElement[float]) -> ColumnElement[bool]:
+    """Return the condition that a machine that was to be free from one moment until another cannot be had by what is
+    known now, in a row of ``with_ends``: it is out of use, in use past the beginning (without end, late, or with an
+    end less than its turnaround before it), its power is unknown, or a hold touches what is left of the time. A machine
+    on its way to available is not lost.
+
+    CASE WHEN <it is out of use> THEN 1 WHEN <in use> THEN CASE WHEN <it ends in time> THEN 0 ELSE 1 END
+    WHEN <on its way> THEN 0 WHEN <its power is unknown> THEN 1 ELSE 0 END = 1 OR EXISTS (SELECT 1 FROM holds …)
+    """
+    in_time = and_(CLAIM_ENDS.c.ends_at + turnaround_of(settings) <= starts_at, ~IS_LATE)
+    kept = case((in_time, 0), else_=1)
+    state = case((_IS_OUT, 1), (_IS_USED, kept), (_RETURNS, 0), (_IS_LOST, 1), else_=0)
+    ahead: ColumnElement[float] = literal(float(settings.scheduling.withhold_before_windows), Double())
+    begins = func.coalesce(Hold.starts_at, Hold.asserted_at) - case((Hold.drain, literal(0.0, Double())), else_=ahead)
+    goes_on = or_(Hold.ends_at.is_(None), and_(Hold.ends_at > starts_at, Hold.ends_at > statement_epoch()))
+    return or_(state == 1, exists().where(Hold.node_id == Node.id, begins < ends_at, goes_on))
 
 
 def comes_back_by(settings: Settings, moment: float) -> ColumnElement[bool]:

@@ -17,6 +17,7 @@ from baremetal_sched.baremetal import events
 from baremetal_sched.baremetal.provider import availability
 from baremetal_sched.db.json_text import arrays
 from baremetal_sched.db.models import Domain, DomainMember, Node, NodeTrait, table_of
+from baremetal_sched.db.notes import notes_of
 from baremetal_sched.db.results import history_of
 from baremetal_sched.db.sql_functions import concat
 from baremetal_sched.errors.baremetal import NodeAllocated
@@ -38,6 +39,8 @@ COLUMNS = (Node.id, Node.uuid, Node.revision, Node.driver, Node.reservation, *PR
 
 #: What else decides whether a claim that waits may get the node.
 _FITTING = _PROJECTED | {"reservation", "owner", "lessee", "properties", "driver"}
+#: What decides whether a booking may keep the node.
+_KEPT = (_FITTING | {"retired"}) - {"reservation", "closes_at"}
 
 
 # One object for all executions: (SELECT (trait of all) FROM nodes JOIN node_traits … WHERE nodes.uuid = p.uuid)
@@ -69,6 +72,8 @@ def change_traits(connection: Connection, node: Any, added: Collection[str], rem
         kept = {*trait_ids.ids_in(node.trait_ids)} - {ids[n] for n in removed}
         trait_ids.replace(connection, node.provider_id, node.generation, node.trait_ids, kept | {ids[n] for n in added})
     _note_free(connection, node)
+    if node.closes_at is not None:
+        notes_of(connection).booked.add(node.uuid)
 
 
 def project(session: Session, node: Node) -> list[str]:
@@ -91,18 +96,21 @@ def project_domains(session: Session, node_ids: Collection[int]) -> dict[str, li
     """Put the providers of these nodes (their rows locked) into the aggregates of their domains, and out of those of
     others; return the changes in words, by UUID of the node. Providers that are no nodes may be in them.
 
-    SELECT n.uuid, d.uuid FROM nodes n LEFT JOIN domain_members m ON … LEFT JOIN domains d ON … WHERE n.id IN (…)
+    SELECT n.uuid, d.uuid, n.closes_at FROM nodes n LEFT JOIN domain_members m ON … LEFT JOIN domains d ON …
+    WHERE n.id IN (…)
     """
     if not node_ids:
         return {}
     wanted: dict[str, set[str]] = {}
-    for node, domain in session.execute(
-        select(Node.uuid, Domain.uuid)
+    for node, domain, closes_at in session.execute(
+        select(Node.uuid, Domain.uuid, Node.closes_at)
         .outerjoin(DomainMember, DomainMember.node_id == Node.id)
         .outerjoin(Domain, Domain.id == DomainMember.domain_id)
         .where(Node.id.in_(node_ids))
     ):
         wanted.setdefault(node, set()).update([] if domain is None else [domain])
+        if closes_at is not None:
+            notes_of(session).booked.add(node)
     return aggregates.follow(session, wanted, IS_DOMAIN)
 
 
@@ -119,6 +127,8 @@ def _follow_changes(session: Session, *_: Any) -> None:
             project(session, node)
         if is_to_project or _changed(node, _FITTING):
             _note_free(session.connection(), node)
+        if node.closes_at is not None and _changed(node, _KEPT):
+            notes_of(session).booked.add(node.uuid)
 
 
 def _note_free(connection: Connection, node: Any) -> None:
@@ -147,6 +157,8 @@ def withdraw(session: Session, node: Node, *, force: bool) -> None:
     """Remove the node's provider. Raises NodeAllocated if a consumer has a claim on it, unless ``force``."""
     # Claims lock the provider before they take anything, so every consumer is visible once the lock is held.
     projected.lock(session, node.uuid)
+    if node.closes_at is not None:
+        notes_of(session).booked.add(node.uuid)
     consumers = projected.consumers_of(session, node.uuid)
     if consumers and not force:
         raise NodeAllocated(node=node.uuid, consumer=", ".join(consumers))
