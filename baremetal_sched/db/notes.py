@@ -250,6 +250,14 @@ def notes_of(writer: Writer) -> Notes:
     return notes
 
 
+def note_booked(writer: Writer, *nodes: Any) -> None:
+    """Note those of the nodes (rows with UUID and ``closes_at``) that are closed: they may be booked, and have changed
+    in a way that may matter to a booking."""
+    closed = {node.uuid for node in nodes if node.closes_at is not None}
+    if closed:
+        notes_of(writer).booked |= closed
+
+
 def listen(engine: Engine, sessions: sessionmaker[Session]) -> None:
     """Have notes that are made within a savepoint go with it, and UPDATEs carry notes. Notes in a session are of its
     requester."""

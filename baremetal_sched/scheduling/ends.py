@@ -18,7 +18,7 @@ from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.db.clock import statement_epoch
 from baremetal_sched.db.models import Node
-from baremetal_sched.db.notes import notes_of
+from baremetal_sched.db.notes import note_booked
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import SchedulerError
 from baremetal_sched.placement import ending
@@ -138,7 +138,7 @@ def settle(session: Session, consumer: int, settings: Settings, conductor: str) 
         ending.begin(connection, end)
         return
     ending.put_off(connection, end, reason)
-    notes_of(session).booked.update(node.uuid for node in nodes if node.closes_at is not None)
+    note_booked(session, *nodes)
     for node in nodes:
         if claim.goes_on and node.last_error:
             node.last_error = f"{claim.why} {node.last_error}"

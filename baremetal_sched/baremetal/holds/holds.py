@@ -17,7 +17,7 @@ from baremetal_sched.baremetal.holds import rules
 from baremetal_sched.baremetal.holds.rules import FAULT, INTERNAL, LEGACY, Actor
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Hold, Node
-from baremetal_sched.db.notes import notes_of
+from baremetal_sched.db.notes import note_booked
 from baremetal_sched.errors.holds import HoldNotFound, HoldsKept
 from baremetal_sched.settings import Settings
 
@@ -216,7 +216,7 @@ def settle(node: Node, holds: Sequence[Hold], settings: Settings) -> None:
     since = None if session is None else booked_since(session, node.id)
     node.closes_at = rules.closing_time(holds, settings.scheduling.withhold_before_windows, since)
     if session is not None and since is not None:
-        notes_of(session).booked.add(node.uuid)
+        note_booked(session, node)
     _derive(node, holds)
 
 

@@ -17,7 +17,7 @@ from baremetal_sched.baremetal import events
 from baremetal_sched.baremetal.provider import availability
 from baremetal_sched.db.json_text import arrays
 from baremetal_sched.db.models import Domain, DomainMember, Node, NodeTrait, table_of
-from baremetal_sched.db.notes import notes_of
+from baremetal_sched.db.notes import note_booked
 from baremetal_sched.db.results import history_of
 from baremetal_sched.db.sql_functions import concat
 from baremetal_sched.errors.baremetal import NodeAllocated
@@ -72,8 +72,7 @@ def change_traits(connection: Connection, node: Any, added: Collection[str], rem
         kept = {*trait_ids.ids_in(node.trait_ids)} - {ids[n] for n in removed}
         trait_ids.replace(connection, node.provider_id, node.generation, node.trait_ids, kept | {ids[n] for n in added})
     _note_free(connection, node)
-    if node.closes_at is not None:
-        notes_of(connection).booked.add(node.uuid)
+    note_booked(connection, node)
 
 
 def project(session: Session, node: Node) -> list[str]:
@@ -102,15 +101,14 @@ def project_domains(session: Session, node_ids: Collection[int]) -> dict[str, li
     if not node_ids:
         return {}
     wanted: dict[str, set[str]] = {}
-    for node, domain, closes_at in session.execute(
-        select(Node.uuid, Domain.uuid, Node.closes_at)
+    for node in session.execute(
+        select(Node.uuid, Domain.uuid.label("domain"), Node.closes_at)
         .outerjoin(DomainMember, DomainMember.node_id == Node.id)
         .outerjoin(Domain, Domain.id == DomainMember.domain_id)
         .where(Node.id.in_(node_ids))
     ):
-        wanted.setdefault(node, set()).update([] if domain is None else [domain])
-        if closes_at is not None:
-            notes_of(session).booked.add(node)
+        wanted.setdefault(node.uuid, set()).update([] if node.domain is None else [node.domain])
+        note_booked(session, node)
     return aggregates.follow(session, wanted, IS_DOMAIN)
 
 
@@ -127,8 +125,8 @@ def _follow_changes(session: Session, *_: Any) -> None:
             project(session, node)
         if is_to_project or _changed(node, _FITTING):
             _note_free(session.connection(), node)
-        if node.closes_at is not None and _changed(node, _KEPT):
-            notes_of(session).booked.add(node.uuid)
+        if _changed(node, _KEPT):
+            note_booked(session, node)
 
 
 def _note_free(connection: Connection, node: Any) -> None:
@@ -157,8 +155,7 @@ def withdraw(session: Session, node: Node, *, force: bool) -> None:
     """Remove the node's provider. Raises NodeAllocated if a consumer has a claim on it, unless ``force``."""
     # Claims lock the provider before they take anything, so every consumer is visible once the lock is held.
     projected.lock(session, node.uuid)
-    if node.closes_at is not None:
-        notes_of(session).booked.add(node.uuid)
+    note_booked(session, node)
     consumers = projected.consumers_of(session, node.uuid)
     if consumers and not force:
         raise NodeAllocated(node=node.uuid, consumer=", ".join(consumers))
