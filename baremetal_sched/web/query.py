@@ -56,6 +56,13 @@ class Query:
         value = self.text(name)
         return None if value is None else parse_flag(name, value)
 
+    def one_of(self, name: str, words: Sequence[str]) -> str | None:
+        """Return the value of a parameter that must be one of these words."""
+        value = self.text(name)
+        if value is not None and value not in words:
+            raise InvalidValue(message=f"Expected one of {', '.join(words)} for {name}: {value}")
+        return value
+
     def integer(self, name: str, *, least: int = 0) -> int | None:
         """Return the value of a decimal number that is at least ``least``."""
         value = self.text(name)

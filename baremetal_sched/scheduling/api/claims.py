@@ -260,7 +260,7 @@ PARAMETERS = {
 def list_claims(call: Call, session: Session) -> Response:
     """GET /v1/claims"""
     query = Query(call, PARAMETERS)
-    if _one_of(query, "late", ("true",)):
+    if query.one_of("late", ("true",)):
         return _list_late(call, session, query)
     visible = visible_to(call)
     page = Page(query.limit(), query.text("marker"), within=visible)
@@ -277,10 +277,10 @@ def _list_late(call: Call, session: Session, query: Query) -> Response:
     visible, project = visible_to(call, Consumer.project_id), query.text("project_id")
     conditions = [] if visible is None else [visible]
     conditions += [] if project is None else [is_exactly(Consumer.project_id.expression, literal(project))]
-    kind, resource_class = _one_of(query, "kind", KINDS), query.text("resource_class")
+    kind, resource_class = query.one_of("kind", KINDS), query.text("resource_class")
     conditions += [] if kind is None else [Consumer.request_kind == kind]
     conditions += [] if resource_class is None else [claim_ends.has_class(resource_class)]
-    conditions += [] if _one_of(query, "state", STATES) in (None, CLAIMED) else [false()]
+    conditions += [] if query.one_of("state", STATES) in (None, CLAIMED) else [false()]
     uuids, marker, limit = claim_ends.late(session, *conditions), query.text("marker"), query.limit()
     if marker is not None and marker not in uuids:
         raise _no_marker(marker)
@@ -308,13 +308,6 @@ def _conditions(query: Query) -> list[ColumnElement[bool]]:
         for name, column in _COLUMNS.items()
         if (value := query.text(name)) is not None
     ]
-    state, kind = _one_of(query, "state", STATES), _one_of(query, "kind", KINDS)
+    state, kind = query.one_of("state", STATES), query.one_of("kind", KINDS)
     conditions += [] if state is None else [claims.in_state(state)]
     return conditions + ([] if kind is None else [WaitingRequest.kind == kind])
-
-
-def _one_of(query: Query, name: str, words: tuple[str, ...]) -> str | None:
-    value = query.text(name)
-    if value is not None and value not in words:
-        raise InvalidValue(message=f"Expected one of {', '.join(words)} for {name}: {value}")
-    return value

@@ -9,7 +9,17 @@ from typing import Any
 from flask import Response
 
 from baremetal_sched import errors
-from baremetal_sched.scheduling.schemas import answers, claims, domains, events, explanations, holds, requests, webhooks
+from baremetal_sched.scheduling.schemas import (
+    answers,
+    bookings,
+    claims,
+    domains,
+    events,
+    explanations,
+    holds,
+    requests,
+    webhooks,
+)
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.http_errors import HttpError, status_of
 from baremetal_sched.web.operation import Operation, Schema
@@ -19,9 +29,9 @@ from baremetal_sched.web.route import Route, View
 _INFO = {
     "title": "Scheduling API of baremetal-sched",
     "version": "v1",
-    "description": "Claims of one or several machines, now or when they are free; holds; domains; events and webhooks; "
-    "explanations and dry runs; capacity and conductor groups. There are no microversions: fields may be added, and "
-    "none changes its meaning.",
+    "description": "Claims of one or several machines, now or when they are free; bookings of machines for later; "
+    "holds; domains; events and webhooks; explanations and dry runs; capacity and conductor groups. There are no "
+    "microversions: fields may be added, and none changes its meaning.",
 }
 
 #: Errors that any route may answer; a route names its own beside them.
@@ -63,6 +73,8 @@ SCHEMAS: Mapping[str, Schema] = {
     "Finding": explanations.FINDING,
     "Claim": claims.CLAIM,
     "Claims": claims.CLAIMS,
+    "Booking": bookings.BOOKING,
+    "Bookings": bookings.BOOKINGS,
     "Hold": holds.HOLD,
     "NodeHolds": holds.NODE_HOLDS,
     "Holds": holds.HOLDS,
@@ -85,6 +97,7 @@ SCHEMAS: Mapping[str, Schema] = {
 IN_PATHS: Mapping[str, Schema] = {
     "node": answers.said("UUID or name of the node.", {**answers.TEXT, "minLength": 1}),
     "claim": answers.said("UUID of the claim.", {**answers.TEXT, "minLength": 1}),
+    "booking": answers.said("UUID of the booking.", {**answers.TEXT, "minLength": 1}),
     "hold": answers.said("UUID of the hold.", {**answers.TEXT, "minLength": 1}),
     "domain": answers.said("UUID of the domain.", {**answers.TEXT, "minLength": 1}),
     "webhook": answers.said("UUID of the webhook.", {**answers.TEXT, "minLength": 1}),

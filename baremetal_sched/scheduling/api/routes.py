@@ -1,4 +1,4 @@
-"""The routes of the scheduling API; those of nodes and of events are in tables of their own."""
+"""The routes of the scheduling API; those of nodes, of bookings and of events are in tables of their own."""
 
 from baremetal_sched.errors.baremetal import NodeNotFound, SuitableNodesLocked
 from baremetal_sched.errors.compute import (
@@ -43,6 +43,7 @@ from baremetal_sched.scheduling.api import (
     policies,
     requests,
 )
+from baremetal_sched.scheduling.api.booking_routes import BOOKING_ROUTES
 from baremetal_sched.scheduling.api.event_routes import EVENT_ROUTES
 from baremetal_sched.scheduling.api.node_routes import NODE_ROUTES
 from baremetal_sched.scheduling.api.request_bodies import QUERY_PARAMETERS
@@ -188,6 +189,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     *NODE_ROUTES,
     *EVENT_ROUTES,
+    *BOOKING_ROUTES,
     Route(
         "GET",
         "/v1/claims",

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.db.models import ClaimEnd, Consumer, Node, NodeHistory
@@ -41,6 +41,12 @@ def give_end(service: Service, consumer: str, end: End | None = None) -> None:
         ends.change(session, {row: consumer}, end or End(seconds=SPAN))
 
     service.database.write(give)
+
+
+def under(consumer: str, booking: int) -> Any:
+    """The statement that puts the end of a consumer under a booking (an id)."""
+    own = select(Consumer.id).where(Consumer.uuid == consumer).scalar_subquery()
+    return update(ClaimEnd).where(ClaimEnd.consumer_id == own).values(booking_id=booking)
 
 
 def end_of(service: Service, consumer: str) -> ClaimEnd | None:

@@ -38,7 +38,7 @@ ERRORS: Mapping[int, Mapping[str, Any]] = {
     400: {"query": "nosuch=1"},
     401: {"headers": {}},
     403: {"headers": {"X-Auth-Token": "u:p", "X-Roles": "guest"}},
-    404: {"node": "nosuch", "claim": "nosuch", "hold": "nosuch", "domain": "nosuch", "webhook": "nosuch"},
+    404: dict.fromkeys(("node", "claim", "booking", "hold", "domain", "webhook"), "nosuch"),
     415: {"media_type": "text/plain"},
     503: {},
 }
@@ -46,7 +46,7 @@ ERRORS: Mapping[int, Mapping[str, Any]] = {
 ELSEWHERE = {409, 429}
 #: What these are answered with depends on others: see the tests of each.
 OF_CLAIMS = {200, 201, 202, 204, 410}
-OTHERS = ("/claims", "/holds", "/domains", "/events", "/webhooks")
+OTHERS = ("/claims", "/bookings", "/holds", "/domains", "/events", "/webhooks")
 
 #: How callers are authenticated, by strategy.
 SCHEMES = {
@@ -63,6 +63,7 @@ def send(
     *,
     node: str = "n1",
     claim: str = CLAIM,
+    booking: str = CLAIM,
     hold: str = CLAIM,
     domain: str = CLAIM,
     webhook: str = CLAIM,
@@ -79,7 +80,7 @@ def send(
         body = json.dumps({"type": "window", **({} if "{node}" in path else {"filter": {"nodes": [node]}})}).encode()
     if method == "PATCH":
         body = b'{"until": null}' if "{claim}" in path else b'{"name": "r1"}'
-    filled = path.format(node=node, claim=claim, hold=hold, domain=domain, webhook=webhook)
+    filled = path.format(node=node, claim=claim, booking=booking, hold=hold, domain=domain, webhook=webhook)
     url = f"/scheduling{filled}?{query}"
     more = {**headers, "Content-Type": media_type}
     status: int = service.http.request(url, method=method, headers=more, body=body, expect_errors=True).status_int
