@@ -1,22 +1,45 @@
 """/v1/bookings: machines for later."""
 
+import uuid as uuid_module
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from flask import Response
-from sqlalchemy import ColumnElement, false, literal
+from sqlalchemy import ColumnElement, false, literal, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.bookings import bookings
+from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.baremetal.visibility import is_exactly
+from baremetal_sched.db import requester
+from baremetal_sched.db.clock import epoch, seconds_of
 from baremetal_sched.db.models import Booking
 from baremetal_sched.db.paging import Page
-from baremetal_sched.documents.schema import uuid_of
+from baremetal_sched.documents.schema import canonical_uuid, uuid_of
+from baremetal_sched.errors import CommitUnknown, InvalidValue
 from baremetal_sched.errors.scheduling import BookingNotFound
-from baremetal_sched.scheduling.api.policies import ALL_BOOKINGS, GET_BOOKING, GET_CLAIM
+from baremetal_sched.scheduling.api.policies import ALL_BOOKINGS, BOOK, BOOK_ALL, GET_BOOKING, GET_CLAIM
+from baremetal_sched.scheduling.api.request_bodies import (
+    RequestForms,
+    Resolve,
+    SchedulingCall,
+    body_of,
+    digest_of,
+    owner_of,
+    read_request,
+    require_levels,
+)
+from baremetal_sched.scheduling.bookings.booking import NewBooking, book
 from baremetal_sched.scheduling.bookings.documents import BookingFilters, documents_of, select_bookings
 from baremetal_sched.scheduling.schemas.answers import FLAG, TEXT, said
+from baremetal_sched.scheduling.schemas.bookings import (
+    BESIDES,
+    BOOKING_BY_FLAVOR,
+    BOOKING_BY_QUERY,
+    BOOKING_LIKE_ALLOCATION,
+)
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.query import Query, page_of
 from baremetal_sched.web.responses import json_response
@@ -29,6 +52,80 @@ PARAMETERS = {
     "project_id": said("Only bookings of this project.", TEXT),
     "resource_class": said("Only bookings of this resource class, as placement names it.", TEXT),
 }
+
+_FORMS = RequestForms(BOOKING_BY_QUERY, BOOKING_BY_FLAVOR, BOOKING_LIKE_ALLOCATION, BESIDES, whole=True)
+
+
+@dataclass(frozen=True)
+class BookingBody:
+    """The body of a booking, which ends at ``ends_at``, or ``seconds`` after it starts. ``starts_at``: None is now."""
+
+    uuid: str
+    name: str | None
+    project: str
+    user: str
+    resolve: Resolve
+    starts_at: float | None
+    ends_at: float | None
+    seconds: float
+    digest: str
+    is_bound: bool
+
+    def new_booking(self, call: Call, session: Session) -> NewBooking:
+        """Return the booking. Raises InvalidValue if a level has no domain, and for flavors, images and nodes that
+        cannot be used."""
+        request = self.resolve(session)
+        require_levels(call, session, request.several, request.project)
+        request = replace(request, several=request.several or Several(1))
+        ends_at = self.ends_at
+        if ends_at is None:
+            now = self.starts_at is None and session.scalar(select(epoch()))
+            ends_at = (now or self.starts_at or 0.0) + self.seconds
+        owner, times = (self.project, self.user), (self.starts_at, ends_at)
+        return NewBooking(self.uuid, self.name, *owner, request, *times, self.digest, self.is_bound)
+
+
+def create_booking(call: SchedulingCall, session: None) -> Response:
+    """POST /v1/bookings"""
+    body = _read(call)
+
+    def work(session: Session) -> dict[str, Any]:
+        requester.attach(session, call.requested_by)
+        return _documents(call, session, [book(session, call.settings, body.new_booking(call, session))])[0]
+
+    try:
+        made = call.database.write(work, deadline=call.deadline)
+    except CommitUnknown:
+        # If it was made, it is found by its UUID.
+        made = call.database.write(work, deadline=call.deadline)
+    return json_response(made, 200 if made["state"] == bookings.OVER else 201, {"Location": made["links"][0]["href"]})
+
+
+def _read(call: Call) -> BookingBody:
+    """Return the body of the call. Raises BadRequest, InvalidValue, BadQuery, NotAllowed."""
+    document = body_of(call)
+    is_bound = not call.allows(BOOK_ALL)
+    # Nothing belongs to the project of a caller that has none.
+    of_nodes = (call.caller.project_id or "") if is_bound else None
+    resolve = read_request(document, _FORMS, of_nodes, unrestricted=call.caller.unrestricted)
+    ends_at, seconds = seconds_of("ends_at", document.get("ends_at")), document.get("for")
+    if (ends_at is None) == (seconds is None):
+        raise InvalidValue(message="Give either ends_at or for: when the booking ends, or after how many seconds.")
+    project, user = owner_of(call, document)
+    call.require(BOOK, {"project_id": project})
+    uuid = canonical_uuid(document.get("uuid", "")) or str(uuid_module.uuid4())
+    return BookingBody(
+        uuid=uuid,
+        name=document.get("name"),
+        project=project,
+        user=user,
+        resolve=resolve,
+        starts_at=seconds_of("starts_at", document.get("starts_at")),
+        ends_at=ends_at,
+        seconds=float(seconds or 0),
+        digest=digest_of({**document, "uuid": None, "project_id": project, "user_id": user}),
+        is_bound=is_bound,
+    )
 
 
 def list_bookings(call: Call, session: Session) -> Response:

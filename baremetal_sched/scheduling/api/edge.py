@@ -2,12 +2,21 @@
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
 from flask import Request, Response
 
+from baremetal_sched.db.clock import exactly
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors.holds import HoldExists
-from baremetal_sched.errors.scheduling import CannotWait, MachinesShare, NeverFits, NothingFree
+from baremetal_sched.errors.scheduling import (
+    BookingLimit,
+    CannotWait,
+    MachinesShare,
+    NeverFits,
+    NotBookable,
+    NothingFree,
+)
 from baremetal_sched.scheduling.api import policies
 from baremetal_sched.scheduling.api.request_bodies import SchedulingCall
 from baremetal_sched.scheduling.api.routes import ROUTES
@@ -20,10 +29,12 @@ from baremetal_sched.web.responses import json_response
 
 #: Codes of the errors that programs can act on.
 CODES: dict[type[Exception], str] = {
+    BookingLimit: "scheduling.booking_limit",
     CannotWait: "scheduling.cannot_wait",
     HoldExists: "scheduling.hold_exists",
     MachinesShare: "scheduling.machines_share",
     NeverFits: "scheduling.never_fits",
+    NotBookable: "scheduling.not_bookable",
     NothingFree: "scheduling.nothing_free",
 }
 
@@ -52,4 +63,16 @@ class SchedulingApi(Api):
 
     def error_body(self, call: Call, error: Exception, status: int) -> Response:
         code = {"code": CODES[type(error)]} if type(error) in CODES else {}
-        return json_response({"error": {"status": status, "message": message_of(error), **code}}, status)
+        described = {"status": status, "message": message_of(error), **code, **_possible(error)}
+        return json_response({"error": described}, status)
+
+
+def _possible(error: Exception) -> dict[str, Any]:
+    """Return what could be booked instead, as members of the answer, as far as that is known."""
+    if not isinstance(error, NotBookable):
+        return {}
+    earliest, longest = (error.details.get(name) for name in ("earliest", "longest"))
+    return {
+        **({} if earliest is None else {"earliest": exactly(earliest)}),
+        **({} if longest is None else {"longest": longest}),
+    }

@@ -274,9 +274,7 @@ def read_claim(call: Call) -> ClaimBody:
     if wait > most:
         raise InvalidValue(message=f"A claim may wait for {most} seconds at most ([scheduling] max_wait).")
     consumer = document.get("consumer", {})
-    unknown = call.settings.placement
-    project = consumer.get("project_id") or call.caller.project_id or unknown.incomplete_consumer_project_id
-    user = consumer.get("user_id") or call.caller.user_id or unknown.incomplete_consumer_user_id
+    project, user = owner_of(call, consumer)
     call.require(CLAIM, {"project_id": project})
     named = canonical_uuid(consumer.get("uuid", ""))
     return ClaimBody(
@@ -288,9 +286,16 @@ def read_claim(call: Call) -> ClaimBody:
         wait=wait,
         even_if_impossible=document.get("even_if_impossible", False),
         asked=asked_end(document),
-        digest=_digest(document, project, user),
+        digest=digest_of({**document, "consumer": {**consumer, "uuid": None, "project_id": project, "user_id": user}}),
         resolve=resolve,
     )
+
+
+def owner_of(call: Call, given: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the project and the user of what is requested: those that are ``given``, or else the caller's."""
+    unknown = call.settings.placement
+    project = given.get("project_id") or call.caller.project_id or unknown.incomplete_consumer_project_id
+    return project, given.get("user_id") or call.caller.user_id or unknown.incomplete_consumer_user_id
 
 
 def require_levels(call: Call, session: Session, several: Several | None, project: str | None) -> None:
@@ -301,6 +306,6 @@ def require_levels(call: Call, session: Session, several: Several | None, projec
         naming.require_levels(session, several.levels, seen, lists_levels=sees_domains(call))
 
 
-def _digest(document: Mapping[str, Any], project: str, user: str) -> str:
-    consumer = {**document.get("consumer", {}), "uuid": None, "project_id": project, "user_id": user}
-    return hashlib.sha256(json.dumps({**document, "consumer": consumer}, sort_keys=True).encode()).hexdigest()
+def digest_of(document: Mapping[str, Any]) -> str:
+    """Return what identifies a body: the same for equal documents."""
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()

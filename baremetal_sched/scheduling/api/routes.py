@@ -3,15 +3,10 @@
 from baremetal_sched.errors.baremetal import NodeNotFound, SuitableNodesLocked
 from baremetal_sched.errors.compute import (
     ExplanationTookTooLong,
-    FlavorNotFound,
-    InvalidExtraSpec,
-    NothingRequested,
     ServerLocked,
     TooManyExplanations,
-    TraitConflict,
 )
-from baremetal_sched.errors.image import ImageNotFound, InvalidImageProperty
-from baremetal_sched.errors.placement import BadQuery, SearchTookTooLong, TooManyCandidates
+from baremetal_sched.errors.placement import BadQuery
 from baremetal_sched.errors.scheduling import (
     CannotWait,
     ClaimDiffers,
@@ -43,7 +38,7 @@ from baremetal_sched.scheduling.api import (
     policies,
     requests,
 )
-from baremetal_sched.scheduling.api.booking_routes import BOOKING_ROUTES
+from baremetal_sched.scheduling.api.booking_routes import BOOKING_ROUTES, FLAVORS, OF_THE_BODY, SEARCHING
 from baremetal_sched.scheduling.api.event_routes import EVENT_ROUTES
 from baremetal_sched.scheduling.api.node_routes import NODE_ROUTES
 from baremetal_sched.scheduling.api.request_bodies import QUERY_PARAMETERS
@@ -51,17 +46,11 @@ from baremetal_sched.scheduling.schemas.claims import ANY_CLAIM
 from baremetal_sched.scheduling.schemas.ends import CLAIM_CHANGE
 from baremetal_sched.scheduling.schemas.explanations import ANY_REQUEST, of_one_machine
 from baremetal_sched.scheduling.schemas.requests import REQUEST
-from baremetal_sched.web.http_errors import Statuses
 from baremetal_sched.web.operation import Operation
 from baremetal_sched.web.responses import JSON
 from baremetal_sched.web.route import Route
 
-#: The path is there; what the body names is not.
-_OF_THE_BODY: Statuses = {FlavorNotFound: 400, ImageNotFound: 400}
-
-#: Errors of flavors and images, of the search, of machines of a group, of explanations.
-_FLAVORS = (FlavorNotFound, ImageNotFound, InvalidExtraSpec, InvalidImageProperty, NothingRequested, TraitConflict)
-_SEARCHING = (BadQuery, SearchTookTooLong, TooManyCandidates)
+#: Errors of machines of a group, of explanations, of claims.
 _GROUPS = (GroupDiffers, MachinesShare)
 _EXPLAINING = (ExplanationTookTooLong, TooManyExplanations)
 _CLAIMING = (
@@ -107,11 +96,11 @@ ROUTES: tuple[Route, ...] = (
         transaction="read",
         policy=policies.DRY_RUN,
         takes=(JSON,),
-        statuses=_OF_THE_BODY,
+        statuses=OF_THE_BODY,
         operation=Operation(
             "create_request", "Show which machines a flavor and an image get", "DryRun", body=REQUEST.schema
         ),
-        errors=(*_FLAVORS, *_SEARCHING, *_GROUPS, *_EXPLAINING),
+        errors=(*FLAVORS, *SEARCHING, *_GROUPS, *_EXPLAINING),
     ),
     Route(
         "GET",
@@ -147,9 +136,9 @@ ROUTES: tuple[Route, ...] = (
         explanations.create_explanation,
         policy=policies.EXPLAIN,
         takes=(JSON,),
-        statuses=_OF_THE_BODY,
+        statuses=OF_THE_BODY,
         operation=Operation("create_explanation", "Explain a request", "Explanation", body=ANY_REQUEST),
-        errors=(BadQuery, *_FLAVORS, *_GROUPS, *_EXPLAINING),
+        errors=(BadQuery, *FLAVORS, *_GROUPS, *_EXPLAINING),
     ),
     Route(
         "GET",
@@ -169,14 +158,14 @@ ROUTES: tuple[Route, ...] = (
         policy=policies.EXPLAIN_NODE,
         checks_policy=True,
         takes=(JSON,),
-        statuses=_OF_THE_BODY,
+        statuses=OF_THE_BODY,
         operation=Operation(
             "create_node_explanation",
             "Explain a request for one machine",
             "NodeExplanation",
             body=of_one_machine(ANY_REQUEST),
         ),
-        errors=(NodeNotFound, BadQuery, *_FLAVORS, *_EXPLAINING),
+        errors=(NodeNotFound, BadQuery, *FLAVORS, *_EXPLAINING),
     ),
     Route(
         "GET",
@@ -204,7 +193,7 @@ ROUTES: tuple[Route, ...] = (
         transaction=None,
         policy=policies.CLAIM,
         takes=(JSON,),
-        statuses=_OF_THE_BODY,
+        statuses=OF_THE_BODY,
         operation=Operation(
             "create_claim",
             "Claim a machine, now or when one is free",
@@ -212,7 +201,7 @@ ROUTES: tuple[Route, ...] = (
             body=ANY_CLAIM,
             done=_CLAIMED,
         ),
-        errors=(*_FLAVORS, *_SEARCHING, *_GROUPS, *_CLAIMING),
+        errors=(*FLAVORS, *SEARCHING, *_GROUPS, *_CLAIMING),
     ),
     Route(
         "GET",

@@ -143,8 +143,12 @@ ERROR = fields(
                 "status": said("The HTTP status.", {"type": "integer"}),
                 "message": TEXT,
                 "code": said("The kind of the error, for programs. Only errors that they can act on have one.", TEXT),
+                "earliest": said("When a booking of the same length can start, if that is known.", TIME),
+                "longest": said(
+                    "For how many seconds it can be booked from the same start, if that is known.", {"type": "number"}
+                ),
             },
-            {"code"},
+            {"code", "earliest", "longest"},
         )
     }
 )

@@ -1,7 +1,7 @@
 """/v1/bookings: what clients see of bookings, and who sees which."""
 
 import uuid as uuid_module
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -10,11 +10,13 @@ from webtest import TestResponse
 
 from baremetal_sched.db.clock import exactly, utcnow
 from baremetal_sched.db.models import BookedMachine, Booking, Node
+from baremetal_sched.errors import CommitUnknown
 from baremetal_sched.placement.ends import End
 from tests.database_clock import settable
 from tests.functional.scheduling import ended, test_claims
-from tests.functional.scheduling.test_claims import ADMIN, ANNA, BERT, CLAIMS, message
+from tests.functional.scheduling.test_claims import ADMIN, ANNA, BERT, CLAIMS, OTHER, message
 from tests.service import Service
+from tests.unchanged import unchanged
 
 BOOKINGS = "/scheduling/v1/bookings"
 #: A moment in 2035, at which the clock stands.
@@ -161,3 +163,135 @@ def test_a_project_sees_its_own_bookings(secured: Service) -> None:
     marked = secured.http.get(f"{BOOKINGS}?marker={made.uuid}", headers=BERT, status=400)
     assert message(marked) == f"There is no booking {made.uuid}, which marker names."
     assert show(secured, made.uuid, headers=ANNA).json["machines"][0]["node"] == node
+
+
+# -- booking -----------------------------------------------------------------------------------------------------------
+
+UUID = test_claims.UUID
+START, END = "2035-01-05T09:00:00+01:00", "2035-01-07T09:00:00+01:00"
+BODY = {"query": "resources=CUSTOM_GOLD:1", "starts_at": START, "ends_at": END, "uuid": UUID}
+
+
+@pytest.fixture
+def standing(secured: Service) -> Iterator[Service]:
+    """The service at NOW, with two machines."""
+    for name in ("n1", "n2"):
+        secured.add_node(name, resource_class="gold")
+    with settable(secured.database) as clock:
+        clock.stopped_at = NOW
+        secured.conductors["r1"].beat()
+        yield secured
+
+
+def post(service: Service, body: Any = None, *, status: int = 201, by: Any = ADMIN, **more: Any) -> TestResponse:
+    return service.http.post_json(BOOKINGS, {**(BODY if body is None else body), **more}, headers=by, status=status)
+
+
+def test_machines_are_booked(standing: Service) -> None:
+    answer = post(standing, name="training", by=ANNA)
+    assert answer.headers["Location"].endswith(f"{BOOKINGS}/{UUID}")
+    made = answer.json
+    assert (made["uuid"], made["state"], made["count"], made["short_by"]) == (UUID, "planned", 1, 0)
+    assert (made["project_id"], made["user_id"], made["name"]) == ("a", "anna", "training")
+    assert (made["starts_at"], made["ends_at"]) == (
+        "2035-01-05T08:00:00.000000+00:00",
+        "2035-01-07T08:00:00.000000+00:00",
+    )
+    assert [each["consumer"] for each in made["machines"]] == [None]
+    assert show(standing, UUID, headers=ANNA).json == made
+
+
+def test_each_form_of_a_request_books(standing: Service, subtests: pytest.Subtests) -> None:
+    rows = {
+        "query": {"query": "resources=CUSTOM_GOLD:1", "count": 2},
+        "flavor": test_claims.FLAVOR,
+        "like an allocation": {"resource_class": "gold", "traits": [], "name": "a name for people"},
+    }
+    for day, (name, body) in enumerate(rows.items(), 5):
+        with subtests.test(name):
+            made = post(standing, {**body, "starts_at": f"2035-01-0{day}T09:00:00+01:00", "for": 3600}).json
+            assert (made["resource_class"], made["name"]) == ("CUSTOM_GOLD", body.get("name"))
+            assert made["ends_at"] == f"2035-01-0{day}T09:00:00.000000+00:00"
+            assert len(made["machines"]) == made["count"] == body.get("count", 1)
+
+
+def test_a_request_can_be_sent_again(standing: Service) -> None:
+    """The booking is made once; another body is refused, and so is another project."""
+    made = post(standing, by=ANNA).json
+    with unchanged(standing):
+        assert post(standing, by=ANNA).json == made
+        for by, more in ((ANNA, {"count": 2}), (BERT, {})):
+            refused = post(standing, by=by, **more, status=409)
+            assert message(refused).startswith(f"Booking {UUID} exists already")
+
+
+def test_a_commit_that_may_have_failed_is_found(standing: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, tries = standing.database.write, list[int]()
+
+    def fail_once(work: Any, **options: Any) -> Any:
+        made = write(work, **options)
+        tries.append(1)
+        if len(tries) == 1:
+            raise CommitUnknown
+        return made
+
+    monkeypatch.setattr(standing.database, "write", fail_once)
+    made = post(standing, {**BODY, "uuid": OTHER}).json
+    assert len(tries) == 2
+    assert listed(standing, headers=ADMIN) == [made["uuid"]]
+
+
+def test_what_cannot_be_read_is_refused(standing: Service, subtests: pytest.Subtests) -> None:
+    """And books nothing."""
+    either = "Give either ends_at or for"
+    rows: list[tuple[dict[str, Any], str]] = [
+        ({"ends_at": None}, "ends_at"),
+        ({"for": 60}, either),
+        ({"starts_at": "tomorrow"}, "starts_at must be a time with a zone"),
+        ({"ends_at": "2035-01-07"}, "ends_at must be a time with a zone"),
+        ({"ends_at": START}, "must end after it starts"),
+        ({"starts_at": "2001-01-01T00:00:00Z"}, "is over"),
+        ({"uuid": "x"}, "uuid"),
+        ({"name": ""}, "name"),
+        ({"count": 0}, "count"),
+        ({"count": 101}, "count"),
+        ({"group": "g"}, "group"),
+        ({"until": END}, "until"),
+        ({"wait": 5}, "wait"),
+        ({"booking": UUID}, "booking"),
+        ({"consumer": {}}, "consumer"),
+        ({"spread": {"by": "nosuch"}}, "nosuch"),
+        ({"query": "x=1"}, "no parameter"),
+        ({"project_id": ""}, "project_id"),
+    ]
+    for more, words in rows:
+        with subtests.test(str(more)), unchanged(standing):
+            assert words in message(post(standing, status=400, **more))
+    for body in ([], "x", {"starts_at": START}, {"query": "resources=CUSTOM_GOLD:1"}):
+        with subtests.test(str(body)), unchanged(standing):
+            standing.http.post_json(BOOKINGS, body, headers=ADMIN, status=400)
+
+
+def test_what_is_booked_is_not_booked_again(standing: Service) -> None:
+    """The answer has what could be booked instead, for programs."""
+    post(standing, count=2)
+    with unchanged(standing):
+        refused = post(standing, {**BODY, "uuid": OTHER}, status=409).json["error"]
+    assert refused["code"] == "scheduling.not_bookable"
+    assert refused["message"].startswith("It cannot be booked.")
+    # later: earliest
+
+
+def test_who_books_for_whom(standing: Service, subtests: pytest.Subtests) -> None:
+    """Members book for their own project, within the limits; operators for any, beyond them."""
+    soon = exactly(NOW + 3600)
+    reader = {**ANNA, "X-Roles": "reader"}
+    for by, more, status in (
+        (reader, {}, 403),
+        (ANNA, {"project_id": "b"}, 403),
+        (ADMIN, {"starts_at": soon, "project_id": "b", "user_id": "bert"}, 201),
+    ):
+        with subtests.test(f"{by} {more}"):
+            post(standing, by=by, status=status, **more)
+    made = show(standing, UUID, headers=BERT).json
+    assert (made["project_id"], made["user_id"]) == ("b", "bert")

@@ -76,6 +76,8 @@ def send(
     body = b"" if method != "POST" else b'{"flavor": {"vcpus": 1, "extra_specs": {"resources:CUSTOM_GOLD": "1"}}}'
     if (method, path) == ("POST", "/v1/claims"):
         body = json.dumps({"query": "resources=CUSTOM_GOLD:1", "consumer": {"uuid": claim}}).encode()
+    if (method, path) == ("POST", "/v1/bookings"):
+        body = json.dumps({"query": "resources=CUSTOM_GOLD:1", "for": 3600}).encode()
     if path.endswith("/holds"):
         body = json.dumps({"type": "window", **({} if "{node}" in path else {"filter": {"nodes": [node]}})}).encode()
     if method == "PATCH":
@@ -197,9 +199,7 @@ def test_every_status_is_answered(
                 assert send(secured, method, path, **how) == expected, (method, path)
                 assert (
                     method,
-                    path.format(
-                        **{"node": "n1", **dict.fromkeys(("claim", "hold", "domain", "webhook"), CLAIM), **how}
-                    ),
+                    path.format(**{"node": "n1", **dict.fromkeys(ERRORS[404].keys() - {"node"}, CLAIM), **how}),
                     expected,
                 ) in described
 
