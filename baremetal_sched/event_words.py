@@ -4,7 +4,10 @@ import json
 from typing import Any
 
 #: The parts of an event that name something, and the member with the name.
-_PARTS = (("consumer", "uuid"), ("claim", "uuid"), ("hold", "type"), ("allocation", "uuid"), ("end", "at"))
+_PARTS = (
+    *(("consumer", "uuid"), ("claim", "uuid"), ("booking", "uuid")),
+    *(("hold", "type"), ("allocation", "uuid"), ("end", "at")),
+)
 
 
 def _text(value: Any) -> str:

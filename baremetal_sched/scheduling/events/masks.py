@@ -41,6 +41,8 @@ class Mask:
                 data.pop(name, None)
         if not self.sees_workers and "consumer" in data and event.project != self.project:
             data["consumer"] = None
+        if not self.sees_workers and "booking" in data and event.project != self.project:
+            data["booking"] = {**data["booking"], "user_id": None}
         if _ERROR in data.get("changed", {}) and self._hides_error(event):
             hidden = dict.fromkeys(("before", "after"), REPLACEMENTS[_ERROR])
             data["changed"] = {**data["changed"], _ERROR: hidden}

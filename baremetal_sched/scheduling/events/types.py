@@ -17,6 +17,7 @@ READERS: Mapping[str, Collection[str]] = {
     "baremetal.allocation.*": ("project",),
     "scheduling.machine.*": ("owner", "lessee", "project"),
     "scheduling.claim.*": ("project",),
+    "scheduling.booking.*": ("project",),
     "scheduling.hold.*": ("owner", "lessee"),
 }
 

@@ -15,7 +15,7 @@ EVENT = fields(
         "id": said("UUID of the event. The same event always has the same.", UUID),
         "source": said("The scheduling API: [api] public_endpoint and its path.", TEXT),
         "type": said("What has happened.", TEXT),
-        "subject": said("UUID of the node, the claim or the allocation.", UUID),
+        "subject": said("UUID of the node, the claim, the booking or the allocation.", UUID),
         "time": said("When it happened, by the clock of the database.", {**TEXT, "format": "date-time"}),
         "sequence": said("The number of the event, with 20 digits: later events have higher numbers.", TEXT),
         "datacontenttype": TEXT,

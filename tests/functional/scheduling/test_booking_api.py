@@ -12,9 +12,12 @@ from baremetal_sched.db.clock import exactly, utcnow
 from baremetal_sched.db.models import BookedMachine, Booking, Node
 from baremetal_sched.errors import CommitUnknown
 from baremetal_sched.placement.ends import End
+from baremetal_sched.scheduling.events.masks import Mask
+from baremetal_sched.scheduling.events.reading import Event
 from tests.database_clock import settable
 from tests.functional.scheduling import ended, test_claims
 from tests.functional.scheduling.test_claims import ADMIN, ANNA, BERT, CLAIMS, OTHER, message
+from tests.functional.scheduling.test_events import Reader
 from tests.service import Service
 from tests.unchanged import unchanged
 
@@ -295,3 +298,21 @@ def test_who_books_for_whom(standing: Service, subtests: pytest.Subtests) -> Non
             post(standing, by=by, status=status, **more)
     made = show(standing, UUID, headers=BERT).json
     assert (made["project_id"], made["user_id"]) == ("b", "bert")
+
+
+def test_a_booking_is_told_to_its_project(standing: Service) -> None:
+    """With who has booked, which only those hear who may see whose claims there are."""
+    everything, annas, berts = (Reader(standing, by, "&type=scheduling.booking.*") for by in (ADMIN, ANNA, BERT))
+    made = post(standing, name="training", by=ANNA).json
+    (told,), (of_anna,) = everything.next(), annas.next()
+    assert told == of_anna
+    assert berts.next() == []
+    assert (told["type"], told["subject"]) == ("scheduling.booking.created", UUID)
+    expected = {name: made[name] for name in ("uuid", "name", "project_id", "user_id", "count", "short_by")}
+    data = told["data"]["booking"]
+    assert {name: data[name] for name in expected} == expected
+    assert (data["starts_at"], data["ends_at"]) == ("2035-01-05T08:00:00Z", "2035-01-07T08:00:00Z")
+    assert (data["came"], data["went"]) == ([each["node"] for each in made["machines"]], [])
+    event = Event(1, "e", told["type"], UUID, None, NOW, {"booking": data}, project="a")
+    assert Mask(sees_workers=False).apply(event).data["booking"] == {**data, "user_id": None}
+    assert Mask(project="a", sees_workers=False).apply(event).data["booking"] == data
