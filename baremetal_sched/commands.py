@@ -83,6 +83,7 @@ CLAIM_SEVERAL = {
 SET_END = Command("openstack scheduling claim set {uuid} --for 8h")
 LIST_LATE = Command("openstack scheduling claim list --late")
 CANCEL_CLAIM = Command("openstack scheduling claim cancel {uuid}")
+LIST_BOOKINGS = Command("openstack scheduling booking list")
 EXPLAIN = Command("openstack scheduling explain")
 SHOW_CAPACITY = Command("openstack scheduling capacity")
 CREATE_WEBHOOK = Command("openstack scheduling webhook create https://hooks.example.com/machines")

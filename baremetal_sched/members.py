@@ -24,6 +24,40 @@ class Members(NamedTuple):
         return tuple(self.columns.values())
 
 
+BOOKING = Members(
+    types={
+        "uuid": "string",
+        "name": "string",
+        "state": "string",
+        "starts_at": "time",
+        "ends_at": "time",
+        "resource_class": "string",
+        "count": "integer",
+        "short_by": "integer",
+        "spread": "object",
+        "pack": "object",
+        "machines": "array",
+        "request": "object",
+        "project_id": "string",
+        "user_id": "string",
+        "created_at": "time",
+        "links": "array",
+    },
+    columns={
+        "uuid": "Booking",
+        "name": "Name",
+        "state": "State",
+        "resource_class": "Class",
+        "count": "Machines",
+        "starts_at": "Starts At",
+        "ends_at": "Ends At",
+        "short_by": "Short By",
+        "project_id": "Project",
+    },
+    words={
+        "state": ("planned", "running", "over"),
+    },
+)
 CLAIM = Members(
     types={
         "uuid": "string",

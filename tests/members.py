@@ -1,22 +1,30 @@
 """What commands know of the documents at /scheduling: ``python -m tests.members`` writes it."""
 
 import json
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from baremetal_sched.scheduling.schemas.answers import Member
+from baremetal_sched.scheduling.schemas.bookings import BOOKING_MEMBERS
 from baremetal_sched.scheduling.schemas.claims import CLAIM_MEMBERS
 from baremetal_sched.scheduling.schemas.domains import DOMAIN_MEMBERS
 from baremetal_sched.scheduling.schemas.holds import HOLD_MEMBERS
 from baremetal_sched.scheduling.schemas.webhooks import WEBHOOK_MEMBERS
 
 FILE = Path(__file__).parents[1] / "baremetal_sched" / "members.py"
-_KINDS = {"CLAIM": CLAIM_MEMBERS, "DOMAIN": DOMAIN_MEMBERS, "HOLD": HOLD_MEMBERS, "WEBHOOK": WEBHOOK_MEMBERS}
+_KINDS = {
+    "BOOKING": BOOKING_MEMBERS,
+    "CLAIM": CLAIM_MEMBERS,
+    "DOMAIN": DOMAIN_MEMBERS,
+    "HOLD": HOLD_MEMBERS,
+    "WEBHOOK": WEBHOOK_MEMBERS,
+}
 
 
 def text() -> str:
     """The file as it must be: what stands above the tables, and the tables."""
-    head = FILE.read_text().partition(f"\n\n{min(_KINDS)} = ")[0]
+    head = re.split(r"\n\n[A-Z]+ = Members", FILE.read_text())[0]
     return "\n".join((f"{head}\n", *(_table(name, members) for name, members in _KINDS.items()), ""))
 
 

@@ -7,12 +7,14 @@ from typing import Any
 
 from osc_lib.command import command
 
+from baremetal_sched.osc.bookings import add_booking, booking_of
 from baremetal_sched.osc.claiming import ClaimChoice, Consumers, NothingFits, claim
 from baremetal_sched.osc.client import Client, FitsOrNot, RequestFailed, UsageError, client_of
 from baremetal_sched.osc.ends import add_new_end, end_of
 from baremetal_sched.osc.find import positive
 from baremetal_sched.osc.names import as_written, node_names
 from baremetal_sched.osc.query import about_class, add_machine_options, add_query_options, only_query, written_classes
+from baremetal_sched.osc.several import add_rules, rules_of, word
 from baremetal_sched.osc.tables import CountsColumn, DomainsColumn, TextColumn, is_table
 from baremetal_sched.osc.waiting import ProgressLine, duration, make_claim
 
@@ -49,12 +51,9 @@ class Claim(FitsOrNot, command.Lister):
         add_query_options(parser)
         add_machine_options(parser)
         parser.add_argument("--count", type=positive, default=1, metavar="<number>", help="How many machines to claim.")
+        add_rules(parser)
         parser.add_argument(
-            "--spread", type=_spread, metavar="<level>:<number>", help="At most this many in each domain of the level."
-        )
-        parser.add_argument("--pack", type=_word, metavar="<level>", help="All in one domain of the level.")
-        parser.add_argument(
-            "--machine-group", type=_word, metavar="<name>", help="Name of the machine group to join or to make."
+            "--machine-group", type=word, metavar="<name>", help="Name of the machine group to join or to make."
         )
         parser.add_argument(
             "--consumer",
@@ -86,6 +85,7 @@ class Claim(FitsOrNot, command.Lister):
             "--even-if-impossible", action="store_true", help="Wait even if no machine would fit if all were free."
         )
         add_new_end(parser)
+        add_booking(parser)
         parser.add_argument(
             "--strict-end", action="store_true", help="Take no machine for which a hold is planned before the end."
         )
@@ -115,11 +115,12 @@ class Claim(FitsOrNot, command.Lister):
         """Claim the machines by one request to the scheduling API, or to the placement API if that does not take it."""
         uuids, rules = _uuids(parsed_args), _rules(parsed_args)
         end = {**end_of(parsed_args), **({"strict_end": True} if parsed_args.strict_end else {})}
+        end |= booking_of(client, parsed_args)
         if len(uuids) > 1 or parsed_args.count > _AT_ONCE:
             if parsed_args.wait or rules or end:
                 raise UsageError(
-                    f"With --wait, --spread, --pack, --machine-group and an end at most {_AT_ONCE} machines are "
-                    "claimed, and --consumer, the UUID of the claim, is given once at most."
+                    f"With --wait, --spread, --pack, --machine-group, --booking and an end at most {_AT_ONCE} machines "
+                    "are claimed, and --consumer, the UUID of the claim, is given once at most."
                 )
         else:
             try:
@@ -174,23 +175,10 @@ def _by_placement(client: Client, query: str, consumers: Consumers, attempts: in
     return list(zip(consumers.uuids, claimed, strict=True))
 
 
-def _spread(text: str) -> dict[str, Any]:
-    level, _, number = text.partition(":")
-    return {"by": _word(level), "at_most": positive(number or "1")}
-
-
-def _word(text: str) -> str:
-    """Return the text; for argparse, to which "" is an error."""
-    if not text:
-        raise argparse.ArgumentTypeError("it is empty")
-    return text
-
-
 def _rules(parsed_args: argparse.Namespace) -> dict[str, Any]:
     """Return the members of the body that say how machines are spread, and for which machine group."""
-    pack = {"by": parsed_args.pack} if parsed_args.pack else None
-    members = {"spread": parsed_args.spread, "pack": pack, "group": parsed_args.machine_group}
-    return {name: value for name, value in members.items() if value}
+    group = {"group": parsed_args.machine_group} if parsed_args.machine_group else {}
+    return {**rules_of(parsed_args), **group}
 
 
 def _uuids(parsed_args: argparse.Namespace) -> list[str]:

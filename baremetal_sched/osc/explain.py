@@ -68,6 +68,7 @@ class Explain(FitsOrNot, command.ShowOne):
             "--earliest", action="store_true", help="Say when the request could be had, by the ends that are known."
         )
         add_end(parser)
+        parser.add_argument("--booking", metavar="<uuid>", help="UUID of the booking under which it is requested.")
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
         """Return the fields of the explanation and their values."""
@@ -76,6 +77,7 @@ class Explain(FitsOrNot, command.ShowOne):
         if parsed_args.wanted is not None:
             body["wanted"] = parsed_args.wanted
         body |= end_of(parsed_args) | ({"earliest": True} if parsed_args.earliest else {})
+        body |= {"booking": parsed_args.booking} if parsed_args.booking else {}
         document = client.request("scheduling", "POST", "/explanations", body)
         self.fits = document["fitting"] >= document["wanted"]
         if is_table(parsed_args):

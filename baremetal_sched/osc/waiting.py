@@ -82,7 +82,7 @@ def make_claim(
     """
     began, uuid = time.monotonic(), body["consumer"]["uuid"]
     try:
-        claim = _answered(client, "POST", "/claims", body, pause)
+        claim = answered(client, "POST", "/claims", body, pause)
     except BaseException as error:
         if not _is_refusal(error):
             _give_back(client, uuid, pause, may_delete=is_new)
@@ -101,14 +101,14 @@ def _is_refusal(error: BaseException) -> bool:
     return isinstance(error, CommandError) and not (isinstance(error, RequestFailed) and error.status in PASSING)
 
 
-def _answered(client: Client, method: str, path: str, body: Any, pause: Pause) -> Any:
+def answered(client: Client, method: str, path: str, body: Any, pause: Pause) -> Any:
     """Make a request that may be repeated until it is answered, a few times. Raises like ``Client.request``."""
     for _ in range(_ATTEMPTS - 1):
         try:
             return client.request("scheduling", method, path, body)
         except RequestFailed as error:
             if error.status == 404 and method == "POST":
-                raise CommandError("The service is too old: it has no claims.") from None
+                raise CommandError(f"The service is too old: it has no {path.strip('/')}.") from None
             if error.status not in PASSING:
                 raise
         except NoAnswer:
@@ -125,7 +125,7 @@ def _decided(
     while claim["state"] == WAITING and (waited := time.monotonic() - began) <= seconds + _GRACE:
         say(f"{subject}, position {claim['position']} in the queue. {plain(claim['reason'])}", waited, seconds)
         asked_at = time.monotonic()
-        claim = _answered(client, "GET", f"/claims/{claim['uuid']}?wait={_POLL}", None, pause)
+        claim = answered(client, "GET", f"/claims/{claim['uuid']}?wait={_POLL}", None, pause)
         if claim["state"] == WAITING and time.monotonic() - asked_at < _PAUSE:
             pause(_PAUSE)
     if claim["state"] != CLAIMED:
@@ -136,7 +136,7 @@ def _decided(
 def _give_back(client: Client, uuid: str, pause: Pause, *, may_delete: bool = True) -> None:
     if may_delete:
         with suppress(CommandError, NoAnswer):
-            _answered(client, "DELETE", f"/claims/{uuid}", None, pause)
+            answered(client, "DELETE", f"/claims/{uuid}", None, pause)
             return
     with suppress(OSError):
         sys.stderr.write(f"The claim may exist. This gives it back:\n{commands.CANCEL_CLAIM.of(uuid=uuid)}\n")

@@ -68,7 +68,7 @@ def test_an_interrupted_command_gives_all_back() -> None:
         assert scheduling.deleted == ["/claims/a"]
 
 
-def test_what_is_not_answered_is_asked_again(subtests: pytest.Subtests) -> None:
+def test_what_is_notanswered_is_asked_again(subtests: pytest.Subtests) -> None:
     for fault in [BUSY, UNANSWERED]:
         with subtests.test(fault=fault):
             assert claim_in(Scheduling("claimed", faults=(fault, fault)))
