@@ -5,19 +5,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Label, Select, case, func, literal, null, select, union_all
+from sqlalchemy import ColumnElement, Connection, Label, Select, and_, case, func, literal, null, select, union_all
 from sqlalchemy.sql.expression import FromClause
 
+from baremetal_sched.baremetal.bookings.times import closes
 from baremetal_sched.baremetal.domains.domain_list import domain_at
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.baremetal.nodes.traits import has_any
 from baremetal_sched.baremetal.provider.availability import (
     ALLOCATED,
+    BOOKED,
     DRIFTED,
     HAS_NO_CLASS,
     HAS_NO_INSTANCE,
     HAS_STARTED,
     HELD_COLUMNS,
+    IS_BOOKED,
     MAINTENANCE,
     PLANNED,
     PROVIDER,
@@ -32,7 +35,7 @@ from baremetal_sched.baremetal.provider.availability import (
 from baremetal_sched.baremetal.provider.blocked_times import comes_back_by, free_at
 from baremetal_sched.baremetal.schemas.traits import is_trait
 from baremetal_sched.baremetal.visibility import EVERYTHING, Conditions, Visibility
-from baremetal_sched.db.clock import epoch, in_words
+from baremetal_sched.db.clock import epoch, in_words, statement_epoch
 from baremetal_sched.db.models import DomainMember, Hold, Node, table_of
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.options.kinds import LEVEL
@@ -89,7 +92,11 @@ class Figures:
 
 
 def measure(
-    connection: Connection, keys: Sequence[str], filters: NodeFilters, visible: Visibility = EVERYTHING
+    connection: Connection,
+    settings: Settings,
+    keys: Sequence[str],
+    filters: NodeFilters,
+    visible: Visibility = EVERYTHING,
 ) -> list[Figures]:
     """Return figures of the visible nodes that the filters let through, by ``keys``: names in COLUMNS, ``trait:X``,
     ``domain:LEVEL``.
@@ -97,16 +104,17 @@ def measure(
     Without keys there is one row, even without nodes. Raises InvalidValue for an unknown key, and for more groups than
     an answer may hold.
 
-    SELECT n.resource_class, …, 'allocated', count(*) FROM nodes n WHERE n.instance_uuid IS NOT NULL AND … GROUP BY …
-    UNION ALL SELECT n.resource_class, …, <why it is not free>, count(*) FROM nodes n LEFT JOIN resource_providers p …
-    LEFT JOIN inventories i … WHERE n.instance_uuid IS NULL AND … GROUP BY …
+    SELECT n.resource_class, …, 'allocated', count(*), 0 FROM nodes n WHERE n.instance_uuid IS NOT NULL AND …
+    GROUP BY … UNION ALL SELECT n.resource_class, …, <why it is not free>, count(*), 0 FROM nodes n
+    LEFT JOIN resource_providers p … LEFT JOIN inventories i … WHERE n.instance_uuid IS NULL AND … GROUP BY …
 
     A node with an instance counts as allocated, without a look at its provider: the joins take most of the time. Where
     all nodes are counted, by class and group at most, an index has the answer.
     """
     _check(keys)
     where = (*visible.conditions(), *filters.conditions)
-    statements = _by_index(keys) if not where and _COPIES.keys() >= set(keys) else _by_node(keys, where)
+    by_index = not where and _COPIES.keys() >= set(keys)
+    statements = _by_index(settings, keys) if by_index else _by_node(keys, where)
     return _rows(connection, keys, union_all(*statements))
 
 
@@ -201,32 +209,32 @@ def _by_node(keys: Sequence[str], where: Sequence[ColumnElement[bool]]) -> list[
     ]
 
 
-def _by_index(keys: Sequence[str]) -> list[Select[Any]]:
+def _by_index(settings: Settings, keys: Sequence[str]) -> list[Select[Any]]:
     """Nodes by the columns that their inventories repeat, and nodes without a class, which have no inventory.
 
-    SELECT s.node_class, …, <why it is not free>, sum(s.machines) FROM (SELECT node_class, …, count(*) AS machines
+    SELECT s.node_class, …, <why it is not free>, sum(s.machines - <closed ones>), sum(<closed ones>)
+    FROM (SELECT node_class, …, count(*) AS machines, sum(closes_at <= now) AS closed
     FROM inventories WHERE withheld = 0 AND node_class IS NOT NULL GROUP BY <the columns of the index>) s GROUP BY …
     UNION ALL SELECT … FROM inventories JOIN resource_providers … WHERE withheld = 1 AND node_class IS NOT NULL …
+    UNION ALL SELECT …, 'planned hold', count(*), -count(*) FROM (SELECT DISTINCT node_id FROM holds
+    WHERE <it closes the node by now>) h JOIN nodes … JOIN inventories … WHERE <it is closed, and not booked> …
 
-    A withheld inventory belongs to a tree, which a consumer may hold: only the root says so.
+    A withheld inventory belongs to a tree, which a consumer may hold: only the root says so. The last column counts
+    machines that are booked: those that are closed, without those that a hold has closed, as there are few of these.
     """
     of_nodes = STOCK.c.node_class.is_not(None)
-    indexed = (
-        STOCK.c.node_class,
-        STOCK.c.node_group,
-        STOCK.c.node_state,
-        STOCK.c.used,
-        STOCK.c.free,
-        STOCK.c.closes_at,
-    )
+    indexed = (STOCK.c.node_class, STOCK.c.node_group, STOCK.c.node_state, STOCK.c.used, STOCK.c.free)
     in_trees = STOCK.join(PROVIDER, PROVIDER.c.id == STOCK.c.provider_id)
+    is_closed = case((STOCK.c.closes_at <= statement_epoch(), 1), else_=0)
     # As the index has them: neither sorted nor kept.
     plain = (
-        select(*indexed, func.count().label("machines"))
+        select(*indexed, func.count().label("machines"), func.sum(is_closed).label("closed"))
         .where(STOCK.c.withheld == 0, of_nodes)
         .group_by(*indexed)
         .subquery()
     )
+
+    closing = select(Hold.node_id).distinct().where(closes(settings, statement_epoch())).subquery()
 
     def named(columns: Mapping[str, ColumnElement[Any]]) -> list[ColumnElement[Any]]:
         return [columns[key].label(f"key_{place}") for place, key in enumerate(keys)]
@@ -238,12 +246,22 @@ def _by_index(keys: Sequence[str]) -> list[Select[Any]]:
             plain,
             (),
             plain.c.machines,
+            case((_is_idle(plain.c), plain.c.closed), else_=0),
         ),
         _counted(
             named({key: STOCK.c[name] for key, name in _COPIES.items()}),
             reason_of_stock(STOCK.c, PROVIDER.c.holder),
             in_trees,
             (STOCK.c.withheld == 1, of_nodes),
+            booked=case((and_(_is_idle(STOCK.c), PROVIDER.c.holder.is_(None)), is_closed), else_=0),
+        ),
+        _counted(
+            named({key: STOCK.c[name] for key, name in _COPIES.items()}),
+            literal(PLANNED),
+            with_provider(closing.join(table_of(Node), Node.id == closing.c.node_id)),
+            (of_nodes, is_closed == 1, _is_idle(STOCK.c), PROVIDER.c.holder.is_(None), ~IS_BOOKED),
+            literal(0),
+            literal(-1),
         ),
         _counted(named({key: _column(key) for key in keys}), reason(), with_provider(table_of(Node)), (HAS_NO_CLASS,)),
     ]
@@ -255,13 +273,21 @@ def _counted(
     source: FromClause,
     where: Sequence[ColumnElement[bool]],
     number: ColumnElement[int] | None = None,
+    booked: ColumnElement[int] | None = None,
 ) -> Select[Any]:
-    """Count the rows of ``source``, each of them one machine, or ``number`` of them."""
-    more = () if number is None else (number.label("number"),)
+    """Count the rows of ``source``, each of them one machine, or ``number`` of them. ``booked``: how many of these are
+    booked, and so not free for the reason ``why``."""
+    more = [each.label(name) for name, each in (("number", number), ("booked", booked)) if each is not None]
     machines = select(*columns, why.label("reason"), *more).select_from(source).where(*where).subquery()
     grouped = [machines.c[column.name] for column in columns]
     count = func.count() if number is None else func.sum(machines.c.number)
-    return select(*grouped, machines.c.reason, count).group_by(*grouped, machines.c.reason)
+    others = literal(0) if booked is None else func.sum(machines.c.booked)
+    return select(*grouped, machines.c.reason, count - others, others).group_by(*grouped, machines.c.reason)
+
+
+def _is_idle(stock: Any) -> ColumnElement[bool]:
+    """SQL condition on an inventory: nothing but a hold or a booking keeps the machine from being free."""
+    return and_(stock.used <= 0, stock.node_state.is_(None))
 
 
 def _check(keys: Sequence[str]) -> None:
@@ -295,9 +321,12 @@ def _collected(keys: Sequence[str], rows: Sequence[Any]) -> list[Figures]:
     figures: dict[tuple[Any, ...], Figures] = {}
     if not keys:
         figures[()] = Figures({})
-    for *values, why, count in rows:
+    for *values, why, count, booked in rows:
         place = _place(keys, values)
         if place not in figures:
             figures[place] = Figures(dict(zip(keys, place, strict=True)))
         figures[place].add(why, int(count))
+        figures[place].add(BOOKED, int(booked))
+    for each in figures.values():
+        each.unavailable = {why: count for why, count in each.unavailable.items() if count}
     return sorted(figures.values(), key=lambda each: [str(value or "") for value in each.keys.values()])

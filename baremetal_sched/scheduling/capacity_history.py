@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import (
     BigInteger,
     Connection,
+    and_,
     case,
     cast,
     delete,
@@ -24,7 +25,7 @@ from baremetal_sched.db.models import CapacitySample
 from baremetal_sched.db.models.base import SchemaState, table_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.types import Query, Rows
-from baremetal_sched.placement.tables import CLASSES
+from baremetal_sched.placement.tables import CLASSES, is_open
 from baremetal_sched.placement.waiting_requests import IS_WAITING, MACHINE_CLASS
 
 #: Seconds between two samples, for how long they are kept, and how long a day is.
@@ -47,7 +48,7 @@ def _counts() -> Any:
     machines = (
         select(
             CLASSES.c.name,
-            case((why.is_(None), 1), else_=0).label("free"),
+            case((and_(why.is_(None), is_open(STOCK, statement_epoch)), 1), else_=0).label("free"),
             case((why == ALLOCATED, 1), else_=0).label("in_use"),
             literal(0).label("waiting"),
         )

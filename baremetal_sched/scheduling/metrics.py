@@ -63,7 +63,7 @@ class CapacityMetrics:
         began = time.monotonic()
         try:
             with deadline.limited(session, self._settings.scheduling.explain_time_limit):
-                self._figures = capacity.measure(session.connection(), KEYS, NodeFilters())
+                self._figures = capacity.measure(session.connection(), self._settings, KEYS, NodeFilters())
             self._counted_at = began
         except TimeoutError as error:
             log.warning("capacity was not counted", reason=str(error))

@@ -53,14 +53,14 @@ def show_capacity(call: UiCall, connection: Connection) -> Response:
         require_levels(call, connection, [] if level is None else [DOMAIN + level], visible)
         keys = _KEYS if level is None else [DOMAIN + level]
         if wanted:
-            found = capacity.measure(connection, keys, filters, visible)
+            found = capacity.measure(connection, call.settings, keys, filters, visible)
             capacity.name_holds(connection, found, filters, visible, reader(call).conditions)
             columns = exports.members(wanted, CAPACITY_ROW, [*keys, *CAPACITY_ROW["required"]])
             return exports.export(call, wanted, "capacity", columns, map(row_of, found))
-        found = capacity.measure(connection, _KEYS, filters, visible)
+        found = capacity.measure(connection, call.settings, _KEYS, filters, visible)
         capacity.name_holds(connection, found, filters, visible, reader(call).conditions)
-        by_domain = [] if level is None else capacity.measure(connection, keys, filters, visible)
-        mapped = [] if level is None else _mapped(connection, level, by_domain, filters, visible)
+        by_domain = [] if level is None else capacity.measure(connection, call.settings, keys, filters, visible)
+        mapped = [] if level is None else _mapped(call, connection, level, by_domain, filters, visible)
     except InvalidValue as error:
         return _page(call, [], 400, everything=visible.everything, complaint=message_of(error))
     domains: dict[str, Any] = {
@@ -78,14 +78,19 @@ def show_capacity(call: UiCall, connection: Connection) -> Response:
 
 
 def _mapped(
-    connection: Connection, level: str, by_domain: list[Figures], filters: NodeFilters, visible: Visibility
+    call: UiCall,
+    connection: Connection,
+    level: str,
+    by_domain: list[Figures],
+    filters: NodeFilters,
+    visible: Visibility,
 ) -> list[Figures]:
     """Return the figures by class of the domains that have room in the picture, those with the most machines."""
     key = DOMAIN + level
     largest = sorted(by_domain, key=lambda each: (-each.total, each.keys[key] or ""))[:MOST_COLUMNS]
     names = [each.keys[key] for each in largest]
     narrowed = NodeFilters([*filters.conditions, domain_list.is_in_one(level, names)])
-    return capacity.measure(connection, [_KEYS[0], key], narrowed, visible)
+    return capacity.measure(connection, call.settings, [_KEYS[0], key], narrowed, visible)
 
 
 def _page(

@@ -51,7 +51,7 @@ def show_fleet(call: UiCall, connection: Connection) -> Response:
     visible = call.listed("node")
     states = fleet.count_states(connection, visible)
     waiting = _waiting(call, connection)
-    classes = _classes(connection, visible) if call.allows(CAPACITY) else None
+    classes = _classes(call, connection, visible) if call.allows(CAPACITY) else None
     groups = fleet.count_groups(connection, live_members(connection, call.settings), visible)
     timeout = call.settings.conductor.heartbeat_timeout
     conductors = fleet.count_conductors(connection, timeout) if call.allows(SEE_CONDUCTORS) else None
@@ -121,9 +121,9 @@ def _held(call: UiCall, connection: Connection) -> list[Held] | None:
     return [held for _, held in held_by_type(connection, holds)]
 
 
-def _classes(connection: Connection, visible: Visibility) -> list[Figures]:
+def _classes(call: UiCall, connection: Connection, visible: Visibility) -> list[Figures]:
     """The figures of each resource class, that with most nodes first."""
-    found = capacity.measure(connection, ["resource_class"], NodeFilters(), visible)
+    found = capacity.measure(connection, call.settings, ["resource_class"], NodeFilters(), visible)
     return sorted(found, key=lambda each: (-each.total, each.keys["resource_class"] or ""))
 
 

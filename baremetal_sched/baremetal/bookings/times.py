@@ -106,9 +106,13 @@ def closed_by_hold(settings: Settings, moment: ColumnElement[float]) -> ColumnEl
     EXISTS (SELECT 1 FROM holds h WHERE h.node_id = n.id AND h.begun_at IS NULL
     AND coalesce(h.starts_at, h.asserted_at) - :ahead <= :moment)
     """
+    return exists().where(Hold.node_id == Node.id, closes(settings, moment))
+
+
+def closes(settings: Settings, moment: ColumnElement[float]) -> ColumnElement[bool]:
+    """SQL condition on a hold: it has not begun, and closes its node by a moment."""
     ahead: ColumnElement[float] = literal(float(settings.scheduling.withhold_before_windows), Double())
-    starts_at = func.coalesce(Hold.starts_at, Hold.asserted_at)
-    return exists().where(Hold.node_id == Node.id, Hold.begun_at.is_(None), starts_at - ahead <= moment)
+    return and_(Hold.begun_at.is_(None), func.coalesce(Hold.starts_at, Hold.asserted_at) - ahead <= moment)
 
 
 def is_clear(settings: Settings, ends_at: ColumnElement[float] | None, own: Own = NOBODY) -> ColumnElement[bool]:

@@ -252,17 +252,15 @@ def reason() -> ColumnElement[Any]:
 
 
 def reason_of_stock(stock: Any, holder: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Return the same of a node with a class, from columns of the inventory that repeats what the node says, and the
-    consumer that holds its tree. A machine that is booked has the reason of planned holds: the inventory does not know
-    which of them closes it.
+    """Return the same of a node with a class that is not closed, from columns of the inventory that repeats what the
+    node says, and the consumer that holds its tree.
 
     CASE WHEN <it is claimed> THEN 'allocated' WHEN node_state IS NOT NULL THEN node_state
-    WHEN closes_at <= now THEN 'planned hold' WHEN <placement does not offer it> THEN 'resource provider' END
+    WHEN <placement does not offer it> THEN 'resource provider' END
     """
     return case(
         (or_(stock.used > literal_column("0"), holder.is_not(None)), _text(ALLOCATED)),
         (stock.node_state.is_not(None), stock.node_state),
-        (stock.closes_at <= statement_epoch(), _text(PLANNED)),
         (stock.free <= literal_column("0"), _text(DRIFTED)),
         else_=null(),
     )

@@ -64,7 +64,7 @@ def show_capacity(call: Call, connection: Connection) -> Response:
     if at is not None:
         found = capacity.measure_at(connection, call.settings, at, keys, filters, visible)
     else:
-        found = capacity.measure(connection, keys, filters, visible)
+        found = capacity.measure(connection, call.settings, keys, filters, visible)
         capacity.name_holds(connection, found, filters, visible, reader(call).conditions)
     return json_response(
         {"capacity": [row_of(each) for each in found if at_least is None or each.free < at_least]},
