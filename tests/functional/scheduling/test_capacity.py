@@ -7,10 +7,14 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.holds import holds
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.baremetal.provider.availability import MAINTENANCE, reason, with_provider
+from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.models import Inventory, Node, ResourceProvider, table_of
 from baremetal_sched.scheduling.capacity import COLUMNS
+from tests.functional.scheduling.booked import DAY, HOUR, enter
+from tests.passing_time import go_by
 from tests.service import Service
 
 CONSUMER = "cccccccc-0000-4000-8000-000000000001"
@@ -229,6 +233,36 @@ def reasons(service: Service, keys: list[str]) -> list[Any]:
     """Why each node is not free, as pages and explanations tell it, with its keys."""
     query = select(reason(), *(COLUMNS[key] for key in keys)).select_from(with_provider(table_of(Node)))
     return service.database.read(lambda session: [tuple(row) for row in session.execute(query)])
+
+
+def test_machines_that_are_booked_are_counted_as_such(database_url: str) -> None:
+    """By the index and node by node; what else keeps a machine from being free comes first."""
+    with Service(database_url, scheduling={"withhold_before_windows": 600}) as service:
+        service.add_conductor("c1")
+        names = ["plain", "twice", "part", "used", "broken", "held far", "held near", "held", "held before"]
+        for name in ("free", *names):
+            service.add_node(name)
+        plan(service, "held before", HOUR)
+        enter(service, *names[:-1], starts=DAY, ends=2 * DAY)
+        enter(service, "twice", starts=3 * DAY, ends=4 * DAY)
+        for name, seconds in (("held far", 30 * DAY), ("held near", HOUR), ("held", HOUR / 2)):
+            plan(service, name, seconds)
+        withhold: tuple[dict[str, Any], dict[str, Any]] = ({"withheld": 1}, {"withheld": 1})
+        service.database.write(lambda session: change_provider(session, service.node("part")["uuid"], withhold))
+        service.set_columns(service.node("used")["uuid"], instance_uuid=CONSUMER)
+        service.set_columns(service.node("broken")["uuid"], maintenance=True)
+        go_by(service, HOUR - 60)
+        enter(service, "held before", starts=DAY, ends=2 * DAY)
+        expected = row(1, 1, {"booked": 5, "maintenance": 1, "planned hold": 2})
+        for query in ("", "resource_class=gold"):
+            (found,) = capacity(service, query)
+            assert {**found, "held": []} == {**expected, "held": []}, query
+
+
+def plan(service: Service, name: str, seconds: float) -> None:
+    """Plan a hold of a node for so many seconds from now."""
+    body = {"type": "window", "starts_at": in_words(service.database.read(holds.now) + seconds)}
+    service.http.post_json(f"/scheduling/v1/nodes/{name}/holds", body, status=201)
 
 
 REFUSED = [
