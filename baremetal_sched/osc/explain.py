@@ -245,7 +245,7 @@ _LINES: dict[str, type[FormattableColumn[Any]]] = {
 
 
 _NODE_ORDER = (
-    *("node", "name", "resource_class", "offered", "verdict", "summary", "conditions", "relaxations"),
+    *("node", "name", "resource_class", "offered", "next_booking", "verdict", "summary", "conditions", "relaxations"),
     *("reasons", "remarks"),
 )
 

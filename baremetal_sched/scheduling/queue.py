@@ -1,7 +1,7 @@
 """The queue of waiting requests: the conditions of each, and the requests that may get a free machine."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -203,13 +203,14 @@ def explain_node(
     names_others: bool = True,
     project: str | None = None,
     view: HoldView = EVERYTHING,
+    sees_booking: Callable[[str], bool] = lambda project: True,
 ) -> NodeExplanation:
     """Explain whether the node is offered, and who is next.
 
     ``names_others``: whether consumers, and the conductor that works on it, are named. A claim of ``project``, that of
-    the caller, is always named. ``view``: as ``explain`` has it.
+    the caller, is always named. ``view``, ``sees_booking``: as ``explain`` has them.
     """
-    explained = explain(session, node, membership, names_others=names_others, view=view)
+    explained = explain(session, node, membership, names_others=names_others, view=view, sees_booking=sees_booking)
     name = explained.resource_class
     waiting = None if name is None else next_for(session, node.uuid, name, settings)
     if waiting is None:

@@ -1,13 +1,14 @@
 """Why a node is offered or not: in sentences for operators, and in numbers for the fleet."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import case, exists, func, select, true
 from sqlalchemy.orm import Session
 
 from baremetal_sched import commands
+from baremetal_sched.baremetal.bookings.next_booking import NextBooking, next_of
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.holds import guards, holds, rules
 from baremetal_sched.baremetal.holds.rules import EVERYTHING, HoldView
@@ -42,7 +43,7 @@ class Finding:
 @dataclass(frozen=True)
 class NodeExplanation:
     """Whether a machine is offered. ``reasons`` say why not; ``remarks`` are other facts that keep it from use.
-    ``holds``: those of the node that are told."""
+    ``holds``: those of the node that are told. ``booking``: the one that keeps it now, or next."""
 
     uuid: str
     name: str | None
@@ -50,6 +51,7 @@ class NodeExplanation:
     reasons: list[Finding]
     remarks: list[Finding]
     holds: Sequence[Hold] = ()
+    booking: NextBooking | None = None
 
     @property
     def is_offered(self) -> bool:
@@ -64,19 +66,22 @@ def explain(
     *,
     names_others: bool = True,
     view: HoldView = EVERYTHING,
+    sees_booking: Callable[[str], bool] = lambda project: True,
 ) -> NodeExplanation:
     """Explain whether the node is offered.
 
     ``names_others``: whether consumers in placement, and the conductor that works on it, are named. ``view``: which of
-    its holds are told by type, reason and person; of the others it is said that there are some.
+    its holds are told by type, reason and person; of the others it is said that there are some. ``sees_booking``
+    returns whether bookings of a project are named.
     """
     class_name = resource_class_of(node.resource_class) if node.resource_class else None
     node_holds = guards.of_node(session, node)
     reasons, planned = _held_by(session, node, node_holds, view)
-    reasons += [*_claims(session, node, names_others), *_drift(session, node)]
+    booking = next_of(session, node)
+    reasons += [*_claims(session, node, names_others), *_booked(booking, sees_booking), *_drift(session, node)]
     remarks = [*_remarks(session, node, membership, names_others), *planned]
     seen = [hold for hold in node_holds if view.sees(hold)]
-    return NodeExplanation(node.uuid, node.name, class_name, reasons, remarks, seen)
+    return NodeExplanation(node.uuid, node.name, class_name, reasons, remarks, seen, booking)
 
 
 def withheld_by(node: Node) -> list[Finding]:
@@ -151,6 +156,20 @@ def _to_give_back(consumers: Mapping[str, str | None], names_others: bool) -> st
         return f"Wait until the consumer releases it. If the claim is unused, delete it:\n{command}"
     command = commands.CANCEL_CLAIM.of(uuid=claim if names_others else "CLAIM")
     return f"Wait until the claim is given back. If it is unused, give it back:\n{command}"
+
+
+def _booked(booking: NextBooking | None, sees_booking: Callable[[str], bool]) -> Iterator[Finding]:
+    if booking is None:
+        return
+    if booking.project is None:
+        reason = f"It is kept for a request that waits for several machines, {booking.words()}."
+    else:
+        name = f" for {booking.label}" if sees_booking(booking.project) else ""
+        reason = f"It is booked{name} {booking.words()}."
+    if booking.has_begun:
+        yield Finding(availability.BOOKED, reason, "Who has booked it can claim it until then.")
+    else:
+        yield Finding(availability.BOOKED, reason, "It can be claimed until then: give the claim an end.")
 
 
 def _drift(session: Session, node: Node) -> Iterator[Finding]:

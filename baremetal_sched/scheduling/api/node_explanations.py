@@ -18,7 +18,7 @@ from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.explain.explanations import explain_request
 from baremetal_sched.scheduling.api import explanations
 from baremetal_sched.scheduling.api.explanations import document_of_node
-from baremetal_sched.scheduling.api.policies import EXPLAIN_NODE, NODE_AVAILABILITY, SHOW_WORKERS
+from baremetal_sched.scheduling.api.policies import EXPLAIN_NODE, GET_BOOKING, NODE_AVAILABILITY, SHOW_WORKERS
 from baremetal_sched.scheduling.api.request_bodies import body_of
 from baremetal_sched.scheduling.queue import explain_node
 from baremetal_sched.scheduling.schemas.explanations import ASKED
@@ -50,6 +50,7 @@ def show_availability(call: Call, session: Session, node: str) -> Response:
             "name": explained.name,
             "resource_class": explained.resource_class,
             "offered": explained.is_offered,
+            "next_booking": explained.booking and explained.booking.document(),
             "reasons": documents_of_findings(explained.reasons),
             "remarks": documents_of_findings(explained.remarks),
         }
@@ -66,6 +67,7 @@ def explain_to(call: Call, session: Session, node: Node, members: Membership, *,
         names_others=names_others,
         project=call.caller.project_id,
         view=view_of(call, node.owner, node.lessee),
+        sees_booking=lambda project: call.allows(GET_BOOKING, {"project_id": project}),
     )
 
 

@@ -255,7 +255,7 @@ FINDING = fields(
     {
         "label": said(
             "The subject, for programs: resource class, parent node, provision state, maintenance, instance, power "
-            "state, allocation in placement, resource provider, lock, conductor, retired.",
+            "state, allocation in placement, booked, resource provider, lock, conductor, retired.",
             TEXT,
         ),
         "reason": said("The reason in a sentence.", TEXT),
@@ -281,6 +281,13 @@ AVAILABILITY = fields(
         **NODE,
         "resource_class": said("The resource class of its provider's inventory, or null.", TEXT_OR_NULL),
         "offered": said("Whether placement offers it now.", FLAG),
+        "next_booking": said(
+            "When it is booked: the booking that runs, or begins next. null: it is not booked.",
+            {
+                **fields({"starts_at": said("When it begins.", TIME), "ends_at": said("When it ends.", TIME)}),
+                "type": ["object", "null"],
+            },
+        ),
         **FINDINGS,
     }
 )

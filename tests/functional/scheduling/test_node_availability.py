@@ -3,6 +3,8 @@
 
 from typing import Any
 
+from tests.database_clock import settable
+from tests.functional.scheduling.booked import DAY, enter
 from tests.service import Service
 
 CONSUMER = "cccccccc-0000-4000-8000-000000000001"
@@ -15,7 +17,7 @@ def availability(service: Service, node: str, status: int = 200, **headers: str)
 
 def test_a_machine_that_is_offered(service: Service) -> None:
     uuid = service.add_node("n1")
-    expected = {"node": uuid, "name": "n1", "resource_class": "CUSTOM_GOLD", "offered": True}
+    expected = {"node": uuid, "name": "n1", "resource_class": "CUSTOM_GOLD", "offered": True, "next_booking": None}
     for ident in ("n1", uuid, uuid.upper()):
         assert availability(service, ident) == {**expected, "reasons": [], "remarks": []}
 
@@ -81,3 +83,33 @@ def test_tenants_ask_about_their_own(database_url: str) -> None:
         everything = str(availability(service, "leased", **admin))
         assert CONSUMER in everything
         assert "conductor-7" in everything
+
+
+def test_the_next_booking_of_a_machine(database_url: str) -> None:
+    """Its times, and its name for those who see the bookings of its project; nobody's name."""
+    with Service(database_url, api={"auth_strategy": "noauth2"}) as service, settable(service.database) as clock:
+        clock.stopped_at = 2_000_000_000.0
+        service.add_conductor("c1")
+        service.add_node("n1", owner="b")
+        enter(service, "n1", starts=3 * DAY, ends=4 * DAY, name="later")
+        assert availability(service, "n1", **READER)["next_booking"] == {
+            "starts_at": "2033-05-21T03:33:20Z",
+            "ends_at": "2033-05-22T03:33:20Z",
+        }
+        uuid, _ = enter(service, "n1", starts=DAY, ends=2 * DAY)
+        words = "from 2033-05-19T03:33:20Z until 2033-05-20T03:33:20Z."
+        found = availability(service, "n1", **READER)
+        assert (found["offered"], found["next_booking"]["starts_at"]) == (False, "2033-05-19T03:33:20Z")
+        assert [(each["label"], each["reason"]) for each in found["reasons"]] == [("booked", f"It is booked {words}")]
+        (reason,) = availability(service, "n1", **OPERATOR)["reasons"]
+        assert reason["reason"] == f"It is booked for {uuid} {words}"
+        clock.step(3.5 * DAY)
+        found = availability(service, "n1", **OPERATOR)
+        assert found["reasons"][0]["reason"] == "It is booked for later until 2033-05-22T03:33:20Z."
+        assert "anna" not in str(found)
+        clock.step(DAY)
+        assert availability(service, "n1", **OPERATOR)["next_booking"] is None
+
+
+READER = {"X-Auth-Token": "bert:b", "X-Roles": "reader"}
+OPERATOR = {"X-Auth-Token": "admin:operators", "X-Roles": "admin"}
