@@ -68,12 +68,17 @@ def _of_one(context: MachineContext, request: MachineRequest) -> Explanation:
 
 
 def _until_end(context: MachineContext, request: MachineRequest, explanation: Explanation) -> Explanation:
-    """Return the explanation without trees of machines for which a hold is planned before the end of the context."""
-    if context.end is None or context.takes_held or not explanation.fitting:
+    """Return the explanation without trees of machines for which a hold is planned before the end of the context, or
+    that are not of its booking."""
+    opening = context.opening
+    is_of_booking = opening.own.booking is not None
+    if (opening.stays_open() is None and not is_of_booking) or not explanation.fitting:
         return explanation
     fitting = min(explanation.fitting, len(_hosts(context, request, max(context.needed, MOST_COUNTED))))
     verdict = Verdict.FITS if fitting >= context.needed else Verdict.SHORT if fitting else Verdict.BUSY
     held = "" if fitting == explanation.fitting else "For machines that fit, holds are planned before the end."
+    if held and is_of_booking:
+        held = "Machines that fit are not machines of the booking now, or holds are planned for them before the end."
     return replace(explanation, fitting=fitting, verdict=verdict, domains=held)
 
 

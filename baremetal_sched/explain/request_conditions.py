@@ -35,7 +35,7 @@ from baremetal_sched.baremetal.matching.tree_request import TreeRequest
 from baremetal_sched.baremetal.matching.tree_shapes import BASE_CLASSES, Forest
 from baremetal_sched.baremetal.provider.availability import PROVIDER
 from baremetal_sched.baremetal.visibility import Visibility
-from baremetal_sched.db.models import Domain, DomainMember
+from baremetal_sched.db.models import Domain, DomainMember, Node
 from baremetal_sched.db.types import selecting
 from baremetal_sched.placement import trait_ids
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
@@ -59,13 +59,15 @@ class _Reading:
     """The readings of a condition on a provider, made of a request group by ids that asks for nothing else.
 
     ``if_free``: the amounts that the provider could give count, not the amounts that are free now. ``of_root``: the
-    traits are those of the root of its tree; ``of_all``: those of all providers that may serve the tree.
+    traits are those of the root of its tree; ``of_all``: those of all providers that may serve the tree. ``by_node``:
+    other conditions tell whether a node is closed.
     """
 
     group: Group
     if_free: bool = False
     of_root: bool = False
     of_all: bool = False
+    by_node: bool = False
 
     def in_sql(self, stocks: Mapping[int, Any]) -> ColumnElement[bool]:
         """Return the condition on a row of ``PROVIDER``, made of the parts that the search uses. ``stocks``: its
@@ -88,7 +90,10 @@ class _Reading:
             return NEVER
         if class_id in stocks:
             fits = conditions.could_fit if self.if_free else conditions.fits
-            return and_(*fits(stocks[class_id], class_id, amount))
+            *suits, is_open = fits(stocks[class_id], class_id, amount)
+            if self.by_node and not self.if_free:
+                is_open = or_(is_open, Node.id.is_not(None))
+            return and_(*suits, is_open)
         return (conditions.could_give if self.if_free else conditions.gives)(_ID, class_id, amount)
 
     def _has(self, traits: frozenset[int]) -> ColumnElement[bool]:
@@ -165,6 +170,7 @@ class ExplainedRequest:
     def question(self, context: MachineContext) -> Question:
         """Return the question which providers can supply the one request group of a flat request."""
         (group,) = self.request.groups.values()
+        by_node = not context.opening.is_plain
         class_ids = sorted(self.ids.classes[name] for name in group.resources if self.ids.classes[name] > 0)
         # More inventories than these are looked up one by one.
         stocks: dict[int, Any] = dict(zip(class_ids, _ASKED, strict=False))
@@ -174,8 +180,8 @@ class ExplainedRequest:
             source = source.outerjoin(stock, and_(stock.c.provider_id == _ID, stock.c.resource_class_id == class_id))
         return Question(
             [
-                *self._conditions(group, stocks, named=False),
-                *opened(context.opening)[1:],
+                *self._conditions(group, stocks, named=False, by_node=by_node),
+                *opened(context.opening)[0 if by_node else 2 :],
                 of_lock(counts=False),
                 of_conductor(context.membership, counts=False),
             ],
@@ -200,13 +206,19 @@ class ExplainedRequest:
         return parts
 
     def _conditions(
-        self, group: RequestGroup, stocks: Mapping[int, Any] | None = None, *, named: bool = True, of_all: bool = False
+        self,
+        group: RequestGroup,
+        stocks: Mapping[int, Any] | None = None,
+        *,
+        named: bool = True,
+        of_all: bool = False,
+        by_node: bool = False,
     ) -> list[Condition]:
         """Each condition once, those of availability last; with ``stocks`` they can be read in SQL."""
         listed: list[Condition] = []
 
         def add(condition: Condition, of_ids: Group, **scope: bool) -> None:
-            reading = _Reading(of_ids, **scope)
+            reading = _Reading(of_ids, by_node=by_node, **scope)
             holds = condition.holds if stocks is None else reading.in_sql(stocks)
             text = condition.text
             for uuid, name in self._domains.items():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from baremetal_sched.baremetal.matching.conditions import capabilities_of, required_capabilities, unmet_capabilities
+from baremetal_sched.baremetal.matching.capabilities import capabilities_of, required_capabilities, unmet_capabilities
 
 
 def test_wanted() -> None:

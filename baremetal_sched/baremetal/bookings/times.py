@@ -99,20 +99,21 @@ def is_booked_now(own: Own) -> ColumnElement[bool]:
     return exists().where(BOOKED.c.node_id == Node.id, own.is_row(), *runs)
 
 
-def closed_by_hold(settings: Settings, moment: ColumnElement[float]) -> ColumnElement[bool]:
-    """SQL condition on a node: by a moment, a hold that has not begun closes it. (One that has begun shows in its
-    maintenance.) The rule is that of ``rules.closing_time``.
+def closed_by_hold(settings: Settings, moment: ColumnElement[float], *, before: bool = False) -> ColumnElement[bool]:
+    """SQL condition on a node: by a moment, or ``before`` it, a hold that has not begun closes it. (One that has begun
+    shows in its maintenance.) The rule is that of ``rules.closing_time``.
 
     EXISTS (SELECT 1 FROM holds h WHERE h.node_id = n.id AND h.begun_at IS NULL
     AND coalesce(h.starts_at, h.asserted_at) - :ahead <= :moment)
     """
-    return exists().where(Hold.node_id == Node.id, closes(settings, moment))
+    return exists().where(Hold.node_id == Node.id, closes(settings, moment, before=before))
 
 
-def closes(settings: Settings, moment: ColumnElement[float]) -> ColumnElement[bool]:
-    """SQL condition on a hold: it has not begun, and closes its node by a moment."""
+def closes(settings: Settings, moment: ColumnElement[float], *, before: bool = False) -> ColumnElement[bool]:
+    """SQL condition on a hold: it has not begun, and closes its node by a moment, or ``before`` it."""
     ahead: ColumnElement[float] = literal(float(settings.scheduling.withhold_before_windows), Double())
-    return and_(Hold.begun_at.is_(None), func.coalesce(Hold.starts_at, Hold.asserted_at) - ahead <= moment)
+    closes_at = func.coalesce(Hold.starts_at, Hold.asserted_at) - ahead
+    return and_(Hold.begun_at.is_(None), closes_at < moment if before else closes_at <= moment)
 
 
 def is_clear(settings: Settings, ends_at: ColumnElement[float] | None, own: Own = NOBODY) -> ColumnElement[bool]:

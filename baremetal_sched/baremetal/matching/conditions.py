@@ -5,16 +5,15 @@ free, and of a provider within its tree. If two readings differ, the search find
 ``suffix`` is that of the group, where a request has several: ids then name the group.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
 from sqlalchemy import ColumnElement, false, or_, true
 
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
-from baremetal_sched.baremetal.matching.opening import Opening
+from baremetal_sched.baremetal.matching.opening import UNBOOKED, UNHELD, Opening
 from baremetal_sched.baremetal.provider import availability
 from baremetal_sched.baremetal.provider.availability import STOCK
 from baremetal_sched.baremetal.visibility import usable_by
@@ -33,8 +32,6 @@ LOCK = f"{AVAILABILITY}lock"
 CONDUCTOR = f"{AVAILABILITY}conductor"
 CLAIM = f"{AVAILABILITY}allocation in placement"
 PROJECT = f"{AVAILABILITY}project"
-
-_CAPABILITY = "capabilities:"
 
 #: SQL conditions: that nothing meets, and that everything meets, as databases cannot check it.
 NEVER: ColumnElement[bool] = false()
@@ -262,22 +259,40 @@ def of_project(project: str) -> Condition:
 def availability_conditions(opening: Opening | None = None) -> list[Condition]:
     """Return a condition for each part of the rule of availability, and those of planned holds and bookings: what they
     leave to a request with this ``opening``; None: to everybody."""
-    # A machine that is in use is reported as such: its state says less.
-    ordered = sorted(availability.CONDITIONS, key=lambda each: each.label != "instance")
-    rule = [_free(each.label, f"is not held back by its {each.label}", each.failure, each.clause) for each in ordered]
+    rule = [_free(each.label, f"is not held back by its {each.label}", each.failure, each.clause) for each in _ORDERED]
     return [*rule, *opened(opening)]
+
+
+#: A machine that is in use is reported as such: its state says less.
+_ORDERED = sorted(availability.CONDITIONS, key=lambda each: each.label != "instance")
+
+
+def available(opening: Opening) -> list[ColumnElement[bool]]:
+    """Return what ``availability_conditions`` mean, for a search."""
+    return [*(each.clause for each in _ORDERED), *opening.clauses()]
 
 
 def opened(opening: Opening | None = None) -> list[Condition]:
     """Return the conditions of planned holds and bookings alone."""
     failure = ("is kept free for a planned hold", "are kept free for planned holds")
-    is_open = availability.IS_OPEN if opening is None else opening.is_open()
-    conditions = [_free(availability.PLANNED, "is not kept free for a planned hold", failure, is_open)]
+    is_unheld = UNHELD if opening is None else opening.is_unheld()
+    conditions = [
+        _free(availability.PLANNED, "is not kept free for a planned hold", failure, is_unheld),
+        _of_bookings(opening),
+    ]
     stays = None if opening is None else opening.stays_open()
     if stays is not None:
         before = ("has a hold planned before the end", "have holds planned before the end")
         conditions.append(_free("planned hold before the end", "no hold is planned before the end", before, stays))
     return conditions
+
+
+def _of_bookings(opening: Opening | None) -> Condition:
+    if opening is None or opening.own.booking is None:
+        is_unbooked = UNBOOKED if opening is None else opening.is_unbooked()
+        return _free(availability.BOOKED, "is not booked", ("is booked", "are booked"), is_unbooked)
+    failure = ("is not a machine of the booking now", "are not machines of the booking now")
+    return _free(availability.BOOKED, "is a machine of the booking now", failure, opening.is_unbooked())
 
 
 def _free(label: str, text: str, failure: tuple[str, str], holds: ColumnElement[bool]) -> Condition:
@@ -320,34 +335,3 @@ def of_claim() -> Condition:
         failure=("is claimed through placement", "are claimed through placement"),
         holds=availability.IS_CLAIMED.is_not(True) & ((STOCK.c.free == 1) | ~availability.IS_AVAILABLE),
     )
-
-
-# -- capabilities ------------------------------------------------------------------------------------------------------
-
-
-def required_capabilities(extra_specs: Mapping[str, str]) -> dict[str, str]:
-    """Return the capabilities that a flavor asks for, in its order. A name may have colons."""
-    return {key.removeprefix(_CAPABILITY): value for key, value in extra_specs.items() if key.startswith(_CAPABILITY)}
-
-
-def capabilities_of(properties: Mapping[str, Any]) -> dict[str, str]:
-    """Return the capabilities in a node's ``properties``: ``name:value,name:value``, or an object.
-
-    A value may have colons. Parts without a name, or without a colon, are left out.
-    """
-    capabilities = properties.get("capabilities")
-    if isinstance(capabilities, Mapping):
-        return {str(name): str(value) for name, value in capabilities.items()}
-    if not isinstance(capabilities, str):
-        return {}
-    pairs = (item.partition(":") for item in capabilities.split(","))
-    return {name.strip(): value.strip() for name, colon, value in pairs if colon and name.strip()}
-
-
-def unmet_capabilities(extra_specs: Mapping[str, str], properties: Mapping[str, Any]) -> list[str]:
-    """Return the names of the capabilities that a flavor asks for and a node with these ``properties`` lacks.
-
-    Values are compared as text.
-    """
-    has = capabilities_of(properties)
-    return [name for name, value in required_capabilities(extra_specs).items() if has.get(name) != value]

@@ -15,7 +15,8 @@ from typing import Any
 from sqlalchemy import or_, select
 
 from baremetal_sched.baremetal.bookings.times import BOOKED, turnaround
-from baremetal_sched.baremetal.matching.conditions import Kind, required_capabilities, unmet_capabilities
+from baremetal_sched.baremetal.matching.capabilities import required_capabilities, unmet_capabilities
+from baremetal_sched.baremetal.matching.conditions import Kind
 from baremetal_sched.baremetal.matching.explanation import Explanation
 from baremetal_sched.baremetal.matching.masks import Verdict
 from baremetal_sched.baremetal.matching.question import Question

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching import sentences
+from baremetal_sched.baremetal.matching.capabilities import required_capabilities, unmet_capabilities
 from baremetal_sched.baremetal.matching.conditions import (
     AVAILABILITY,
     CLASS,
@@ -20,8 +21,6 @@ from baremetal_sched.baremetal.matching.conditions import (
     Condition,
     Kind,
     of_capability,
-    required_capabilities,
-    unmet_capabilities,
 )
 from baremetal_sched.baremetal.matching.masks import HELD_BACK, Analysis, Bucket, Verdict, analyse, beside
 from baremetal_sched.baremetal.matching.question import Question

@@ -11,6 +11,8 @@ from sqlalchemy import ColumnElement, Connection, Integer, Select, String, bindp
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
+from baremetal_sched.baremetal.bookings.times import BOOKED
+from baremetal_sched.baremetal.matching.opening import Opening
 from baremetal_sched.baremetal.provider import availability
 from baremetal_sched.db import compiled
 from baremetal_sched.db.models import Node, table_of
@@ -36,6 +38,7 @@ from baremetal_sched.placement.tables import (
 Amounts = dict[str, dict[str, int]]
 
 _NODES = table_of(Node)
+_KEPT = BOOKED.alias("kept")
 
 _PROVIDER = bindparam("provider", type_=Integer)
 _NODE = bindparam("node", type_=String)
@@ -139,8 +142,11 @@ _SAMPLE = 16
 BATCH = 1000
 
 
-def lock_first(session: Session, roots: list[int], clauses: list[ColumnElement[bool]]) -> tuple[Node, int] | None:
-    """Return the first machine that no other transaction is about to take, with the id of its provider.
+def lock_first(
+    session: Session, roots: list[int], clauses: list[ColumnElement[bool]], *, in_order: bool = False
+) -> tuple[Node, int] | None:
+    """Return the first machine that no other transaction is about to take, with the id of its provider; with
+    ``in_order``, the first of the few roots.
 
     Raises StaleDataError if others take all that fit.
 
@@ -151,7 +157,8 @@ def lock_first(session: Session, roots: list[int], clauses: list[ColumnElement[b
     # The machines that fit no request in the queue.
     noted = gate.offered(session)
     offered = [root for root in roots if root in noted]
-    for part in (*batches_of(offered), *batches_of(roots)):
+    parts = ([root] for root in roots) if in_order else (*batches_of(offered), *batches_of(roots))
+    for part in parts:
         locked = of_roots(part, clauses).limit(1).with_for_update(of=(Node, INVENTORIES), skip_locked=True)
         row = session.execute(locked).first()
         if row is not None:
@@ -216,6 +223,18 @@ def lock_free(session: Session, uuid: str) -> Node | None:
     if node is None and session.execute(free.with_only_columns(Node.id)).first() is not None:
         raise MachineLocked(uuid)
     return node
+
+
+def opened_roots(session: Session, opening: Opening, *clauses: ColumnElement[bool]) -> list[int]:
+    """Return the providers (ids) of machines that are free and closed to others, and open to a request with this
+    ``opening``; the one whose next booking begins first comes first.
+
+    SELECT p.id FROM inventories i JOIN … JOIN booked_machines kept ON kept.node_id = n.id WHERE <it is free, and open>
+    ORDER BY kept.starts_at
+    """
+    query = idle_nodes(*opening.clauses(), *clauses).join(_KEPT, _KEPT.c.node_id == Node.id)
+    rows = session.scalars(query.with_only_columns(PROVIDERS.c.id).order_by(_KEPT.c.starts_at, PROVIDERS.c.id))
+    return list(dict.fromkeys(rows))
 
 
 def of_one_provider(resolved: ResolvedRequest) -> list[ColumnElement[bool]]:

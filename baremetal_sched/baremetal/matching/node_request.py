@@ -1,7 +1,7 @@
 """A request of a bare metal allocation: which node it gets, and the conditions on nodes."""
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +15,7 @@ from baremetal_sched.baremetal.matching.conditions import (
     CLASS,
     Condition,
     availability_conditions,
+    available,
     of_candidates,
     of_claim,
     of_conductor,
@@ -143,7 +144,12 @@ class NodeRequest(MachineRequest):
             return None
         fitting = free_nodes_of(class_id, self, context.opening)
         unlocked = fitting.where(of_lock(counts=True).holds)
-        for node_ids in _batches(session, unlocked, class_id, self):
+        batches: Iterable[list[int]] = _batches(session, unlocked, class_id, self)
+        if context.opening.is_of_gaps:
+            batches = [[node_id] for node_id in _by_gap(session, unlocked, context.opening)]
+            if not batches:
+                return None
+        for node_ids in batches:
             node = _lock_one(session, unlocked, node_ids)
             if node is not None:
                 calendar = context.calendars([node.id]).get(node.id)
@@ -265,7 +271,7 @@ def free_nodes_of(class_id: int, request: NodeRequest, opening: Opening) -> Quer
     The index over free capacity yields the free nodes one by one (the inventory of a node has a total of 1).
     """
     traits = unjoined([each.holds for each in request.of_traits])
-    others = [each.holds for each in (*request.places, *availability_conditions(opening))]
+    others = [*(each.holds for each in request.places), *available(opening)]
     return (
         select(Node.id, INVENTORIES.c.provider_id)
         .select_from(INVENTORIES)
@@ -274,6 +280,11 @@ def free_nodes_of(class_id: int, request: NodeRequest, opening: Opening) -> Quer
         .where(INVENTORIES.c.resource_class_id == class_id, INVENTORIES.c.free == 1)
         .where(*request.eligible.conditions(), *others, *traits)
     )
+
+
+def _by_gap(session: Session, fitting: Query, opening: Opening) -> list[int]:
+    """Return ids of some nodes that fit, those with the shortest gaps first."""
+    return list(dict.fromkeys(session.scalars(opening.by_gap(fitting).limit(_BATCH))))
 
 
 def _batches(session: Session, fitting: Query, class_id: int, request: NodeRequest) -> Iterator[list[int]]:

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.sql.visitors import iterate
 
 from baremetal_sched.baremetal.matching import free_machine
+from baremetal_sched.baremetal.matching.capabilities import required_capabilities, unmet_capabilities
 from baremetal_sched.baremetal.matching.conditions import (
     ISOLATE,
     PROJECT,
@@ -25,8 +26,6 @@ from baremetal_sched.baremetal.matching.conditions import (
     of_subtree,
     of_traits,
     of_tree,
-    required_capabilities,
-    unmet_capabilities,
 )
 from baremetal_sched.baremetal.provider.availability import PROVIDER, with_provider, with_stock
 from baremetal_sched.db.models import Node, table_of

@@ -214,16 +214,16 @@ class MachineRequest(ABC):
 
     def turns(self, context: MachineContext) -> Iterator[MachineContext]:
         """Yield the contexts in which machines are looked for, one after the other. With an end: machines that are
-        booked later, then those that nobody has booked; unless it is strict, again with those for which a hold is
-        planned before the end."""
+        booked later, then those that nobody has booked, or of several both at once; unless it is strict, again with
+        those for which a hold is planned before the end."""
         if context.plan is not None:
             context = replace(context, reach=Reach.ALL)
         has_gaps = _has_gaps(context)
         for takes_held in (False, True) if context.end is not None and not self.strict_end else (False,):
             turn = replace(context, takes_held=takes_held)
-            if has_gaps:
+            if has_gaps and self.several is None:
                 yield replace(turn, reach=Reach.GAPS)
-            yield turn
+            yield replace(turn, reach=Reach.ALL) if has_gaps and self.several is not None else turn
 
     def bound(self, context: MachineContext) -> MachineContext:
         """Return the context in which all machines count that one of the ``turns`` would find."""

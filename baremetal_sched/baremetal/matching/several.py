@@ -8,6 +8,7 @@ others have locked is left out, and the choice is repeated.
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from sqlalchemy import Column, ColumnElement, and_, case, exists, func, null, select
@@ -34,6 +35,9 @@ _PRIME = 65_537
 
 PACK, SPREAD = table_of(DomainMember).alias("pack"), table_of(DomainMember).alias("spread")
 
+#: SQL: when the next booking of a machine begins, NULL if there is none; None: bookings do not matter.
+Gap = ColumnElement[float] | None
+
 #: Owner and lessee of machines.
 Tenants = tuple[str | None, str | None]
 
@@ -53,15 +57,16 @@ def _chosen(context: MachineContext, request: MachineRequest) -> list[Host] | No
     several, fitting = _group_of(request), request.free_machines(context)
     if fitting is None:
         return None
+    gap = None if context.opening.is_plain or context.end is None else context.opening.gap()
     lost: set[int] = set()
     for _ in range(_ATTEMPTS):
         query = fitting.query if not lost else fitting.query.where(Node.id.not_in(lost))
-        picked = _some(context.session, fitting.class_id, query, several)
+        picked = _some(context.session, fitting.class_id, query, several, gap)
         if picked is None:
             chosen = quotas(several, count_places(context.session, query, several))
             if chosen is None:
                 break
-            picked = _pick(context.session, query, several, chosen)
+            picked = _pick(context.session, query, several, chosen, gap)
         rows = _lock(context.session, fitting.query, several, picked)
         if len(rows) == several.count:
             seen = context.calendars([node.id for node, _ in rows])
@@ -164,27 +169,32 @@ def _at(alias: Any, level: str) -> ColumnElement[bool]:
     return and_(alias.c.node_id == Node.id, alias.c.level == level)
 
 
-def _some(session: Session, class_id: int | None, query: Query, several: Several) -> dict[int, Place] | None:
+def _some(
+    session: Session, class_id: int | None, query: Query, several: Several, gap: Gap = None
+) -> dict[int, Place] | None:
     """Return ids of machines that satisfy the request, each with its place, of the first free ones of the class from a
-    random one on; None if these are not enough, or if only the search knows what fits.
+    random one on; None if these are not enough, or if only the search knows what fits. Of each place, those with the
+    shortest ``gap`` are taken.
 
-    SELECT n.id, pack.domain_id, spread.domain_id FROM … WHERE i.provider_id IN (…) AND …
+    SELECT n.id, pack.domain_id, spread.domain_id, <gap> FROM … WHERE i.provider_id IN (…) AND …
     """
     # What was offered to waiting requests a moment ago is to be chosen now: all are looked at.
     if class_id is None or gate.offered(session):
         return None
     some = sample(session, class_id)
     columns, query = placed(query.where(one_of(INVENTORIES.c.provider_id, some)), several)
-    at: dict[Place, list[int]] = {}
-    for node, *place in session.execute(query.with_only_columns(Node.id, *columns, maintain_column_froms=True)):
-        at.setdefault((place[0], place[1]), []).append(node)
+    at: dict[Place, list[tuple[float, float, int]]] = {}
+    columns += [null() if gap is None else gap]
+    for node, *place, until in session.execute(query.with_only_columns(Node.id, *columns, maintain_column_froms=True)):
+        order = inf if until is None else until, random.random()  # noqa: S311 - spreading, not a secret
+        at.setdefault((place[0], place[1]), []).append((*order, node))
     chosen = quotas(several, {place: len(nodes) for place, nodes in at.items()})
     if chosen is None:
         return None
     return {
         node: (chosen.pack, spread)
         for spread, number in chosen.numbers.items()
-        for node in random.sample(at[chosen.pack, spread], number)
+        for *_, node in sorted(at[chosen.pack, spread])[:number]
     }
 
 
@@ -206,11 +216,13 @@ def sample(session: Session, class_id: int, free: int = 1, most: int = _SOME) ->
     return some
 
 
-def _pick(session: Session, query: Query, several: Several, chosen: Quotas) -> dict[int, Place]:
-    """Return ids of machines, as ``pick`` does: first the ones that were just offered to waiting requests, then random
-    ones."""
+def _pick(session: Session, query: Query, several: Several, chosen: Quotas, gap: Gap = None) -> dict[int, Place]:
+    """Return ids of machines, as ``pick`` does: first the ones that were just offered to waiting requests, then those
+    with the shortest ``gap``, then random ones."""
     factor = random.randrange(1, _PRIME)  # noqa: S311 - spreading, not a secret
     order: list[Any] = [Node.id * factor % _PRIME, Node.id]
+    if gap is not None:
+        order = [case((gap.is_(None), 1), else_=0), gap, *order]
     offered = gate.offered(session)
     if offered:
         order.insert(0, case((PROVIDERS.c.id.in_(offered), 0), else_=1))

@@ -15,7 +15,8 @@ from urllib.parse import parse_qsl
 
 from sqlalchemy import ColumnElement, select
 
-from baremetal_sched.baremetal.matching import free_machine, tree_shapes
+from baremetal_sched.baremetal.matching import free_machine, tree_search, tree_shapes
+from baremetal_sched.baremetal.matching.capabilities import required_capabilities
 from baremetal_sched.baremetal.matching.conditions import (
     Condition,
     availability_conditions,
@@ -27,7 +28,6 @@ from baremetal_sched.baremetal.matching.conditions import (
     of_project,
     of_untried,
     of_zone,
-    required_capabilities,
 )
 from baremetal_sched.baremetal.matching.free_machine import FreeMachine
 from baremetal_sched.baremetal.matching.question import (
@@ -44,11 +44,11 @@ from baremetal_sched.baremetal.matching.question import (
 )
 from baremetal_sched.baremetal.matching.request import Amounts, FreeMachines, Host, MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.spreading import SEVERAL, Several, with_group
+from baremetal_sched.baremetal.matching.tree_search import LIMITS, MOST
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.types import selecting
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 from baremetal_sched.errors.scheduling import CannotWait, MachinesShare
-from baremetal_sched.placement.candidates import search
 from baremetal_sched.placement.candidates.request import query
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.candidates.request.resolve import names_places, recall, resolve
@@ -60,10 +60,6 @@ from baremetal_sched.placement.tables import PROVIDERS
 #: The microversions of placement that the queries of servers, and of claims and explanations, are written for.
 VERSION = 36
 QUERY_VERSION = 39
-
-#: How many candidates are read, if none of fewer can be taken.
-_LIMITS = (64, 2_000, 100_000)
-_MOST = (100_000,)
 
 #: How many candidates are read to find one that is no machine.
 _CANDIDATES = 100
@@ -167,13 +163,18 @@ class TreeRequest(MachineRequest):
         session, clauses = context.session, self.clauses(context)
         with suppress(*_UNKNOWN):
             few = self._few(context)
+            is_of_gaps = context.opening.is_of_gaps
             if few is not None:
-                roots = few.query.with_only_columns(PROVIDERS.c.id, maintain_column_froms=True).limit(_LIMITS[0])
-                locked = free_machine.lock_first(session, shuffled(session.scalars(roots)), clauses)
+                query = context.opening.by_gap(few.query) if is_of_gaps else few.query
+                query = query.with_only_columns(PROVIDERS.c.id, maintain_column_froms=True).limit(LIMITS[0])
+                found = session.scalars(query).all()
+                roots = list(dict.fromkeys(found)) if is_of_gaps else shuffled(found)
+                locked = free_machine.lock_first(session, roots, clauses, in_order=is_of_gaps)
                 return None if locked is None else self._host(context, locked[0], few.claim(*locked))
             for fresh in self.trees(context):
-                roots = capable(session, fresh, self.extra_specs)
-                locked = free_machine.lock_first(session, roots, clauses)
+                able = capable(session, fresh, self.extra_specs)
+                roots = [root for root in fresh if root in {*able}] if is_of_gaps else able
+                locked = free_machine.lock_first(session, roots, clauses, in_order=is_of_gaps)
                 if locked is not None:
                     node, root = locked
                     return self._host(context, node, free_machine.claim_of(session, node, root, fresh[root]))
@@ -183,9 +184,9 @@ class TreeRequest(MachineRequest):
         return Host(node, claim, context.calendars([node.id]).get(node.id))
 
     def _few(self, context: MachineContext) -> FreeMachines | None:
-        """Return the machines that fit, if a condition leaves few, and SQL can tell."""
+        """Return the machines that fit, if a condition leaves few, or few are booked later, and SQL can tell."""
         with suppress(CannotWait):
-            if any(each.few for each in self.conditions):
+            if context.opening.is_of_gaps or any(each.few for each in self.conditions):
                 return self._alone(context, self.machine_class(), remembers=False)
         return None
 
@@ -195,7 +196,8 @@ class TreeRequest(MachineRequest):
 
         Raises like ``choose``, except for StaleDataError.
         """
-        session, clauses = context.session, self.clauses(self.bound(context))
+        context = self.bound(context)
+        session, clauses = context.session, self.clauses(context)
         clauses += [] if context.machine is None else [Node.uuid == context.machine]
         hosts: list[tuple[str, Amounts]] = []
         with suppress(*_UNKNOWN):
@@ -240,7 +242,7 @@ class TreeRequest(MachineRequest):
 
     def _of_trees(self, context: MachineContext) -> FreeMachines:
         session = context.session
-        found = {root: each for trees in self.trees(context, _MOST) for root, each in trees.items()}
+        found = {root: each for trees in self.trees(context, MOST) for root, each in trees.items()}
         alone = {root: each for root, each in found.items() if each.roots == {root}}
         if found and not alone:
             raise MachinesShare
@@ -256,7 +258,10 @@ class TreeRequest(MachineRequest):
         if self.project is not None or self.served:
             return None
         session, candidates = context.session, list[Found]()
-        with suppress(*_UNKNOWN), closing(self._search(context, _CANDIDATES)) as results:
+        with (
+            suppress(*_UNKNOWN),
+            closing(tree_search.find(context, self.parsed(), self.version, _CANDIDATES)) as results,
+        ):
             candidates = list(islice(results, _CANDIDATES))
         roots = {root for candidate in candidates for root in candidate.roots}
         # A machine that ``choose`` did not take, for example because a conductor works on it, goes to waiting requests.
@@ -267,26 +272,9 @@ class TreeRequest(MachineRequest):
         candidate = next((each for each in candidates if are_machines.isdisjoint(each.roots)), None)
         return None if candidate is None else free_machine.amounts_of(session, candidate, {})
 
-    def _search(self, context: MachineContext, limit: int) -> Any:
-        seconds = context.settings.placement.candidates_time_limit or None
-        options = search.Options(breadth_first=True, seconds=seconds, unknown_traits=True)
-        return search.find(selecting(context.session), self.parsed(limit), self.version, options)
-
-    def trees(self, context: MachineContext, limits: Sequence[int] = _LIMITS) -> Iterator[dict[int, Found]]:
-        """Yield the first candidate of each tree by the id of its root: first for a few trees, then for more."""
-        seen: set[int] = set()
-        for limit in limits:
-            with closing(self._search(context, limit)) as found:
-                candidates = list(islice(found, limit))
-            trees: dict[int, Found] = {}
-            for candidate in candidates:
-                root = free_machine.root_of(candidate)
-                if root is not None and root not in seen:
-                    trees.setdefault(root, candidate)
-            yield trees
-            seen |= trees.keys()
-            if len(candidates) < limit:
-                return
+    def trees(self, context: MachineContext, limits: Sequence[int] = LIMITS) -> Iterator[dict[int, Found]]:
+        """Yield the first candidate of each tree, like ``tree_search.trees``."""
+        return tree_search.trees(context, self.parsed(), self.version, self.node, limits)
 
     def question(self, context: MachineContext) -> Question:
         """Return the question which nodes can be the host. Amounts and traits are those of the node's whole tree.

@@ -5,12 +5,27 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Integer, and_, case, exists, false, func, literal, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    and_,
+    case,
+    exists,
+    false,
+    func,
+    literal,
+    literal_column,
+    or_,
+    select,
+)
 from sqlalchemy.orm import aliased
 
+from baremetal_sched.baremetal.matching import free_machine
 from baremetal_sched.baremetal.matching.conditions import CLASS, Condition, of_class, of_forbidden, of_traits
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.db.models import Node
+from baremetal_sched.db.types import Query
 from baremetal_sched.placement import trait_ids
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.candidates.request.resolve import look_up, with_unknown
@@ -33,13 +48,17 @@ from baremetal_sched.placement.tables import (
 )
 
 _STOCK = INVENTORIES.c
-#: Columns of an inventory: the amount now, and the amount if nothing of it were used, reserved, withheld or closed.
-_INVENTORY = (
-    *(_STOCK.resource_class_id, _STOCK.capacity, _STOCK.used, _STOCK.min_unit),
-    *(_STOCK.max_unit * provider_rows.OFFERED, _STOCK.step_size),
-    *(_STOCK.total, _STOCK.allocation_ratio, _STOCK.max_unit),
-)
-_ROWS = select(*provider_rows.columns_of(PROVIDERS, traits=True, inventory=_INVENTORY)).order_by(PROVIDERS.c.id)
+
+
+def _rows(offered: ColumnElement[int]) -> Query:
+    """Return the query of providers, with columns of each inventory: the amount now, if it is ``offered``, and the
+    amount if nothing of it were used, reserved, withheld or closed."""
+    now = (_STOCK.capacity, _STOCK.used, _STOCK.min_unit, _STOCK.max_unit * offered, _STOCK.step_size)
+    inventory = (_STOCK.resource_class_id, *now, _STOCK.total, _STOCK.allocation_ratio, _STOCK.max_unit)
+    return select(*provider_rows.columns_of(PROVIDERS, traits=True, inventory=inventory)).order_by(PROVIDERS.c.id)
+
+
+_ROWS = _rows(provider_rows.OFFERED)
 _SHARING = PROVIDER_TRAITS.alias("sharing")
 
 #: Inventories as they are, and as they would be if everything were free.
@@ -108,6 +127,10 @@ class Forest:
         self._traits = ByText(lambda text: traits.intersection(trait_ids.ids_in(text)))
         self._pinned = {group.tree for group in groups if group.tree is not None}
         self._aggregates: dict[int, set[int]] = defaultdict(set)
+        self._rows = _ROWS
+        if not context.opening.is_plain:
+            opened = one_of(PROVIDERS.c.root_id, free_machine.opened_roots(session, context.opening))
+            self._rows = _rows(case((opened, literal_column("1") - _STOCK.withheld), else_=provider_rows.OFFERED))
         self._sharing = {row.id: row for row in self._read(_guests(context))}
         self._sharing_in: dict[int, list[ProviderRow]] = defaultdict(list)
         if self._sharing:
@@ -125,7 +148,7 @@ class Forest:
         return sum(len(shape.trees) for shape in self.shapes) if self.step > 1 else None
 
     def _read(self, which: Sequence[ColumnElement[bool]]) -> list[ProviderRow]:
-        return [ProviderRow._make(row) for row in self._session.execute(_ROWS.where(*which)).all()]
+        return [ProviderRow._make(row) for row in self._session.execute(self._rows.where(*which)).all()]
 
     def _read_aggregates(self, *which: ColumnElement[bool]) -> None:
         row = PROVIDER_AGGREGATES.c

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.matching.conditions import required_capabilities
+from baremetal_sched.baremetal.matching.capabilities import required_capabilities
 from baremetal_sched.compute.flavors.resource_request import FlavorSpec
 from baremetal_sched.db.models import Node, Server
 from baremetal_sched.documents.schema import decode_base64

@@ -29,13 +29,15 @@ from baremetal_sched.settings import Settings
 class Options:
     """How to search. ``maximum``: how many candidates are made at most, whatever the request's limit. ``randomize``:
     return a random choice of these, in random order. ``seconds``: how long a search may take. ``unknown_traits``: as in
-    ``resolve``."""
+    ``resolve``. ``opened``: only trees with these roots (ids) are looked at, in about this order, and count as open
+    (``tables.is_open``)."""
 
     maximum: int | None = None
     randomize: bool = False
     breadth_first: bool = False
     seconds: float | None = None
     unknown_traits: bool = False
+    opened: Sequence[int] | None = None
 
     @classmethod
     def of(cls, settings: Settings) -> "Options":
@@ -143,6 +145,8 @@ def _first(
     connection: Connection, resolved: ResolvedRequest, limit: int | None, options: Options, time_limit: TimeLimit
 ) -> Iterator[Found]:
     """Return an iterator over candidates, at most ``limit``."""
+    if options.opened is not None:
+        return general(connection, resolved, limit, breadth_first=True, time_limit=time_limit, opened=options.opened)
     if single_provider.applies(connection, resolved):
         if resolved.anchor is not None:
             resolved = replace(resolved, groups=tuple(replace(each, tree=resolved.anchor) for each in resolved.groups))
@@ -157,6 +161,7 @@ def general(
     *,
     breadth_first: bool = False,
     time_limit: TimeLimit = NEVER,
+    opened: Sequence[int] | None = None,
 ) -> Iterator[Found]:
     """Search in trees, with sharing and groups; this finds the candidates of every request.
 
@@ -165,7 +170,7 @@ def general(
     # Without a limit both strategies find the same, and depth first keeps less.
     in_turn = breadth_first and limit is not None
     size = 0
-    with closing(TreeLoader(connection, resolved, limit)) as loader:
+    with closing(TreeLoader(connection, resolved, limit, opened)) as loader:
         for found in islice(candidates(resolved, loader, breadth_first=in_turn, time_limit=time_limit), limit):
             time_limit.check()
             size += found.size
@@ -209,7 +214,14 @@ class TreeLoader:
     Each statement sees its own moment, except on SQLite: a tree whose root was moved between two of them is left out.
     """
 
-    def __init__(self, connection: Connection, resolved: ResolvedRequest, limit: int | None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        resolved: ResolvedRequest,
+        limit: int | None,
+        opened: Sequence[int] | None = None,
+    ) -> None:
+        self._opened = opened
         self._connection = connection
         self._resolved = resolved
         self.page_sizer = anchors.PageSizer(limit, _BATCH)
@@ -228,7 +240,9 @@ class TreeLoader:
             self._reading.close()
 
     def __iter__(self) -> Iterator[Anchor]:
-        for roots in anchors.batches(self._connection, self._resolved, list(self._sharing.values()), self.page_sizer):
+        sharing = list(self._sharing.values())
+        batches = anchors.batches(self._connection, self._resolved, sharing, self.page_sizer)
+        for roots in batches if self._opened is None else [list(self._opened)]:
             for start in range(0, len(roots), _BATCH):
                 yield from self._load_trees(roots[start : start + _BATCH])
 
@@ -259,7 +273,7 @@ class TreeLoader:
     def _load_trees(self, roots: Sequence[int]) -> Iterator[Anchor]:
         mentioned = self._resolved.aggregates | self._sharing_in.keys()
         # With traits, requested or not: the answer tells about all providers of a tree, and need not read them again.
-        self._reading = provider_rows.load_trees(self._connection, roots)
+        self._reading = provider_rows.load_trees(self._connection, roots, opened=self._opened is not None)
         if not mentioned and not self._sharing:
             yield from (UnparsedTree(rows, self._parser) for rows in self._reading if has_root(rows))
             return

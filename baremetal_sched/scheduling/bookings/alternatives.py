@@ -12,7 +12,8 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.bookings.times import BOOKED, NOBODY, Own, Window, turnaround
-from baremetal_sched.baremetal.matching.conditions import Kind, required_capabilities, unmet_capabilities
+from baremetal_sched.baremetal.matching.capabilities import required_capabilities, unmet_capabilities
+from baremetal_sched.baremetal.matching.conditions import Kind
 from baremetal_sched.baremetal.matching.earliest import MOST
 from baremetal_sched.baremetal.matching.explanation import why_none
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest

@@ -13,7 +13,8 @@ from sqlalchemy import ColumnElement, Double, func, literal, null, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.bookings.times import BOOKED, NOBODY, Own, Window
-from baremetal_sched.baremetal.matching.conditions import Kind, required_capabilities, unmet_capabilities
+from baremetal_sched.baremetal.matching.capabilities import required_capabilities, unmet_capabilities
+from baremetal_sched.baremetal.matching.conditions import Kind
 from baremetal_sched.baremetal.matching.question import Question
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.several import count_places, pick, placed, sample

@@ -45,6 +45,12 @@ _INVENTORY = (
     *(_STOCK.resource_class_id, _STOCK.capacity, _STOCK.used),
     *(_STOCK.min_unit, _STOCK.max_unit * OFFERED, _STOCK.step_size),
 )
+#: The same, whenever they close.
+_OPENED_INVENTORY = (
+    *_INVENTORY[:4],
+    _STOCK.max_unit * (literal_column("1") - _STOCK.withheld),
+    _STOCK.step_size,
+)
 
 
 def columns_of(
@@ -94,13 +100,15 @@ def load_those(connection: Connection, column: Column[int], ids: Iterable[int], 
     return [*map(_MAKE, compiled.run(connection, _select_those(column, traits), {}, ids))]
 
 
-def load_trees(connection: Connection, roots: Iterable[int]) -> Generator[list[ProviderRow]]:
-    """Yield the trees with these roots: all providers of each, in the order of their ids, with traits.
+def load_trees(connection: Connection, roots: Iterable[int], *, opened: bool = False) -> Generator[list[ProviderRow]]:
+    """Yield the trees with these roots: all providers of each, in the order of their ids, with traits. ``opened``: they
+    count as open, whenever they close.
 
     The database keeps reading while the first trees are examined. Until this is read to its end or closed, no other
     statement may run on the connection.
     """
-    query = _TREES_BY_JOIN if connection.dialect.name in OBEDIENT else _TREES
+    by_dialect = _TREES_BY_JOIN if connection.dialect.name in OBEDIENT else _TREES
+    query = _OPENED_TREES if opened else by_dialect
     with closing(compiled.run(connection, query, {}, roots, stream=True)) as result:
         read = chain.from_iterable(result.partitions(_AT_ONCE))
         for _, rows in groupby(map(_MAKE, read), itemgetter(3)):
@@ -125,6 +133,9 @@ _TREES_BY_JOIN = hinted(
     PROVIDERS,
     "FORCE INDEX (ix_resource_providers_root_id)",
 )
+
+
+_OPENED_TREES = _TREES.with_only_columns(*columns_of(PROVIDERS, traits=True, inventory=_OPENED_INVENTORY))
 
 
 @lru_cache
