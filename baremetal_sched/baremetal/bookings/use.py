@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, func, or_, select, update
+from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
@@ -14,7 +14,7 @@ from baremetal_sched.db.clock import epoch, in_words
 from baremetal_sched.db.models import Booking, Node, WaitingRequest
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.scheduling import BookingIsOver, BookingNotFound, BookingNotRunning, HasEnded
-from baremetal_sched.placement import ends
+from baremetal_sched.placement import ends, waiting_ends
 from baremetal_sched.placement.ends import SET, AskedEnd, End
 from baremetal_sched.placement.tables import ALLOCATIONS, CLAIM_ENDS, CONSUMERS, GROUP_MEMBERS, PROVIDERS
 from baremetal_sched.placement.waiting_requests import IS_WAITING
@@ -121,7 +121,7 @@ def claims_under(session: Session, *under: Booking) -> list[ClaimUnder]:
 def follow(session: Session, settings: Settings, booking: Booking, old_ends_at: float) -> None:
     """Have the ends of what is claimed under a booking follow that of the booking, which was ``old_ends_at``, and of
     what waits: those at that moment, and those later than the new one, become the new one. Earlier ones of their own
-    stay.
+    stay. Raises StaleDataError if one of them is changed at once.
 
     The rows of the booking, and of its nodes, are locked: nothing is claimed under it now.
     """
@@ -156,6 +156,4 @@ def _follow_waiting(session: Session, waiting: WaitingRequest, end: End, booked_
         end = replace(end, at=None, seconds=waiting.lasts, within=booked_until)
     elif old != waiting.ends_at <= booked_until:
         return
-    values = {**end.columns(), "deadline": end.bounded(WaitingRequest.deadline.expression)}
-    changed = update(WaitingRequest).where(WaitingRequest.id == waiting.id, IS_WAITING).values(values)
-    session.execute(changed.execution_options(synchronize_session=False))
+    waiting_ends.change(session, waiting, end)

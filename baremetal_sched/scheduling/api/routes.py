@@ -8,6 +8,9 @@ from baremetal_sched.errors.compute import (
 )
 from baremetal_sched.errors.placement import BadQuery
 from baremetal_sched.errors.scheduling import (
+    BookingIsOver,
+    BookingNotFound,
+    BookingNotRunning,
     CannotWait,
     ClaimDiffers,
     ClaimElsewhere,
@@ -50,12 +53,14 @@ from baremetal_sched.web.operation import Operation
 from baremetal_sched.web.responses import JSON
 from baremetal_sched.web.route import Route
 
-#: Errors of machines of a group, of explanations, of claims.
+#: Errors of machines of a group, of bookings, of explanations, of claims.
 _GROUPS = (GroupDiffers, MachinesShare)
+_BOOKED = (BookingNotFound, BookingIsOver)
 _EXPLAINING = (ExplanationTookTooLong, TooManyExplanations)
 _CLAIMING = (
     *(NothingFree, NeverFits, SuitableNodesLocked, TooManyWaitingClaims, ClaimDiffers, ConsumerInUse, UuidTaken),
     *(CannotWait, EndsNotServed, FitUnknown, GroupsNotServed, WaitingNotServed),
+    *(*_BOOKED, BookingNotRunning),
 )
 
 _CLAIMED = {
@@ -138,7 +143,7 @@ ROUTES: tuple[Route, ...] = (
         takes=(JSON,),
         statuses=OF_THE_BODY,
         operation=Operation("create_explanation", "Explain a request", "Explanation", body=ANY_REQUEST),
-        errors=(BadQuery, *FLAVORS, *_GROUPS, *_EXPLAINING),
+        errors=(BadQuery, *FLAVORS, *_GROUPS, *_BOOKED, *_EXPLAINING),
     ),
     Route(
         "GET",
@@ -226,7 +231,7 @@ ROUTES: tuple[Route, ...] = (
             "Claim",
             body=CLAIM_CHANGE.schema,
         ),
-        errors=(ClaimNotFound, ServerLocked, HasEnded, HasNoEnd, ClaimIsOver, OthersWait, EndsNotServed),
+        errors=(ClaimNotFound, ServerLocked, HasEnded, HasNoEnd, ClaimIsOver, OthersWait, EndsNotServed, *_BOOKED),
     ),
     Route(
         "DELETE",

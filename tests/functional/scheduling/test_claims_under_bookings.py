@@ -1,0 +1,297 @@
+"""Claims under bookings: they get its machines and no others, wait in its own queue, and end with it at the latest."""
+
+import uuid as uuid_module
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.bookings import bookings, use
+from baremetal_sched.baremetal.provider import booked_machines
+from baremetal_sched.db.clock import exactly, in_words, seconds_of, utcnow
+from baremetal_sched.db.models import BookedMachine, Booking, ClaimEnd, Node
+from baremetal_sched.scheduling import sweep as sweeps
+from baremetal_sched.settings import load
+from tests.database_clock import SettableClock, settable
+from tests.functional.scheduling.test_claims import CLAIMS, LIKE_ALLOCATION, QUERY, message, post, show
+from tests.restored import Rows
+from tests.service import Service
+from tests.unchanged import unchanged
+
+#: The moment of the tests: the booking runs from then on for two hours.
+START, HOUR = 2_000_000_000.5, 3600.0
+END = START + 2 * HOUR
+PROJECT = {"project_id": "p", "user_id": "u"}
+
+
+@pytest.fixture
+def clock(service: Service) -> Iterator[SettableClock]:
+    """The clock of the database, which stands at the start of the booking; a conductor is alive then."""
+    with settable(service.database) as clock:
+        clock.stopped_at = START
+        service.add_conductor("r1")
+        yield clock
+
+
+def book(service: Service, *nodes: str, project: str = "p", starts_at: float = START, ends_at: float = END) -> str:
+    """A booking of these nodes."""
+    uuid = str(uuid_module.uuid4())
+
+    def enter(session: Session) -> None:
+        booking = Booking(
+            uuid=uuid,
+            project=project,
+            user="u",
+            resource_class="CUSTOM_GOLD",
+            request={},
+            body_digest="",
+            count=len(nodes),
+            starts_at=starts_at,
+            ends_at=ends_at,
+            made_at=START - HOUR,
+            due_at=starts_at,
+            created_at=utcnow(),
+        )
+        session.add(booking)
+        session.flush()
+        ids = session.scalars(select(Node.id).where(Node.uuid.in_(nodes))).all()
+        row = {"booking_id": booking.id, "starts_at": starts_at, "ends_at": ends_at}
+        row |= {"turnaround": dict.fromkeys(ids, 0.0)}
+        if nodes:
+            locked = booked_machines.lock(session, ids)
+            booked_machines.put(session, locked, booked_machines.calendars(session, ids), START - HOUR, row)
+
+    service.database.write(enter)
+    return uuid
+
+
+def claim(service: Service, booking: str | None, body: Any = None, *, status: int = 201, **more: Any) -> Any:
+    """A claim of the booking's project."""
+    named = {} if booking is None else {"booking": booking}
+    return post(service, body or LIKE_ALLOCATION, status=status, **{"consumer": PROJECT, **named, **more})
+
+
+def nodes_of(shown: Any) -> list[str]:
+    return [each["node"] for each in shown["machines"]]
+
+
+def release(service: Service, shown: Any) -> None:
+    service.http.delete(f"{CLAIMS}/{shown['uuid']}", status=204)
+
+
+def sweep(service: Service) -> None:
+    sweeps.sweep(service.database, load({}), "r1", lambda *_: True)
+
+
+def used_at(service: Service, booking: str) -> list[float | None]:
+    query = select(BookedMachine.used_at).join(Booking, Booking.id == BookedMachine.booking_id)
+    query = query.where(Booking.uuid == booking).order_by(BookedMachine.node_id)
+    return service.database.read(lambda session: list(session.scalars(query)))
+
+
+# -- now ---------------------------------------------------------------------------------------------------------------
+
+
+def test_it_gets_the_machines_of_its_booking_and_no_others(service: Service, clock: SettableClock) -> None:
+    booked, free = service.add_node("n1"), service.add_node("n2")
+    booking = book(service, booked)
+    assert used_at(service, booking) == [None]
+    shown = claim(service, booking).json
+    assert (nodes_of(shown), shown["until"], shown["booking"]) == ([booked], exactly(END), booking)
+    assert shown == {**show(service, shown["uuid"]), "machines": shown["machines"]}
+    assert used_at(service, booking) == [START]
+    claim(service, booking, status=409)
+    assert nodes_of(claim(service, None).json) == [free]
+    clock.step(60)
+    release(service, shown)
+    claim(service, None, status=409)  # it goes back to the booking
+    assert nodes_of(claim(service, booking).json) == [booked]
+    assert used_at(service, booking) == [START]
+
+
+def test_several_and_other_forms_of_requests(service: Service, clock: SettableClock, row: Rows) -> None:
+    nodes = [service.add_node(f"n{number}") for number in range(4)]
+    booking = book(service, *nodes[:3])
+    for body in (QUERY, LIKE_ALLOCATION):
+        with row(body):
+            shown = claim(service, booking, body, count=2).json
+            assert ({*nodes_of(shown)} < {*nodes[:3]}, shown["booking"]) == (True, booking)
+            claim(service, booking, status=409, count=2)
+            claim(service, booking)
+
+
+def test_who_cannot_use_a_booking(service: Service, clock: SettableClock, row: Rows) -> None:
+    node = service.add_node("n1")
+    others, over = book(service, node, project="b"), book(service, ends_at=START)
+    later = book(service, starts_at=START + HOUR)
+    for booking, status, words in [
+        (str(uuid_module.uuid4()), 404, "There is no booking"),
+        (others, 404, f"There is no booking {others}."),
+        (over, 409, "is over"),
+        (later, 409, f"It begins at {in_words(START + HOUR)}"),
+        ("n1", 400, "booking"),
+        (5, 400, "booking"),
+    ]:
+        with row(booking), unchanged(service):
+            assert words in message(claim(service, booking, status=status))
+
+
+def test_its_end_is_that_of_the_booking_or_earlier(service: Service, clock: SettableClock, row: Rows) -> None:
+    booking = book(service, service.add_node("n1"))
+    for given, end in [
+        ({"until": exactly(END)}, END),
+        ({"until": exactly(END - 1)}, END - 1),
+        ({"for": HOUR}, START + HOUR),
+        ({"for": 2 * HOUR}, END),
+        ({"until": exactly(END + 1)}, None),
+        ({"for": 2 * HOUR + 1}, None),
+        ({"until": None}, None),
+    ]:
+        with row(given):
+            answer = claim(service, booking, status=400 if end is None else 201, **given)
+            if end is None:
+                assert f"booking {booking} ends at" in message(answer)
+            else:
+                assert seconds_of("until", answer.json["until"]) == end
+
+
+def test_a_patch_of_its_end_stays_within_the_booking(service: Service, clock: SettableClock, row: Rows) -> None:
+    booking = book(service, service.add_node("n1"))
+    made = claim(service, booking).json
+    waiting = claim(service, booking, status=202, wait=600).json
+    for shown in (made, waiting):
+        for given, end in [
+            ({"until": exactly(END - 600)}, END - 600),
+            ({"until": exactly(END)}, END),
+            ({"until": exactly(END + 1)}, None),
+            ({"until": None}, None),
+        ]:
+            with row(shown["state"], given):
+                path = f"{CLAIMS}/{shown['uuid']}"
+                answer = service.http.patch_json(path, given, status=200 if end else 400)
+                if end:
+                    assert (answer.json["until"], answer.json["booking"]) == (exactly(end), booking)
+
+
+# -- waiting -----------------------------------------------------------------------------------------------------------
+
+
+def position(service: Service, shown: Any) -> tuple[str, int | None]:
+    """State and position of a claim now."""
+    now = show(service, shown["uuid"])
+    return now["state"], now["position"]
+
+
+def test_it_waits_in_the_queue_of_its_booking_only(service: Service, clock: SettableClock) -> None:
+    booked, other = service.add_node("n1"), service.add_node("n2")
+    booking = book(service, booked)
+    has, of_class = claim(service, booking).json, claim(service, None).json
+    waits_for_class = claim(service, None, status=202, wait=600).json
+    first = claim(service, booking, status=202, wait=600).json
+    assert (first["position"], first["resource_class"], first["booking"]) == (1, "CUSTOM_GOLD", booking)
+    second = claim(service, booking, status=202, wait=600).json
+    assert position(service, second) == ("waiting", 2)
+    release(service, of_class)  # neither gets what the others wait for
+    assert nodes_of(show(service, waits_for_class["uuid"])) == [other]
+    assert position(service, first) == ("waiting", 1)
+    more = claim(service, None, status=202, wait=600).json
+    release(service, has)
+    assert nodes_of(show(service, first["uuid"])) == [booked]
+    assert (position(service, second), position(service, more)) == (("waiting", 1), ("waiting", 1))
+    query = f"{CLAIMS}?resource_class=CUSTOM_GOLD&state=waiting"
+    assert [each["uuid"] for each in service.http.get(query).json["claims"]] == [second["uuid"], more["uuid"]]
+
+
+def test_a_newcomer_comes_after_those_who_wait_under_the_booking(service: Service, clock: SettableClock) -> None:
+    node = service.add_node("n1")
+    booking = book(service, node)
+    service.set_columns(node, reservation="r1")
+    first = claim(service, booking, status=202, wait=600).json
+    service.set_columns(node, reservation=None)
+    claim(service, booking, status=409)
+    assert nodes_of(show(service, first["uuid"])) == [node]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_who_waits_for_the_start_is_served_by_the_sweep(service: Service, clock: SettableClock, count: int) -> None:
+    nodes = [service.add_node(f"n{number}") for number in range(count)]
+    clock.step(-600)
+    booking = book(service, *nodes)
+    shown = claim(service, booking, status=202, wait=1200, count=count).json
+    sweep(service)
+    assert position(service, shown) == ("waiting", 1)
+    clock.step(600)
+    sweep(service)
+    now = show(service, shown["uuid"])
+    assert (now["state"], nodes_of(now), now["until"]) == ("claimed", nodes, exactly(END))
+
+
+def test_several_wait_for_what_is_released(service: Service, clock: SettableClock) -> None:
+    nodes = [service.add_node(f"n{number}") for number in range(2)]
+    service.add_node("n2")
+    booking = book(service, *nodes)
+    has = claim(service, booking).json
+    shown = claim(service, booking, status=202, wait=600, count=2).json
+    release(service, has)
+    assert nodes_of(show(service, shown["uuid"])) == nodes
+
+
+def test_it_waits_no_longer_than_leaves_it_its_time(service: Service, clock: SettableClock, row: Rows) -> None:
+    booking = book(service, service.add_node("n1"))
+    claim(service, booking)
+    for given, left in [({}, 60.0), ({"for": HOUR}, HOUR), ({"until": exactly(END - HOUR)}, HOUR + 60)]:
+        with row(given):
+            shown = claim(service, booking, status=202, wait=86_400, **given).json
+            assert seconds_of("deadline", shown["deadline"]) == END - left
+
+
+# -- the end of the booking is moved -----------------------------------------------------------------------------------
+
+
+def follow(service: Service, uuid: str, ends_at: float) -> None:
+    """Move the end of a booking."""
+
+    def move(session: Session) -> None:
+        booking = bookings.lock(session, bookings.find(session, uuid).id)
+        assert booking is not None
+        old, booking.ends_at = booking.ends_at, ends_at
+        use.follow(session, load({}), booking, old)
+
+    service.database.write(move)
+
+
+def test_ends_follow_that_of_the_booking(service: Service, clock: SettableClock, row: Rows) -> None:
+    booking = book(service, *[service.add_node(f"n{number}") for number in range(3)])
+    with_it, late, early = (
+        claim(service, booking, **given).json for given in ({}, {"for": 7000}, {"until": exactly(START + HOUR)})
+    )
+    waits = claim(service, booking, status=202, wait=86_400).json
+    waits_for = claim(service, booking, status=202, wait=86_400, **{"for": HOUR}).json
+    for moved in (END + HOUR, END - HOUR / 2):
+        with row(moved):
+            follow(service, booking, moved)
+            ends = [show(service, each["uuid"])["until"] for each in (with_it, late, early, waits)]
+            expected = (moved, min(moved, START + 7000), START + HOUR, moved)
+            assert ends == [*map(exactly, expected)]
+            until = show(service, waits_for["uuid"])["deadline"]
+            assert seconds_of("deadline", until) == min(moved, END) - HOUR
+            due = service.database.read(lambda session: session.scalars(select(ClaimEnd.due_at)).all())
+            assert max(due) <= moved
+
+
+def test_what_is_claimed_under_a_booking(service: Service, clock: SettableClock) -> None:
+    nodes = [service.add_node(f"n{number}") for number in range(3)]
+    booking, other = book(service, *nodes), book(service)
+    one, two = claim(service, booking).json, claim(service, booking, count=2).json
+
+    def read(session: Session) -> list[tuple[str, str, str]]:
+        found = use.claims_under(session, bookings.find(session, booking), bookings.find(session, other))
+        return [(each.node, each.consumer, each.claim) for each in found]
+
+    machines = [(each["node"], each["consumer"], shown["uuid"]) for shown in (one, two) for each in shown["machines"]]
+    assert {*service.database.read(read)} == {*machines}
+
+
+# -- rights and explanations -------------------------------------------------------------------------------------------
