@@ -123,6 +123,7 @@ class End:
             "end_seconds": self.seconds,
             "end_began_at": began_at,
             "end_booking": self.booking,
+            "end_within": None if self.within == inf else self.within,
         }
 
 
@@ -192,8 +193,10 @@ def require_served(reader: Reader, end: End | None = None) -> float:
 
 _AT: ColumnElement[float] = bindparam("end_at", type_=Double())
 _SECONDS: ColumnElement[float] = bindparam("end_seconds", type_=Double())
+_WITHIN: ColumnElement[float] = bindparam("end_within", type_=Double())
+_LATER = statement_epoch() + _SECONDS
 #: The moment that the parameters give.
-_ENDS_AT = func.coalesce(_AT, statement_epoch() + _SECONDS)
+_ENDS_AT = func.coalesce(_AT, case((_LATER > _WITHIN, _WITHIN), else_=_LATER))
 #: The columns of a new end.
 COLUMNS = ("consumer_id", "began_at", "set_at", "ends_at", "state", "due_at", "booking_id")
 

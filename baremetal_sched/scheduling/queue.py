@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, literal, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import Membership
@@ -23,8 +23,8 @@ from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.compiled import IDS
 from baremetal_sched.db.models import Node, WaitingRequest
 from baremetal_sched.db.types import as_text
-from baremetal_sched.placement import waiting_requests
-from baremetal_sched.placement.tables import PENDING_CLAIMS
+from baremetal_sched.placement import tables, waiting_requests
+from baremetal_sched.placement.tables import PENDING_CLAIMS, PROVIDERS
 from baremetal_sched.placement.waiting_requests import QueueEntry
 from baremetal_sched.settings import Settings
 
@@ -183,13 +183,15 @@ def _requests_of(connection: Connection, firsts: Collection[int]) -> dict[int, t
 
 def next_for(session: Session, node: str, resource_class: str, settings: Settings) -> WaitingRequest | None:
     """Return the claim that would get the node (a UUID), of this class in placement, if it were free; None if none
-    waits for it.
+    waits for it. While it is booked, that is one under its booking.
 
     Traits, owner and names are compared; conditions that need a search in the node's tree are not.
     """
-    found = queue_of(session.connection(), node, resource_class, settings.scheduling.most_tested, settings)
+    of_node = select(tables.queue_of(PROVIDERS, literal(resource_class))).where(PROVIDERS.c.uuid == node)
+    name = session.scalar(of_node) or resource_class
+    found = queue_of(session.connection(), node, name, settings.scheduling.most_tested, settings)
     entries = () if found is None else found.entries
-    is_strict = any(entry.is_strict for entry in entries)
+    is_strict = name == resource_class and any(entry.is_strict for entry in entries)
     closes_at = session.scalar(select(Node.closes_at).where(Node.uuid == node)) if is_strict else None
     return next(filter(None, (waiting_requests.first_of(session, entry, closes_at) for entry in entries)), None)
 

@@ -95,7 +95,10 @@ class MachineContext:
 
     def of_waiting(self, waiting: WaitingRequest) -> "MachineContext":
         """Return the context of a request that waits, with its end."""
-        return self.with_end(End.of(self.settings, waiting.ends_at, waiting.lasts, waiting.booking_id))
+        end = End.of(self.settings, waiting.ends_at, waiting.lasts, waiting.booking_id)
+        if end is not None and end.booking is not None and end.seconds is not None:
+            end = replace(end, within=waiting.deadline + end.seconds)  # it does not wait beyond that
+        return self.with_end(end)
 
     def calendars(self, nodes: Collection[int]) -> dict[int, int]:
         """Return the calendars of chosen machines (ids of nodes, their rows and inventories locked) that are closed to

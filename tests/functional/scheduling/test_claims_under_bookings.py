@@ -9,14 +9,26 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.bookings import bookings, use
-from baremetal_sched.baremetal.provider import booked_machines
-from baremetal_sched.db.clock import exactly, in_words, seconds_of, utcnow
-from baremetal_sched.db.models import BookedMachine, Booking, ClaimEnd, Node
+from baremetal_sched.db.clock import exactly, in_words, seconds_of
+from baremetal_sched.db.models import BookedMachine, Booking, ClaimEnd
 from baremetal_sched.scheduling import sweep as sweeps
+from baremetal_sched.scheduling.queue import next_for
 from baremetal_sched.settings import load
 from tests.database_clock import SettableClock, settable
-from tests.functional.scheduling.test_claims import CLAIMS, LIKE_ALLOCATION, QUERY, message, post, show
-from tests.restored import Rows
+from tests.functional.scheduling.booked import enter
+from tests.functional.scheduling.test_claims import (
+    ADMIN,
+    ANNA,
+    BERT,
+    CLAIMS,
+    LIKE_ALLOCATION,
+    QUERY,
+    listed,
+    message,
+    post,
+    show,
+)
+from tests.restored import Rows, restored
 from tests.service import Service
 from tests.unchanged import unchanged
 
@@ -35,36 +47,9 @@ def clock(service: Service) -> Iterator[SettableClock]:
         yield clock
 
 
-def book(service: Service, *nodes: str, project: str = "p", starts_at: float = START, ends_at: float = END) -> str:
-    """A booking of these nodes."""
-    uuid = str(uuid_module.uuid4())
-
-    def enter(session: Session) -> None:
-        booking = Booking(
-            uuid=uuid,
-            project=project,
-            user="u",
-            resource_class="CUSTOM_GOLD",
-            request={},
-            body_digest="",
-            count=len(nodes),
-            starts_at=starts_at,
-            ends_at=ends_at,
-            made_at=START - HOUR,
-            due_at=starts_at,
-            created_at=utcnow(),
-        )
-        session.add(booking)
-        session.flush()
-        ids = session.scalars(select(Node.id).where(Node.uuid.in_(nodes))).all()
-        row = {"booking_id": booking.id, "starts_at": starts_at, "ends_at": ends_at}
-        row |= {"turnaround": dict.fromkeys(ids, 0.0)}
-        if nodes:
-            locked = booked_machines.lock(session, ids)
-            booked_machines.put(session, locked, booked_machines.calendars(session, ids), START - HOUR, row)
-
-    service.database.write(enter)
-    return uuid
+def book(service: Service, *names: str, project: str = "p", starts: float = 0, ends: float = 2 * HOUR) -> str:
+    """A booking of these nodes, by default from now on for two hours."""
+    return enter(service, *names, starts=starts, ends=ends, project=project)[0]
 
 
 def claim(service: Service, booking: str | None, body: Any = None, *, status: int = 201, **more: Any) -> Any:
@@ -96,7 +81,7 @@ def used_at(service: Service, booking: str) -> list[float | None]:
 
 def test_it_gets_the_machines_of_its_booking_and_no_others(service: Service, clock: SettableClock) -> None:
     booked, free = service.add_node("n1"), service.add_node("n2")
-    booking = book(service, booked)
+    booking = book(service, "n1")
     assert used_at(service, booking) == [None]
     shown = claim(service, booking).json
     assert (nodes_of(shown), shown["until"], shown["booking"]) == ([booked], exactly(END), booking)
@@ -113,7 +98,7 @@ def test_it_gets_the_machines_of_its_booking_and_no_others(service: Service, clo
 
 def test_several_and_other_forms_of_requests(service: Service, clock: SettableClock, row: Rows) -> None:
     nodes = [service.add_node(f"n{number}") for number in range(4)]
-    booking = book(service, *nodes[:3])
+    booking = book(service, "n0", "n1", "n2")
     for body in (QUERY, LIKE_ALLOCATION):
         with row(body):
             shown = claim(service, booking, body, count=2).json
@@ -123,24 +108,26 @@ def test_several_and_other_forms_of_requests(service: Service, clock: SettableCl
 
 
 def test_who_cannot_use_a_booking(service: Service, clock: SettableClock, row: Rows) -> None:
-    node = service.add_node("n1")
-    others, over = book(service, node, project="b"), book(service, ends_at=START)
-    later = book(service, starts_at=START + HOUR)
-    for booking, status, words in [
+    service.add_node("n1")
+    others, over = book(service, "n1", project="b"), book(service, "n1", starts=-HOUR, ends=0)
+    later = book(service, "n1", starts=HOUR)
+    rows: list[tuple[Any, int, str]] = [
         (str(uuid_module.uuid4()), 404, "There is no booking"),
         (others, 404, f"There is no booking {others}."),
         (over, 409, "is over"),
         (later, 409, f"It begins at {in_words(START + HOUR)}"),
         ("n1", 400, "booking"),
         (5, 400, "booking"),
-    ]:
+    ]
+    for booking, status, words in rows:
         with row(booking), unchanged(service):
             assert words in message(claim(service, booking, status=status))
 
 
 def test_its_end_is_that_of_the_booking_or_earlier(service: Service, clock: SettableClock, row: Rows) -> None:
-    booking = book(service, service.add_node("n1"))
-    for given, end in [
+    service.add_node("n1")
+    booking = book(service, "n1")
+    rows: list[tuple[dict[str, Any], float | None]] = [
         ({"until": exactly(END)}, END),
         ({"until": exactly(END - 1)}, END - 1),
         ({"for": HOUR}, START + HOUR),
@@ -148,7 +135,8 @@ def test_its_end_is_that_of_the_booking_or_earlier(service: Service, clock: Sett
         ({"until": exactly(END + 1)}, None),
         ({"for": 2 * HOUR + 1}, None),
         ({"until": None}, None),
-    ]:
+    ]
+    for given, end in rows:
         with row(given):
             answer = claim(service, booking, status=400 if end is None else 201, **given)
             if end is None:
@@ -158,7 +146,8 @@ def test_its_end_is_that_of_the_booking_or_earlier(service: Service, clock: Sett
 
 
 def test_a_patch_of_its_end_stays_within_the_booking(service: Service, clock: SettableClock, row: Rows) -> None:
-    booking = book(service, service.add_node("n1"))
+    service.add_node("n1")
+    booking = book(service, "n1")
     made = claim(service, booking).json
     waiting = claim(service, booking, status=202, wait=600).json
     for shown in (made, waiting):
@@ -186,7 +175,7 @@ def position(service: Service, shown: Any) -> tuple[str, int | None]:
 
 def test_it_waits_in_the_queue_of_its_booking_only(service: Service, clock: SettableClock) -> None:
     booked, other = service.add_node("n1"), service.add_node("n2")
-    booking = book(service, booked)
+    booking = book(service, "n1")
     has, of_class = claim(service, booking).json, claim(service, None).json
     waits_for_class = claim(service, None, status=202, wait=600).json
     first = claim(service, booking, status=202, wait=600).json
@@ -206,7 +195,7 @@ def test_it_waits_in_the_queue_of_its_booking_only(service: Service, clock: Sett
 
 def test_a_newcomer_comes_after_those_who_wait_under_the_booking(service: Service, clock: SettableClock) -> None:
     node = service.add_node("n1")
-    booking = book(service, node)
+    booking = book(service, "n1")
     service.set_columns(node, reservation="r1")
     first = claim(service, booking, status=202, wait=600).json
     service.set_columns(node, reservation=None)
@@ -216,9 +205,10 @@ def test_a_newcomer_comes_after_those_who_wait_under_the_booking(service: Servic
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_who_waits_for_the_start_is_served_by_the_sweep(service: Service, clock: SettableClock, count: int) -> None:
-    nodes = [service.add_node(f"n{number}") for number in range(count)]
+    names = [f"n{number}" for number in range(count)]
+    nodes = [service.add_node(name) for name in names]
     clock.step(-600)
-    booking = book(service, *nodes)
+    booking = book(service, *names, starts=600, ends=600 + 2 * HOUR)
     shown = claim(service, booking, status=202, wait=1200, count=count).json
     sweep(service)
     assert position(service, shown) == ("waiting", 1)
@@ -229,9 +219,10 @@ def test_who_waits_for_the_start_is_served_by_the_sweep(service: Service, clock:
 
 
 def test_several_wait_for_what_is_released(service: Service, clock: SettableClock) -> None:
-    nodes = [service.add_node(f"n{number}") for number in range(2)]
+    names = ["n0", "n1"]
+    nodes = [service.add_node(name) for name in names]
     service.add_node("n2")
-    booking = book(service, *nodes)
+    booking = book(service, *names)
     has = claim(service, booking).json
     shown = claim(service, booking, status=202, wait=600, count=2).json
     release(service, has)
@@ -239,9 +230,15 @@ def test_several_wait_for_what_is_released(service: Service, clock: SettableCloc
 
 
 def test_it_waits_no_longer_than_leaves_it_its_time(service: Service, clock: SettableClock, row: Rows) -> None:
-    booking = book(service, service.add_node("n1"))
+    service.add_node("n1")
+    booking = book(service, "n1")
     claim(service, booking)
-    for given, left in [({}, 60.0), ({"for": HOUR}, HOUR), ({"until": exactly(END - HOUR)}, HOUR + 60)]:
+    rows: list[tuple[dict[str, Any], float]] = [
+        ({}, 60.0),
+        ({"for": HOUR}, HOUR),
+        ({"until": exactly(END - HOUR)}, HOUR + 60),
+    ]
+    for given, left in rows:
         with row(given):
             shown = claim(service, booking, status=202, wait=86_400, **given).json
             assert seconds_of("deadline", shown["deadline"]) == END - left
@@ -263,9 +260,13 @@ def follow(service: Service, uuid: str, ends_at: float) -> None:
 
 
 def test_ends_follow_that_of_the_booking(service: Service, clock: SettableClock, row: Rows) -> None:
-    booking = book(service, *[service.add_node(f"n{number}") for number in range(3)])
-    with_it, late, early = (
-        claim(service, booking, **given).json for given in ({}, {"for": 7000}, {"until": exactly(START + HOUR)})
+    for name in ("n0", "n1", "n2"):
+        service.add_node(name)
+    booking = book(service, "n0", "n1", "n2")
+    with_it = claim(service, booking).json
+    late, early = (
+        claim(service, booking, **{"for": 7000}).json,
+        claim(service, booking, until=exactly(START + HOUR)).json,
     )
     waits = claim(service, booking, status=202, wait=86_400).json
     waits_for = claim(service, booking, status=202, wait=86_400, **{"for": HOUR}).json
@@ -282,8 +283,10 @@ def test_ends_follow_that_of_the_booking(service: Service, clock: SettableClock,
 
 
 def test_what_is_claimed_under_a_booking(service: Service, clock: SettableClock) -> None:
-    nodes = [service.add_node(f"n{number}") for number in range(3)]
-    booking, other = book(service, *nodes), book(service)
+    names = ["n0", "n1", "n2"]
+    for name in names:
+        service.add_node(name)
+    booking, other = book(service, *names), book(service, "n0", starts=3 * HOUR, ends=4 * HOUR)
     one, two = claim(service, booking).json, claim(service, booking, count=2).json
 
     def read(session: Session) -> list[tuple[str, str, str]]:
@@ -295,3 +298,45 @@ def test_what_is_claimed_under_a_booking(service: Service, clock: SettableClock)
 
 
 # -- rights and explanations -------------------------------------------------------------------------------------------
+
+
+def test_a_booking_is_that_of_the_consumers_project(database_url: str, subtests: pytest.Subtests) -> None:
+    """A project's booking does not exist for others; and its machines are claimed only while the project may use
+    them."""
+    with Service(database_url, api={"auth_strategy": "noauth2"}) as service, settable(service.database) as clock:
+        clock.stopped_at = START
+        service.add_conductor("r1")
+        node = service.add_node("n1", owner="a")
+        booking = book(service, "n1", project="a")
+        for headers, project, status in [(BERT, None, 404), (ADMIN, "b", 404), (BERT, "a", 403), (ANNA, None, 201)]:
+            with subtests.test(headers=headers, project=project), restored(service):
+                consumer = {} if project is None else {"consumer": {"project_id": project}}
+                post(service, LIKE_ALLOCATION, booking=booking, headers=headers, status=status, **consumer)
+        waits = post(service, LIKE_ALLOCATION, booking=booking, wait=600, headers=ANNA, status=201).json
+        waits = post(service, LIKE_ALLOCATION, booking=booking, wait=600, headers=ANNA, status=202).json
+        service.set_columns(node, owner="b")
+        claims = [each for each in listed(service, headers=ADMIN) if each != waits["uuid"]]
+        service.http.delete(f"{CLAIMS}/{claims[0]}", headers=ADMIN, status=204)
+        assert show(service, waits["uuid"], headers=ANNA)["state"] == "waiting"
+        post(service, LIKE_ALLOCATION, booking=booking, headers=ANNA, status=409)
+
+
+def test_an_explanation_under_a_booking(service: Service, clock: SettableClock) -> None:
+    service.add_node("n1")
+    booking = book(service, "n1")
+    service.add_node("n2")
+    asked = {**LIKE_ALLOCATION, "booking": booking}
+    path = "/scheduling/v1/explanations"
+    service.http.post_json(path, asked, status=404)  # of another project
+    service.http.post_json(path, {**asked, "booking": str(uuid_module.uuid4())}, status=404)
+
+
+def test_who_is_next_for_a_booked_machine(service: Service, clock: SettableClock) -> None:
+    node = service.add_node("n1")
+    booking = book(service, "n1")
+    claim(service, booking)
+    claim(service, None, status=202, wait=600)
+    waits = claim(service, booking, status=202, wait=600).json
+    found = service.database.read(lambda session: next_for(session, node, "CUSTOM_GOLD", load({})))
+    assert found is not None
+    assert found.uuid == waits["uuid"]
