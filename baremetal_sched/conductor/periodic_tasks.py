@@ -30,6 +30,7 @@ from baremetal_sched.machines import agent_info, states
 from baremetal_sched.placement import ending
 from baremetal_sched.placement.waiting_requests import UNDECIDED
 from baremetal_sched.scheduling import capacity_history, ends, sweep
+from baremetal_sched.scheduling.bookings import keeping
 from baremetal_sched.scheduling.events import numbering
 
 log = structlog.get_logger(__name__)
@@ -214,6 +215,16 @@ def end_claims(host: ConductorHost) -> None:
     ends.sweep(host.database, host.settings, host.name, host.membership())
 
 
+def keep_bookings(host: ConductorHost) -> None:
+    """Do what is due about bookings."""
+    keeping.sweep(host.database, host.settings, only_due=True)
+
+
+def keep_all_bookings(host: ConductorHost) -> None:
+    """The same, and replace machines of bookings that nobody has told to be lost."""
+    keeping.sweep(host.database, host.settings)
+
+
 def delete_events(host: ConductorHost) -> None:
     """Delete events that are older than ``[events] keep``."""
     keep: float = host.settings.events.keep
@@ -288,6 +299,8 @@ PERIODIC_TASKS = (
     PeriodicTask("holds", "sweep_holds_interval", sweep_holds, group="scheduling", concerns=select(Hold.id).limit(1)),
     PeriodicTask("claims", "sweep_interval", sweep_claims, group="scheduling", concerns=_IN_QUEUE),
     PeriodicTask("ends", "sweep_interval", end_claims, group="scheduling", concerns=ending.DUE),
+    PeriodicTask("bookings", "sweep_interval", keep_bookings, group="scheduling", concerns=keeping.DUE),
+    PeriodicTask("booked machines", "sync_providers_interval", keep_all_bookings, concerns=keeping.ANY),
     PeriodicTask("sessions", _CHECK, forget_sessions, concerns=select(PageSession.id).limit(1)),
     PeriodicTask("events", _CHECK, delete_events),
     PeriodicTask("counts", _CHECK, forget_counts, concerns=capacity_history.OLD),

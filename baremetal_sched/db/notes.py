@@ -258,6 +258,11 @@ def note_booked(writer: Writer, *nodes: Any) -> None:
         notes_of(writer).booked |= closed
 
 
+def forget_booked(writer: Writer) -> None:
+    """Forget the same: the transaction has looked at the bookings itself."""
+    notes_of(writer).booked.clear()
+
+
 def listen(engine: Engine, sessions: sessionmaker[Session]) -> None:
     """Have notes that are made within a savepoint go with it, and UPDATEs carry notes. Notes in a session are of its
     requester."""

@@ -56,6 +56,7 @@ from baremetal_sched.placement.waiting_requests import (
     QueueEntry,
 )
 from baremetal_sched.scheduling import claims, gathering, machine_groups
+from baremetal_sched.scheduling.bookings import keeping
 from baremetal_sched.scheduling.queue import MachineQueue, current_request, machine_queues, request_of
 from baremetal_sched.settings import Settings
 
@@ -261,8 +262,9 @@ class ClaimHandover:
         self._most: int = settings.scheduling.most_tested
 
     def wanted(self, connection: Connection, notes: Notes) -> Sequence[MachineQueue]:
-        """Return the machines that were freed and that may fit a waiting request."""
-        machines = freed_machines(connection, notes).wanted
+        """Return the machines that were freed and that may fit a waiting request, unless a running booking is short of
+        them: it gets them after the commit."""
+        machines = keeping.bookings_first(connection, self._settings, freed_machines(connection, notes).wanted)
         return machine_queues(connection, self._settings, machines, self._most) if machines else ()
 
     def serve(self, session: Session, machines: Sequence[MachineQueue]) -> None:
@@ -270,7 +272,10 @@ class ClaimHandover:
         SessionHandover(session, self._settings).serve(machines, self._most)
 
     def offer(self, machines: Collection[int], deadline: float | None) -> None:
-        """Give free machines, known by their providers (ids), to waiting requests. Raises the errors of ``write``."""
+        """Give free machines, known by their providers (ids), to bookings that are short, and to waiting requests.
+        Raises the errors of ``write``."""
+        freed = self._database.select(partial(freed_machines, notes=Notes(providers=set(machines))), deadline=deadline)
+        keeping.serve_first(self._database, self._settings, freed, (), deadline)
         self._database.write(partial(self._offer, machines=machines), deadline=deadline)
 
     def _offer(self, session: Session, machines: Collection[int]) -> None:
@@ -292,6 +297,8 @@ class ClaimHandover:
 
         try:
             freed, groups, helps = self._database.select(look, deadline=deadline)
+            if keeping.serve_first(self._database, self._settings, freed, notes.booked, deadline):
+                freed, groups, helps = self._database.select(look, deadline=deadline)
             if groups is not None:
                 serve = partial(serve_free, machines=freed.wanted, most=self._most, groups=groups)
                 self._database.write(partial(serve, settings=self._settings), deadline=deadline)

@@ -82,6 +82,12 @@ def number_of_machines(connection: Connection, booking_id: int) -> int:
     return connection.scalar(select(func.count()).where(BOOKED.c.booking_id == literal(booking_id))) or 0
 
 
+def short_by(booking: Booking, machines: int) -> int:
+    """Return how many machines a booking lacks that has so many: one that it has, and that cannot be had as long as
+    nothing changes, counts as lacking once the event has said so."""
+    return max(booking.count - machines, booking.short_told, 0)
+
+
 def note(
     session: Session, what: str, booking: Booking, *, came: Collection[str] = (), went: Collection[str] = ()
 ) -> None:
@@ -93,7 +99,7 @@ def note(
         "user_id": booking.user,
         "resource_class": booking.resource_class,
         "count": booking.count,
-        "short_by": booking.count - number_of_machines(session.connection(), booking.id),
+        "short_by": short_by(booking, number_of_machines(session.connection(), booking.id)),
         "starts_at": in_words(booking.starts_at),
         "ends_at": in_words(booking.ends_at),
         "came": sorted(came),

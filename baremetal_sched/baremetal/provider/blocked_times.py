@@ -208,10 +208,8 @@ def is_lost(settings: Settings, starts_at: ColumnElement[float], ends_at: Column
     in_time = and_(CLAIM_ENDS.c.ends_at + turnaround_of(settings) <= starts_at, ~IS_LATE)
     kept = case((in_time, 0), else_=1)
     state = case((_IS_OUT, 1), (_IS_USED, kept), (_RETURNS, 0), (_IS_LOST, 1), else_=0)
-    ahead: ColumnElement[float] = literal(float(settings.scheduling.withhold_before_windows), Double())
-    begins = func.coalesce(Hold.starts_at, Hold.asserted_at) - case((Hold.drain, literal(0.0, Double())), else_=ahead)
-    goes_on = or_(Hold.ends_at.is_(None), and_(Hold.ends_at > starts_at, Hold.ends_at > statement_epoch()))
-    return or_(state == 1, exists().where(Hold.node_id == Node.id, begins < ends_at, goes_on))
+    goes_on = and_(Hold.ends_at > starts_at, Hold.ends_at > statement_epoch())
+    return or_(state == 1, _held(goes_on, _begins(settings) < ends_at))
 
 
 def comes_back_by(settings: Settings, moment: float) -> ColumnElement[bool]:

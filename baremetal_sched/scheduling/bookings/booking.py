@@ -145,7 +145,7 @@ def _insert(session: Session, new: NewBooking, resource_class: str, window: Wind
         "starts_at": window.starts_at,
         "ends_at": window.ends_at,
         "made_at": now,
-        "due_at": window.starts_at,
+        "due_at": now,
         "revision": 1,
         "created_at": utcnow(),
     }

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, literal, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.bookings.bookings import OVER, in_state, state_of
+from baremetal_sched.baremetal.bookings.bookings import OVER, in_state, short_by, state_of
 from baremetal_sched.baremetal.bookings.times import BOOKED
 from baremetal_sched.baremetal.matching.spreading import SEVERAL
 from baremetal_sched.baremetal.visibility import is_exactly
@@ -80,7 +80,7 @@ def _document(booking: Booking, state: str, machines: list[dict[str, Any]], *, s
         BOOKING_MEMBERS,
         booking,
         state=state,
-        short_by=0 if state == OVER else max(0, booking.count - len(kept)),
+        short_by=0 if state == OVER else short_by(booking, len(kept)),
         spread=several.get("spread"),
         pack=several.get("pack"),
         machines=kept if shows_claims else [{**each, "consumer": None, "claim": None} for each in kept],
