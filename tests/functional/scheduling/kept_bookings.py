@@ -27,8 +27,9 @@ class Bookings:
         self.service, self.clock, self.reader = service, clock, Reader(service)
 
     def go_to(self, days: float, *, sweeps: bool = True) -> None:
-        """Let so many days have passed since the beginning, and let a conductor sweep."""
-        self.clock.stopped_at = NOW + days * DAY
+        """Let so many days have passed since the beginning, and let a conductor sweep a moment later."""
+        self.clock.stopped_at = NOW + days * DAY + 0.25
+        self.service.conductors["r1"].beat()
         if sweeps:
             self.sweep()
 
@@ -48,6 +49,24 @@ class Bookings:
         """The names of its machines."""
         names = select(Node.name).join(BOOKED, BOOKED.c.node_id == Node.id).where(BOOKED.c.booking_id == booking.id)
         return sorted(self.service.database.read(lambda session: session.scalars(names).all()), key=str)
+
+    def ids(self, booking: Booking) -> list[int]:
+        """The ids of its machines."""
+        rows = select(BOOKED.c.node_id).where(BOOKED.c.booking_id == booking.id).order_by(BOOKED.c.node_id)
+        return [*self.service.database.read(lambda session: session.scalars(rows).all())]
+
+    def uuid(self, name: str) -> str:
+        """The UUID of a node."""
+        found: str = self.service.baremetal("GET", f"/nodes/{name}").json["uuid"]
+        return found
+
+    def claim(self, booking: Booking) -> tuple[str, str | None]:
+        """Claim a machine under a booking; returns the claim, and the name of the machine."""
+        consumer = {"project_id": "p", "user_id": "u"}
+        body = {"resource_class": "gold", "booking": booking.uuid, "consumer": consumer}
+        made = self.service.http.post_json("/scheduling/v1/claims", body, status=201).json
+        (node,) = made["allocations"]
+        return made["uuid"], self.names([node])[0]
 
     def sweep(self) -> None:
         """What all conductors do now and then."""
