@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from flask import Response
-from sqlalchemy import literal
+from sqlalchemy import literal, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.hold_readers import reader
@@ -20,6 +20,7 @@ from baremetal_sched.baremetal.api.resources.hold_actors import (
     target_of,
     view_of,
 )
+from baremetal_sched.baremetal.bookings.times import BOOKED, COUNTS
 from baremetal_sched.baremetal.domains import naming
 from baremetal_sched.baremetal.holds import asserting, changing, guards, hold_list, holds, rules
 from baremetal_sched.baremetal.holds.asserting import Attempt, NewHold
@@ -34,6 +35,7 @@ from baremetal_sched.documents.schema import uuid_of
 from baremetal_sched.errors import NotAllowed
 from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.errors.holds import HoldNotFound, HoldsRefused
+from baremetal_sched.scheduling.bookings import replacing
 from baremetal_sched.scheduling.capacity import COLUMNS
 from baremetal_sched.scheduling.schemas.answers import FLAG, TEXT, TIME, document, of_domain, said
 from baremetal_sched.scheduling.schemas.holds import (
@@ -88,12 +90,18 @@ def show_node_hold(call: Call, session: Session, node: str, hold: str) -> Respon
     return _shown(call, session, found, _uuid_of(hold, found))
 
 
-def _shown(call: Call, session: Session, node: Node, uuid: str) -> Response:
-    """Return the document of a hold. Raises HoldNotFound if the caller may not see it."""
+def _shown(call: Call, session: Session, node: Node, uuid: str, **members: Any) -> Response:
+    """Return the document of a hold, with these members. Raises HoldNotFound if the caller may not see it."""
     documents = documents_of(call, session, [each for each in guards.rows_of(session, node) if each[0].uuid == uuid])
     if not documents:
         raise HoldNotFound(hold=uuid, node=node.uuid)
-    return json_response(documents[0])
+    return json_response({**documents[0], **members})
+
+
+def _over_bookings(call: Call, session: Session, nodes: Iterable[int]) -> dict[str, Any]:
+    """Return what becomes of bookings of the nodes (ids) as a member of an answer; none if there are none."""
+    found = replacing.prospects(session, call.settings, [*nodes])
+    return {"bookings": found} if any(found.values()) else {}
 
 
 def create_node_hold(call: Call, session: Session, node: str) -> Response:
@@ -106,6 +114,7 @@ def create_node_hold(call: Call, session: Session, node: str) -> Response:
         return _shown(call, session, found, attempt.existing.uuid)
     asserting.carry_out(session, tried, call.settings)
     made = _document(call, attempt.hold, found.uuid, found.name, is_masked=False, now=holds.now(session))
+    made |= _over_bookings(call, session, [found.id])
     return json_response(made, 201, {"Location": made["links"][0]["href"]})
 
 
@@ -118,7 +127,7 @@ def update_node_hold(call: Call, session: Session, node: str, hold: str) -> Resp
     uuid = _uuid_of(hold, found)
     actor = actor_of(call, found.owner, found.lessee, UPDATE)
     changing.change(session, found, holds.find(session, found, uuid), changes, actor, call.settings)
-    return _shown(call, session, found, uuid)
+    return _shown(call, session, found, uuid, **_over_bookings(call, session, [found.id]))
 
 
 def delete_node_holds(call: Call, session: Session, node: str) -> Response:
@@ -177,7 +186,22 @@ def create_holds(call: Call, session: Session) -> Response:
         answer["nodes"] = [
             _result(node, now_held.get(node.id), refusals.get(node.id), node.id in kept) for node in nodes
         ]
+    answer |= _tried(call, session, found.values()) if tries else _over_bookings(call, session, made)
     return json_response(answer, 201 if made else 200)
+
+
+def _tried(call: Call, session: Session, attempts: Iterable[Attempt]) -> dict[str, Any]:
+    """Return what would become of bookings if the holds that are not refused were asserted. That is done, and undone,
+    if one of the nodes is booked."""
+    allowed = {each.node.id: each for each in attempts if each.refusal is None}
+    booked = session.scalars(select(BOOKED.c.node_id).where(BOOKED.c.node_id.in_(allowed), COUNTS).limit(1)).first()
+    if booked is None:
+        return {}
+    savepoint = session.begin_nested()
+    asserting.carry_out(session, [*allowed.values()], call.settings)
+    found = _over_bookings(call, session, allowed)
+    savepoint.rollback()
+    return found
 
 
 def _made_documents(call: Call, session: Session, made: Iterable[Attempt]) -> list[dict[str, Any]]:

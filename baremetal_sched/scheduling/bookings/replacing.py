@@ -21,7 +21,7 @@ from baremetal_sched.baremetal.bookings.times import BOOKED, Own, Window
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.baremetal.provider import booked_machines
-from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.clock import epoch, statement_epoch
 from baremetal_sched.db.models import Booking, Node
 from baremetal_sched.db.notes import forget_booked
 from baremetal_sched.scheduling.bookings import booking as making
@@ -187,9 +187,9 @@ def prospects(session: Session, settings: Settings, nodes: Collection[int]) -> d
     (``moved``), and how many are left ``short``. Each is looked at by itself, and nothing is changed."""
     session.flush()
     found = {"moved": 0, "short": 0}
-    now = session.scalar(select(epoch())) or 0.0
-    of_nodes = select(BOOKED.c.booking_id).where(BOOKED.c.node_id.in_(nodes), BOOKED.c.ends_at > now)
-    for booking in session.scalars(select(Booking).where(Booking.id.in_(of_nodes), ~Booking.is_over)):
+    of_nodes = select(BOOKED.c.booking_id).where(BOOKED.c.node_id.in_(nodes), BOOKED.c.ends_at > statement_epoch())
+    rows = session.execute(select(Booking, epoch()).where(Booking.id.in_(of_nodes), ~Booking.is_over)).all()
+    for booking, now in rows:
         machines = lost_machines.look(session, settings, booking)
         if machines.lost.intersection(nodes):
             has_enough = len(replacements(session, settings, booking, machines, now)) == machines.lacking(booking)

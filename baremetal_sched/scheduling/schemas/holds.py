@@ -5,6 +5,7 @@ from baremetal_sched.baremetal.holds.rules import BUILT_IN, SCOPES, TYPES
 from baremetal_sched.compute.schemas.form import closed
 from baremetal_sched.scheduling.capacity import COLUMNS
 from baremetal_sched.scheduling.schemas.answers import (
+    COUNT,
     FLAG,
     LINKS,
     NEXT_PAGE,
@@ -156,7 +157,19 @@ _OR_EXISTING = Member(
 NEW_HOLD, CHANGES = new((*HOLD_MEMBERS, _OR_EXISTING)), change(HOLD_MEMBERS)
 NEW_HOLDS = new((*HOLD_MEMBERS, _OR_EXISTING, *_OF_MANY))
 
-HOLD = answer(HOLD_MEMBERS)
+_BOOKINGS = Member(
+    "bookings",
+    "Bookings that lose machines to the holds: how many get others, and how many are left short. Only where a hold is "
+    "asserted or changed, and if there are some.",
+    fields(
+        {
+            "moved": said("Bookings for which there are other machines.", COUNT),
+            "short": said("Bookings that will lack machines.", COUNT),
+        }
+    ),
+)
+
+HOLD = answer((*HOLD_MEMBERS, _BOOKINGS), _BOOKINGS.name)
 _ENTRIES = said("The holds, the oldest first.", array(component("Hold")))
 
 NODE_HOLDS = fields({"maintenance": _ENTRIES})
@@ -175,6 +188,7 @@ MADE_HOLDS = fields(
             "The selected nodes. Only in a dry run, and with skip_refused or or_existing.",
             array(fields(_TRIED)),
         ),
+        **answer([_BOOKINGS])["properties"],
     },
-    {"nodes"},
+    {"nodes", _BOOKINGS.name},
 )
