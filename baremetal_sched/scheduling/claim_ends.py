@@ -29,7 +29,7 @@ from baremetal_sched.placement.ending import IS_LATE, STATE_NOW
 from baremetal_sched.placement.ends import End
 from baremetal_sched.placement.names import resource_class_of
 from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIMED, IS_WAITING, SERVER, WAITING
-from baremetal_sched.scheduling import claims
+from baremetal_sched.scheduling import claims, plans
 from baremetal_sched.scheduling.claims import ClaimStatus
 from baremetal_sched.scheduling.machine_groups import ClaimedMachine
 from baremetal_sched.scheduling.queue import queue_of
@@ -101,6 +101,7 @@ def change(session: Session, settings: Settings, status: ClaimStatus, end: End |
     if status.state == WAITING:
         if end is not None:
             end.require_time(session.scalar(select(epoch())) or 0.0)
+        plans.end(session, settings, [claim.id])
         waiting_ends.change(session, claim, end)
         return
     since = began_at(status)

@@ -1,8 +1,9 @@
 """Requests that wait for several machines: each is served when enough are free at one moment, in a transaction of its
 own.
 
-No free machine is kept for them: requests for one machine are served first. After a commit that freed machines, or
-that gave back a machine of a group, the requests that this may help are looked at; the sweep looks at all.
+No free machine is kept for them, except by plans (``plans``): requests for one machine are served first. After a commit
+that freed machines, or that gave back a machine of a group, the requests that this may help are looked at; the sweep
+looks at all.
 
 In which order they are looked at: the highest priority first, and of each priority one request of each project in turn.
 So no project keeps others from their turn, however much it asks for. What equal or similar requests need is counted
@@ -30,7 +31,7 @@ from baremetal_sched.errors.scheduling import ConsumerInUse
 from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.ends import End
 from baremetal_sched.placement.waiting_requests import FAILED, GATHERING, IS_GATHERING
-from baremetal_sched.scheduling import machine_groups
+from baremetal_sched.scheduling import machine_groups, plans
 from baremetal_sched.scheduling.queue import KnownRequest, known_requests
 from baremetal_sched.settings import Settings
 
@@ -81,6 +82,13 @@ _HELPED = _in_turn(
     )
 )
 
+
+_OF_CLASS = _in_turn(
+    WaitingRequest.resource_class == bindparam("class_name"),
+    WaitingRequest.priority > bindparam("above", type_=Integer),
+    WaitingRequest.booking_id.is_(None),
+)
+_NAMED = _in_turn(WaitingRequest.uuid.in_(bindparam("uuids", expanding=True)))
 
 #: The different requests for a class that wait: SELECT request_key, min(id) … GROUP BY request_key LIMIT :most
 _KEYS = (
@@ -162,6 +170,7 @@ class _Looks:
         be served. Nothing is locked."""
         counts_of: dict[int | None, FreeCounts] = {}
         known = known_requests(session.connection(), {each.claim_id: each.key for each in claims})
+        planned = plans.planned(session, [each.claim_id for each in claims]) if plans.are_made(self._settings) else ()
         hopeless: set[tuple[str, str, int | None]] = set()
 
         def number() -> int:
@@ -170,12 +179,16 @@ class _Looks:
         for passed, each in enumerate(claims):
             if not self._go_on(number()):
                 return passed, number(), None
-            request, same = known.get(each.key), (each.key, each.project, each.booking_id)
-            if request is None or same in hopeless:
+            request, is_planned = known.get(each.key), each.claim_id in planned
+            same = (each.key, each.project, each.booking_id)
+            if request is None or (same in hopeless and not is_planned):
                 continue
-            if each.booking_id not in counts_of:
-                counts_of[each.booking_id] = self._counts(session, each.booking_id)
-            if self._may_be_served(session, counts_of[each.booking_id], each, request):
+            # The machines of its plan are free for it alone.
+            key = -each.claim_id if is_planned else each.booking_id
+            if key not in counts_of:
+                own = self._own_counts(session, each, request) if is_planned else self._counts(session, each.booking_id)
+                counts_of[key] = own
+            if self._may_be_served(session, counts_of[key], each, request, anywhere=is_planned):
                 return passed, number(), request.request
             # Equal claims of the project find nothing either.
             hopeless.add(same)
@@ -188,11 +201,18 @@ class _Looks:
             context = replace(context, end=End(booking=booking), takes_held=True)
         return FreeCounts(context, self._near or ())
 
-    def _may_be_served(self, session: Session, counts: FreeCounts, claim: _Waiting, known: KnownRequest) -> bool:
+    def _own_counts(self, session: Session, claim: _Waiting, known: KnownRequest) -> FreeCounts:
+        context = MachineContext(session, self._settings, plan=claim.claim_id)
+        waiting = session.get(WaitingRequest, claim.claim_id)
+        return FreeCounts(known.request.bound(context if waiting is None else context.of_waiting(waiting)))
+
+    def _may_be_served(
+        self, session: Session, counts: FreeCounts, claim: _Waiting, known: KnownRequest, *, anywhere: bool
+    ) -> bool:
         several = known.request.several
         if several is None:
             return False
-        anywhere = self._near is None or claim.group_id in self._groups
+        anywhere = anywhere or self._near is None or claim.group_id in self._groups
         may_be_had = partial(
             counts.may_be_had, known.shared_key, claim.resource_class, known.request, anywhere=anywhere
         )
@@ -238,6 +258,21 @@ def serve_freed(
         log.info("too many different claims of several machines wait: some are left to the sweep")
 
 
+def serve_planned(
+    database: Database, settings: Settings, uuids: Collection[str], deadline: float | None = None
+) -> None:
+    """Serve those of the requests, which have plans, for which enough machines are free. Raises the errors of the
+    database."""
+    _Looks(settings, lambda _: True).serve(
+        database, lambda session: _read(session, _NAMED, uuids=[*uuids], most=_MOST), deadline
+    )
+
+
+def in_order(session: Session, resource_class: str, above: int, most: int) -> list[int]:
+    """Return the first requests (ids) that wait for a class with a higher priority than ``above``, in their order."""
+    return [each.claim_id for each in _read(session, _OF_CLASS, class_name=resource_class, above=above, most=most)]
+
+
 def serve(
     database: Database, settings: Settings, uuid: str, request: MachineRequest, deadline: float | None = None
 ) -> bool:
@@ -247,7 +282,7 @@ def serve(
         work = partial(machine_groups.serve, settings=settings, uuid=uuid, request=request)
         served = database.write(work, deadline=deadline)
     except ConsumerInUse as error:
-        database.write(partial(_fail, uuid=uuid, reason=str(error)), deadline=deadline)
+        database.write(partial(_fail, settings=settings, uuid=uuid, reason=str(error)), deadline=deadline)
         return False
     except SchedulerError as error:
         log.info("left to the next sweep", claim=uuid, reason=str(error))
@@ -291,7 +326,9 @@ def _read(session: Session, query: Select[Any], **given: Any) -> list[_Waiting]:
     return [*map(_Waiting._make, session.connection().execute(query, given))]
 
 
-def _fail(session: Session, uuid: str, reason: str) -> None:
+def _fail(session: Session, settings: Settings, uuid: str, reason: str) -> None:
+    found = waiting_requests.find(session, uuid)
+    plans.end(session, settings, [] if found is None else [found.id])
     waiting = waiting_requests.find(session, uuid, lock=True)
     if waiting is not None and waiting.state == GATHERING:
         waiting_requests.decide(session, waiting, FAILED, reason)

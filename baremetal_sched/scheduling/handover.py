@@ -11,7 +11,7 @@ Requests that it does not satisfy keep their place. The story of a hand-over:
 6. After the commit, ``look_after`` reads once which of the machines are still free. It serves requests that have begun
    to wait, and servers of server groups, which step 3 passes over, since their groups must be locked before a machine:
    the queues are read without locks, and the groups that they chose are locked. Then it serves requests for several
-   machines (``gathering``). The ``sweep`` finds the rest.
+   machines (``gathering``), and makes their plans anew (``planning``). The ``sweep`` finds the rest.
 
 Locks are taken in the order server group, node, provider, inventory, waiting request, server or allocation, consumer.
 If another transaction has locked a freed machine, the whole transaction is repeated, with that machine locked first.
@@ -55,7 +55,7 @@ from baremetal_sched.placement.waiting_requests import (
     WAITING,
     QueueEntry,
 )
-from baremetal_sched.scheduling import claims, gathering, machine_groups
+from baremetal_sched.scheduling import claims, gathering, machine_groups, planning, plans
 from baremetal_sched.scheduling.bookings import keeping
 from baremetal_sched.scheduling.queue import MachineQueue, current_request, machine_queues, request_of
 from baremetal_sched.settings import Settings
@@ -290,20 +290,25 @@ class ClaimHandover:
         """Hand over the machines that a transaction has freed, after its commit, to requests that have begun
         to wait."""
 
-        def look(connection: Connection) -> tuple[FreedMachines, frozenset[str] | None, bool]:
+        def look(connection: Connection) -> tuple[FreedMachines, frozenset[str] | None, bool, Mapping[str, str]]:
             freed = freed_machines(connection, notes)
             groups = groups_that_wait(connection, self._settings, freed.wanted, self._most) if freed.wanted else None
-            return freed, groups, gathering.may_help(connection, freed.gathered, notes.groups)
+            planned = plans.noted(connection, notes) if plans.are_made(self._settings) else {}
+            return freed, groups, gathering.may_help(connection, freed.gathered, notes.groups), planned
 
         try:
-            freed, groups, helps = self._database.select(look, deadline=deadline)
+            freed, groups, helps, planned = self._database.select(look, deadline=deadline)
             if keeping.serve_first(self._database, self._settings, freed, notes.booked, deadline):
-                freed, groups, helps = self._database.select(look, deadline=deadline)
+                freed, groups, helps, planned = self._database.select(look, deadline=deadline)
+            if planned:
+                gathering.serve_planned(self._database, self._settings, [*planned], deadline)
             if groups is not None:
                 serve = partial(serve_free, machines=freed.wanted, most=self._most, groups=groups)
                 self._database.write(partial(serve, settings=self._settings), deadline=deadline)
             if helps:
                 gathering.serve_freed(self._database, self._settings, freed.gathered, notes.groups, deadline)
+            for name in sorted({*planned.values()}):
+                planning.renew(self._database, self._settings, name, deadline)
         except SchedulerError as error:
             log.info("what was freed is left to the sweep", reason=str(error))
         except Exception:  # what freed it is committed: its request has succeeded
@@ -317,6 +322,7 @@ class ClaimHandover:
             try:
                 while self._database.write(look, deadline=deadline):
                     pass
+                planning.begins_to_wait(self._database, self._settings, uuid, deadline)
             except SchedulerError as error:
                 log.info("a claim that waits is left to the sweep", claim=uuid, reason=str(error))
             except Exception:  # the claim is committed: its request has succeeded

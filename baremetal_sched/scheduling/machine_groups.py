@@ -22,9 +22,11 @@ from sqlalchemy import ColumnElement, and_, delete, exists, insert, or_, select,
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
+from baremetal_sched.baremetal.bookings.times import BOOKED
 from baremetal_sched.baremetal.matching.request import Amounts, Host, MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.several import choose_many, count_places
 from baremetal_sched.baremetal.matching.spreading import Several
+from baremetal_sched.baremetal.provider import booked_machines
 from baremetal_sched.db import schema_state
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.compiled import insert_if_missing
@@ -37,6 +39,7 @@ from baremetal_sched.placement.consumers import ConsumerWrite, amounts_held_by
 from baremetal_sched.placement.ends import End
 from baremetal_sched.placement.tables import GROUP_MEMBERS, PROVIDERS
 from baremetal_sched.placement.waiting_requests import CLAIM, IS_GATHERING
+from baremetal_sched.scheduling import plans
 from baremetal_sched.settings import Settings
 
 #: The schema of the first release that knows groups of machines.
@@ -195,10 +198,13 @@ class ChosenMachines:
 def choose(context: MachineContext, request: MachineRequest, several: Several, project: str) -> ChosenMachines | None:
     """Lock the machine group, and machines that satisfy the request; None if no choice does.
 
-    Raises GroupsNotServed, GroupDiffers, and the errors of ``choose_many``.
+    If the context has a plan, that ends: its machines are open. Raises GroupsNotServed, GroupDiffers, and the errors of
+    ``choose_many``.
     """
     require_served(context.session)
     group = find(context.session, project, several, lock=True)
+    if context.plan is not None:
+        booked_machines.drop(context.session, context.settings, BOOKED.c.waiting_id == context.plan)
     asked = now(context.session, several, group)
     hosts = choose_many(context, replace(request, several=asked))
     return None if hosts is None else ChosenMachines(hosts, asked, group)
@@ -244,13 +250,27 @@ def serve(session: Session, settings: Settings, uuid: str, request: MachineReque
     if waiting is None or request.several is None:
         return False
     context = MachineContext(session, settings).of_waiting(waiting)
-    chosen = choose(context, request, request.several, waiting.consumer_project)
+    if plans.are_made(settings) and plans.planned(session, [waiting.id]):
+        context = replace(context, plan=waiting.id)
+    chosen = _chosen(context, request, request.several, waiting.consumer_project)
     if chosen is None:
         return False
     waiting_requests.decide_gathering(session, waiting)
+    if context.plan is not None:
+        plans.ended(session, waiting.resource_class, [waiting.id])
     owner = (waiting.consumer_project, waiting.consumer_user, waiting.consumer_type)
     write(session, GroupClaim(uuid, request, *owner, context.end), chosen)
     return True
+
+
+def _chosen(context: MachineContext, request: MachineRequest, several: Several, project: str) -> ChosenMachines | None:
+    """Return what ``choose`` does; if that is nothing, the plan of the context stays."""
+    if context.plan is None:
+        return choose(context, request, several, project)
+    savepoint = context.session.begin_nested()
+    chosen = choose(context, request, several, project)
+    (savepoint.rollback if chosen is None else savepoint.commit)()
+    return chosen
 
 
 # -- what a claim has --------------------------------------------------------------------------------------------------

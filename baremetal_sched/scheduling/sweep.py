@@ -23,7 +23,7 @@ from baremetal_sched.explain.explanations import explain_request
 from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.tables import CLASSES, PROVIDERS, queue_of
 from baremetal_sched.placement.waiting_requests import IS_OVERDUE, IS_WAITING, TIMED_OUT, WAITING
-from baremetal_sched.scheduling import gathering, machine_groups
+from baremetal_sched.scheduling import gathering, machine_groups, planning, plans
 from baremetal_sched.scheduling.gathering import SweepPlace
 from baremetal_sched.scheduling.handover import ALL, SessionHandover, serve_free
 from baremetal_sched.scheduling.queue import current_request
@@ -60,6 +60,7 @@ def sweep(
         serve = partial(_serve, settings=settings, conductor=conductor, provider=provider, name=resource_class)
         _try(database, serve, f"provider {provider}")
     gathering.sweep(database, settings, place)
+    planning.sweep(database, settings)
     _end_overdue(database, settings)
 
 
@@ -147,6 +148,7 @@ def _reason(session: Session, settings: Settings, claim_id: int) -> str:
 
 def _end(session: Session, settings: Settings, ids: Sequence[int], reasons: Mapping[str, str]) -> None:
     handover = SessionHandover(session, settings)
+    plans.end(session, settings, ids)
     for waiting in waiting_requests.take_overdue(session, ids):
         handover.end(
             waiting, TIMED_OUT, reasons.get(waiting.request_key) or waiting.reason or "No machine was free in time."

@@ -6,11 +6,11 @@ times; one pass over the beginnings of these spans, in order, adds the machines 
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import count, groupby
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import or_, select
 
@@ -75,7 +75,7 @@ def earliest(context: MachineContext, request: MachineRequest, explained: Explan
         return Earliest(reason=f"{too_few} the request, free or not.")
     free = _free(context, machines, now, is_strict=request.strict_end) if machines else ()
     latest = FOREVER if context.end is None else context.end.latest
-    at = first_moment(free, several, _lasts(context), latest)
+    at = first_moment(free, several, lasts_for(context), latest)
     if at is not None:
         return Earliest(at)
     if latest < FOREVER:
@@ -87,7 +87,7 @@ def earliest(context: MachineContext, request: MachineRequest, explained: Explan
 Lasts = Callable[[float, float], bool]
 
 
-def _lasts(context: MachineContext) -> Lasts:
+def lasts_for(context: MachineContext) -> Lasts:
     """Return how long a machine must be free: with an end, until then."""
     end = context.end
     if end is None:
@@ -128,6 +128,37 @@ def first_moment(
         if any(room.has_enough(pack) for pack in {place[0] for _, place in come}):
             return float(start)
     return None
+
+
+class Coming(NamedTuple):
+    """A machine that fits, free or not: what is known of it, its place, and when it is free."""
+
+    facts: Facts
+    place: Place
+    free: list[Span]
+
+    def can_be_had(self, at: float, lasts: Lasts) -> bool:
+        """Return whether it is free at a moment, for long enough."""
+        return any(span.start <= at < span.end and lasts(at, span.until) for span in self.free)
+
+
+def coming(
+    context: MachineContext, request: MachineRequest, now: float, nodes: Collection[int] | None = None
+) -> list[Coming] | None:
+    """Return the machines that fit a request, only these ``nodes`` (ids) if they are given; None if more than MOST
+    fit. Raises BadQuery."""
+    several = request.several or Several(1)
+    question = request.question(context)
+    if nodes is not None:
+        question = replace(question, where=(*question.where, Node.id.in_(nodes)))
+    machines = _read(context, request, several, question)
+    if len(machines) > MOST:
+        return None
+    free = _free(context, machines, now, is_strict=request.strict_end)
+    return [
+        Coming(Facts._make(row[_FACTS:_REST]), place, [*times])
+        for row, (place, times) in zip(machines, free, strict=True)
+    ]
 
 
 # -- machines that fit -------------------------------------------------------------------------------------------------

@@ -110,11 +110,22 @@ def put(
     session.flush()
 
 
+def move(
+    session: Session, ids: Collection[int], seen: Mapping[int, Calendar], times: Mapping[str, float | None]
+) -> None:
+    """Give rows (ids), whose nodes are locked, other ``times``: ``starts_at`` and ``ends_at``. ``seen``: the calendars
+    of their nodes. Raises StaleDataError if one is not what was seen."""
+    turn(session, seen.values())
+    session.connection().execute(update(BOOKED).where(BOOKED.c.id.in_(ids)).values(**times))
+
+
 def drop(session: Session, settings: Settings, *conditions: ColumnElement[bool]) -> list[str]:
     """Delete the rows that meet the conditions, and have their nodes open again, as far as nothing else closes them;
     return the UUIDs of the nodes. What may be free now is handed over at the end of the transaction."""
-    named = select(BOOKED.c.node_id).where(*conditions)
-    nodes = lock(session, session.scalars(named).all())
+    named = session.scalars(select(BOOKED.c.node_id).where(*conditions)).all()
+    if not named:
+        return []
+    nodes = lock(session, named)
     ids = [node.id for node in nodes]
     own = BOOKED.c.node_id.in_(ids), *conditions
     turn(session, calendars(session, session.scalars(select(BOOKED.c.node_id).where(*own)).all()).values())

@@ -31,7 +31,7 @@ from baremetal_sched.explain.explanations import explain_request
 from baremetal_sched.placement import ends, waiting_requests
 from baremetal_sched.placement.consumers import PLACEMENT
 from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIMED, SERVER, WAITING
-from baremetal_sched.scheduling import claim_ends, claims, machine_groups
+from baremetal_sched.scheduling import claim_ends, claims, machine_groups, plans
 from baremetal_sched.scheduling.api import rights
 from baremetal_sched.scheduling.api.policies import ALL_CLAIMS, DELETE_CLAIM, GET_CLAIM
 from baremetal_sched.scheduling.api.request_bodies import ClaimBody, SchedulingCall, read_claim, require_levels
@@ -224,6 +224,9 @@ def delete_claim(call: Call, session: Session, claim: str) -> Response:
     """DELETE /v1/claims/{claim}: also of one that is gone, or never was. That of another project is as if it were not
     there: it stays."""
     uuid = _uuid_of(claim)
+    known = waiting_requests.find(session, uuid) if plans.are_made(call.settings) else None
+    if known is not None and call.allows(DELETE_CLAIM, {"project_id": known.consumer_project}):
+        plans.end(session, call.settings, [known.id])
     found = waiting_requests.find(session, uuid, lock=True)
     status = claim_ends.find(session, uuid) if found is None else None
     if status is not None and status.claim.kind in (ALLOCATION, SERVER):
