@@ -23,7 +23,7 @@ from baremetal_sched.db.models import (
 )
 from baremetal_sched.db.models.waiting_requests import queue_name
 from baremetal_sched.errors.scheduling import ClaimIsOver, HasEnded, OthersWait
-from baremetal_sched.placement import ends, waiting_ends
+from baremetal_sched.placement import ends, gate, waiting_ends
 from baremetal_sched.placement.consumers import PLACEMENT, amounts_held_by, note_kind
 from baremetal_sched.placement.ending import IS_LATE, STATE_NOW
 from baremetal_sched.placement.ends import End
@@ -111,10 +111,12 @@ def change(session: Session, settings: Settings, status: ClaimStatus, end: End |
     consumers = {row_id: uuid for row_id, uuid in session.execute(named)}
     is_later = ends.change(session, consumers, end, since)
     note_kind(session, consumers, claim.kind)
+    nodes = [*filter(None, (each.document(claim.machine_class)["node"] for each in machines))]
     if is_later and is_bound:
-        nodes = (each.document(claim.machine_class)["node"] for each in machines)
         queue = queue_name(claim.machine_class, booking_of(status))
-        _require_nobody_waits(session, settings, queue, filter(None, nodes))
+        _require_nobody_waits(session, settings, queue, nodes)
+    if plans.are_made(settings):  # those that count on these machines are made anew
+        gate.freed(session, nodes=nodes)
 
 
 def booking_of(status: ClaimStatus) -> int | None:

@@ -191,7 +191,8 @@ class ClaimStatus:
 
     ``allocations`` are amounts by class by provider; ``position`` is None unless it waits. ``machines``: those of a
     claim of several that it has now. ``ends``: their ends (with ``STATE_NOW``), the earliest first. ``booking``: the
-    booking (a UUID) under which it claims; None: under none, or it is gone.
+    booking (a UUID) under which it claims; None: under none, or it is gone. ``planned_start`` and ``planned_reason``:
+    see ``planning.seen``.
     """
 
     claim: WaitingRequest
@@ -201,6 +202,8 @@ class ClaimStatus:
     machines: Sequence[ClaimedMachine] = ()
     ends: Sequence[AnyRow] = ()
     booking: str | None = None
+    planned_start: float | None = None
+    planned_reason: str | None = None
 
     def end_members(self) -> dict[str, Any]:
         """Return the members of the document that say how it ends: of several machines, those of the earliest end."""
@@ -353,6 +356,8 @@ def document_of(status: ClaimStatus) -> dict[str, Any]:
         **status.end_members(),
         resource_class=claim.machine_class,
         machines=[each.document(claim.machine_class) for each in status.machines],
+        planned_start=status.planned_start,
+        planned_reason=status.planned_reason,
         consumer={
             "uuid": claim.uuid,
             "project_id": claim.consumer_project,

@@ -97,11 +97,11 @@ class Planned:
 
 def _by_start(machine: Coming, now: float, start: float, seconds: float) -> Coming:
     """Return the machine, which is back at a moment if it is being given back now, and needs at most ``seconds``."""
-    facts, (first, *others) = machine.facts, machine.free or [None]
+    facts, free = machine.facts, machine.free
     is_over = facts.ends_at is not None and facts.ends_at <= now and facts.end_state != LATE
-    if first is None or first.start > now + seconds or not (facts.returns or (facts.is_used and is_over)):
+    if not free or free[0].start > now + seconds or not (facts.returns or (facts.is_used and is_over)):
         return machine
-    return machine._replace(free=[first._replace(start=min(first.start, start)), *others])
+    return machine._replace(free=[free[0]._replace(start=min(free[0].start, start)), *free[1:]])
 
 
 def plan_of(asked: Planned, settings: Settings) -> Plan | str:

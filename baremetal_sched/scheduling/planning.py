@@ -7,7 +7,7 @@ What is read without locks is read again before it is written, with the rows of 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -26,10 +26,13 @@ from baremetal_sched.db.models import Node, WaitingRequest
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import DatabaseAway, SchedulerError
 from baremetal_sched.placement import gate, waiting_requests
-from baremetal_sched.placement.waiting_requests import GATHERING, IS_GATHERING, LAST
+from baremetal_sched.placement.waiting_requests import GATHERING, IS_GATHERING, LAST, WAITING
 from baremetal_sched.scheduling import gathering, plans
+from baremetal_sched.scheduling.claims import ClaimStatus
 from baremetal_sched.scheduling.plan_choice import Plan, Planned, plan_of
 from baremetal_sched.settings import Settings
+
+_SOON = "It gets a plan when the requests that wait are looked at the next time."
 
 log = structlog.get_logger(__name__)
 
@@ -102,18 +105,25 @@ def _first(session: Session, settings: Settings, resource_class: str) -> _Found:
     tried = [*dict.fromkeys(had), *gathering.in_order(session, resource_class, LAST, _MOST_TRIED)]
     for waiting_id in dict.fromkeys(tried):
         waiting = session.scalars(select(WaitingRequest).where(WaitingRequest.id == waiting_id, IS_GATHERING)).first()
-        made = None if waiting is None else _made(session, settings, waiting, rows)
+        if waiting is None or _unplannable(waiting):
+            continue
+        made = _made(session, settings, waiting, rows)
         if isinstance(made, Plan):
             return _Found(rows, waiting, made)
     return _Found(rows)
 
 
-def _made(session: Session, settings: Settings, waiting: WaitingRequest, rows: Sequence[Any]) -> Plan | str:
-    """Return the plan of a request; or a sentence: why there is none."""
+def _unplannable(waiting: WaitingRequest) -> str | None:
+    """Return why a request is never planned, in a sentence; None: it may be."""
     if waiting.request.get(SEVERAL, {}).get("count", 1) < 2:
         return "Only requests for several machines are planned."
     if waiting.priority <= LAST:
         return "No machine could have satisfied it when it was made: it comes after all others."
+    return None
+
+
+def _made(session: Session, settings: Settings, waiting: WaitingRequest, rows: Sequence[Any]) -> Plan | str:
+    """Return the plan of a request; or a sentence: why there is none."""
     try:
         return plan_of(Planned.of(session, settings, waiting, rows), settings)
     except DatabaseAway:
@@ -192,12 +202,24 @@ def _require_waiting(session: Session, waiting: WaitingRequest) -> None:
 # -- what clients see --------------------------------------------------------------------------------------------------
 
 
-def reason(session: Session, settings: Settings, waiting: WaitingRequest) -> str:
-    """Return why a request for several that waits has no plan, in a sentence."""
+def seen(session: Session, settings: Settings, status: ClaimStatus) -> ClaimStatus:
+    """Return a claim with its planned start; or, if it is for several machines and waits, why it has none."""
+    waiting = status.claim
+    if not plans.are_made(settings) or status.state != WAITING or waiting.state != GATHERING:
+        return status
+    start = plans.start_of(session, waiting.id)
+    return replace(status, planned_start=start, planned_reason=None if start else _reason(session, settings, waiting))
+
+
+def _reason(session: Session, settings: Settings, waiting: WaitingRequest) -> str:
     rows = plans.of_class(session, waiting.resource_class)
-    made = _made(session, settings, waiting, rows)
-    if isinstance(made, str):
+    planned = session.get(WaitingRequest, rows[0].waiting_id) if rows else None
+    is_behind = planned is not None and _place(planned) < _place(waiting)
+    made = _unplannable(waiting) or ("" if is_behind else _made(session, settings, waiting, rows))
+    if isinstance(made, str) and made:
         return made
-    if any(row.waiting_id != waiting.id for row in rows):
-        return f"Another request for {waiting.resource_class} has its turn first."
-    return "It gets a plan when waiting requests are looked at the next time."
+    return f"Another request for {waiting.resource_class} has its turn first." if rows else _SOON
+
+
+def _place(waiting: WaitingRequest) -> tuple[int, float, int]:
+    return -waiting.priority, waiting.asked_at, waiting.id

@@ -31,7 +31,7 @@ from baremetal_sched.explain.explanations import explain_request
 from baremetal_sched.placement import ends, waiting_requests
 from baremetal_sched.placement.consumers import PLACEMENT
 from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIMED, SERVER, WAITING
-from baremetal_sched.scheduling import claim_ends, claims, machine_groups, plans
+from baremetal_sched.scheduling import claim_ends, claims, machine_groups, planning, plans
 from baremetal_sched.scheduling.api import rights
 from baremetal_sched.scheduling.api.policies import ALL_CLAIMS, DELETE_CLAIM, GET_CLAIM
 from baremetal_sched.scheduling.api.request_bodies import ClaimBody, SchedulingCall, read_claim, require_levels
@@ -187,7 +187,11 @@ def documents_of(call: Call, reader: Reader, statuses: Iterable[ClaimStatus]) ->
 
 def _visible(call: SchedulingCall, uuid: str) -> ClaimStatus:
     """Return the claim. Raises ClaimNotFound if it does not exist or the caller may not see it."""
-    status = call.database.read(lambda session: _seen(call, session, uuid), deadline=call.deadline)
+
+    def see(session: Session) -> ClaimStatus:
+        return planning.seen(session, call.settings, _seen(call, session, uuid))
+
+    status = call.database.read(see, deadline=call.deadline)
     if status.claim.kind == PLACEMENT and not status.ends:
         raise ClaimNotFound(claim=uuid)
     return status

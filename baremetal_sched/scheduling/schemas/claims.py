@@ -153,6 +153,18 @@ CLAIM_MEMBERS = (
         TEXT_OR_NULL,
         column=(10, "Reason"),
     ),
+    Member(
+        "planned_start",
+        "When a claim of several machines that waits gets all of them at the latest, by its plan (see [scheduling] "
+        "gather). Only in the answer about one claim; null if it has no plan.",
+        TIME_OR_NULL,
+    ),
+    Member(
+        "planned_reason",
+        "Why a claim of several machines that waits has no plan. Only in the answer about one claim; null if it has "
+        "one, or if no plans are made.",
+        TEXT_OR_NULL,
+    ),
     Member("consumer", "The consumer that gets the machine.", fields(_CONSUMER_SHOWN), column=(8, "Project")),
     Member("asked_at", "The time of the request, by the clock of the database.", TIME, column=(6, "Asked At")),
     Member("deadline", "The time until which the claim waits.", TIME, column=(7, "Deadline")),
