@@ -14,7 +14,8 @@ from sqlalchemy import case, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.bookings.times import BOOKED
-from baremetal_sched.baremetal.matching.conditions import Kind, unmet_capabilities
+from baremetal_sched.baremetal.matching.capabilities import unmet_capabilities
+from baremetal_sched.baremetal.matching.conditions import Kind
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.several import placed
 from baremetal_sched.baremetal.matching.spreading import Several

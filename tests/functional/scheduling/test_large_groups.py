@@ -116,4 +116,5 @@ def test_a_large_group_gets_its_turn(database_url: str, seed: int, capsys: pytes
         waited, early = fleet.now - NOW - BUSY, fleet.starts[0] - fleet.now
         use = fleet.used / waited / MACHINES
         with capsys.disabled():
-            print(f"\nserved after {waited:.0f} s, {early:.0f} s before its first planned start; in between {use:.0%} in use")
+            told = f"{early:.0f} s before its first planned start"
+            print(f"\nserved after {waited:.0f} s, {told}; in between {use:.0%} in use")
