@@ -25,7 +25,7 @@ from baremetal_sched.placement.candidates.sql.conditions import one_of
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
 
 #: How many machines are looked at before all are counted.
-_SOME = 512
+SOME = 512
 
 #: How often the choice is repeated with the machines that others have not locked.
 _ATTEMPTS = 10
@@ -198,15 +198,16 @@ def _some(
     }
 
 
-def sample(session: Session, class_id: int, free: int = 1, most: int = _SOME) -> list[int]:
-    """Return the providers (ids) of inventories of a class (an id) with so much ``free``, at most ``most``: those from
-    a random one on, and around the end.
+def sample(session: Session, class_id: int, most: int = SOME, *, is_free: bool = True) -> list[int]:
+    """Return providers (ids) that have a class (an id), free now or not, at most ``most``: those from a random one on,
+    and around the end.
 
-    SELECT i.provider_id FROM inventories i WHERE i.resource_class_id = … AND i.free = … AND i.provider_id >= …
+    SELECT i.provider_id FROM inventories i WHERE i.resource_class_id = … AND i.free = 1 AND i.provider_id >= …
     ORDER BY i.free, i.provider_id LIMIT …
     """
-    provider_id = INVENTORIES.c.provider_id
-    found = select(provider_id).where(INVENTORIES.c.resource_class_id == class_id, INVENTORIES.c.free == free)
+    provider_id, free = INVENTORIES.c.provider_id, INVENTORIES.c.free
+    of_class = INVENTORIES.c.resource_class_id == class_id
+    found = select(provider_id).where(of_class, free == 1 if is_free else free < 1)
     ends = found.with_only_columns(func.min(provider_id), func.max(provider_id))
     lowest, highest = session.execute(ends).one()
     start = random.randint(lowest or 0, highest or 0)  # noqa: S311 - spreading, not a secret

@@ -226,18 +226,25 @@ def free_at(settings: Settings, moment: float) -> ColumnElement[bool]:
 
 def free_during(settings: Settings, window: Window, own: Own = NOBODY) -> ColumnElement[bool]:
     """Return the condition that the machine can be had for a whole window that is not over, in a row of ``with_ends``:
-    it comes back before, no hold touches the window, and no booking or plan of others meets it.
+    it comes back before, and nothing that is planned meets the window.
 
-    coalesce(<blocked until> <= :starts_at, false) AND NOT EXISTS (SELECT 1 FROM holds …) AND NOT EXISTS (SELECT 1 FROM
-    booked_machines …)
+    coalesce(<blocked until> <= :starts_at, false) AND …
+    """
+    until = blocked_until(settings)
+    # A window may have begun a moment ago: what is free by now is free for it.
+    returns = func.coalesce(or_(until <= literal(window.starts_at, Double()), until <= statement_epoch()), false())
+    return and_(returns, leaves(settings, window, own))
+
+
+def leaves(settings: Settings, window: Window, own: Own = NOBODY) -> ColumnElement[bool]:
+    """Return the condition on a node that no hold touches a window, and no booking or plan of others meets it.
+
+    NOT EXISTS (SELECT 1 FROM holds …) AND NOT EXISTS (SELECT 1 FROM booked_machines …)
     """
     starts_at: ColumnElement[float] = literal(window.starts_at, Double())
     ends_at: ColumnElement[float] = literal(window.ends_at, Double())
-    until = blocked_until(settings)
-    # A window may have begun a moment ago: what is free by now is free for it.
-    returns = func.coalesce(or_(until <= starts_at, until <= statement_epoch()), false())
     holds = _held(Hold.ends_at > starts_at, _begins(settings) < ends_at)
-    return and_(returns, ~holds, ~meets_booking(settings, starts_at, ends_at, own))
+    return and_(~holds, ~meets_booking(settings, starts_at, ends_at, own))
 
 
 def _held(goes_on: ColumnElement[bool], begins: ColumnElement[bool]) -> ColumnElement[bool]:

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
-from sqlalchemy import ColumnElement, literal, or_, select
+from sqlalchemy import literal, or_, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.bookings import bookings
-from baremetal_sched.baremetal.bookings.times import Own, turnaround
+from baremetal_sched.baremetal.bookings.times import NOBODY, Own, turnaround
 from baremetal_sched.baremetal.bookings.times import Window as Window
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.spreading import quotas
@@ -64,28 +64,41 @@ def book(session: Session, settings: Settings, new: NewBooking) -> Booking:
         count = choosing.number_of(new.request)
         wanted = Wanted(new.project, resource_class, count, window, is_noticed=new.starts_at is not None)
         require_within(session, settings, wanted, now)
-    conditions = _at_once(session, resource_class) if new.is_bound and new.starts_at is None else ()
-    nodes = choosing.choose(context, new.request, window, conditions=conditions)
+    at_once = new.is_bound and new.starts_at is None
+    nodes = choose(context, new.request, window, at_once=at_once)
     if nodes is None:
         raise _not_bookable(context, new, window, now)
-    if conditions:
-        providers = [each.provider for each in booked_machines.calendars(session, nodes).values()]
-        gate.require_unwanted(session.connection(), providers)
     booking = _insert(session, new, resource_class, window, now)
-    uuids = keep(context, booking, new.request, window, nodes, now, conditions=conditions)
+    uuids = keep(context, booking, new.request, window, nodes, now)
     bookings.note(session, "created", booking, came=uuids)
     return booking
 
 
-def _at_once(session: Session, resource_class: str) -> tuple[ColumnElement[bool], ...]:
-    """SQL conditions on a machine: the gate would give it to a newcomer now. Machines that requests wait for are
-    offered to them first (``gate.require_unwanted``)."""
-    is_free = IS_AVAILABLE, STOCK.c.free == 1, Node.reservation.is_(None)
+def choose(
+    context: MachineContext,
+    request: MachineRequest,
+    window: Window,
+    own: Own = NOBODY,
+    stays: Collection[int] = (),
+    *,
+    at_once: bool = False,
+) -> list[int] | None:
+    """Return machines like ``choosing.choose``; ``at_once``: only those that the gate would give a newcomer now.
+
+    Raises WaitedFor if requests wait for machines that were chosen: these are offered to them first.
+    """
+    if not at_once:
+        return choosing.choose(context, request, window, own, stays)
+    session = context.session
+    conditions = [IS_AVAILABLE, STOCK.c.free == 1, Node.reservation.is_(None)]
     offered = gate.offered(session)
-    if not offered:
-        return is_free
-    is_unwanted = first_waiting_for(literal(resource_class)).is_(None)
-    return (*is_free, or_(is_unwanted, PROVIDER.c.id.in_(offered)))
+    if offered:
+        is_unwanted = first_waiting_for(literal(request.machine_class())).is_(None)
+        conditions.append(or_(is_unwanted, PROVIDER.c.id.in_(offered)))
+    nodes = choosing.choose(context, request, window, own, stays, conditions)
+    calendars = booked_machines.calendars(session, nodes or ())
+    gate.require_unwanted(session.connection(), [each.provider for each in calendars.values()])
+    return nodes
 
 
 def _not_bookable(context: MachineContext, new: NewBooking, window: Window, now: float) -> SchedulerError:
@@ -165,7 +178,6 @@ def keep(
     now: float,
     *,
     stays: Collection[int] = (),
-    conditions: Collection[ColumnElement[bool]] = (),
 ) -> list[str]:
     """Lock machines (ids of nodes) that were chosen for a booking besides those that stay, and keep them for it; return
     their UUIDs. Raises StaleDataError if one was lost since.
@@ -177,7 +189,7 @@ def keep(
     locked = booked_machines.lock(session, nodes)
     several = choosing.beside(session, request, stays)
     several = replace(several, count=len(nodes))
-    fit = choosing.still_fit(context, request, window, nodes, Own(booking.id), conditions)
+    fit = choosing.still_fit(context, request, window, nodes, Own(booking.id))
     places = choosing.places_of(session, several, nodes) if several.levels else None
     if len(fit) < len(nodes) or (places is not None and quotas(several, places) is None):
         raise StaleDataError("a machine that was chosen is not free any more")

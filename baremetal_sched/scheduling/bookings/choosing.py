@@ -17,7 +17,7 @@ from baremetal_sched.baremetal.matching.capabilities import required_capabilitie
 from baremetal_sched.baremetal.matching.conditions import Kind
 from baremetal_sched.baremetal.matching.question import Question
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
-from baremetal_sched.baremetal.matching.several import count_places, pick, placed, sample
+from baremetal_sched.baremetal.matching.several import SOME, count_places, pick, placed, sample
 from baremetal_sched.baremetal.matching.spreading import Place, Several, quotas
 from baremetal_sched.baremetal.provider.availability import PROVIDER, with_ends
 from baremetal_sched.baremetal.provider.blocked_times import blocked_until, free_during
@@ -28,9 +28,6 @@ from baremetal_sched.explain.request_conditions import ExplainedRequest
 from baremetal_sched.placement import names
 from baremetal_sched.placement.candidates.sql.conditions import one_of
 from baremetal_sched.settings import Settings
-
-#: How many machines are looked at before all are counted.
-_SOME = 512
 
 #: Seconds that are longer than any gap: for a machine that is not booked later.
 _LONG = 1e11
@@ -61,10 +58,11 @@ def choose(
     if class_id is None:
         return None
     looked_at = sample(session, class_id)
-    looked_at += sample(session, class_id, 0, _SOME - len(looked_at)) if len(looked_at) < _SOME else ()
+    if len(looked_at) < SOME:
+        looked_at += sample(session, class_id, SOME - len(looked_at), is_free=False)
     some = query.where(one_of(PROVIDER.c.id, looked_at))
     chosen = _shortest(several, _rows(session, some, several, gap, question))
-    if chosen is not None or len(looked_at) < _SOME:
+    if chosen is not None:
         return chosen
     found = quotas(several, count_places(session, query, several))
     return None if found is None else [*pick(session, query, several, found, [gap, Node.id])]
@@ -94,12 +92,11 @@ def still_fit(
     window: Window,
     nodes: Collection[int],
     own: Own = NOBODY,
-    conditions: Collection[ColumnElement[bool]] = (),
 ) -> set[int]:
     """Return which of the nodes (ids) fit the request and are free for the window, as they are now."""
     question = fitting(context, request)
-    query = all_that_fit(request, question).where(free_during(context.settings, window, own), *conditions)
-    query = query.where(Node.id.in_(nodes))
+    free = free_during(context.settings, window, own)
+    query = all_that_fit(request, question).where(free, Node.id.in_(nodes))
     return {row[0] for row in _rows(context.session, query, Several(1), null(), question)}
 
 

@@ -1,65 +1,102 @@
-"""Bookings: which machines they get, and how others are kept off them."""
+"""Bookings: which machines they get, and which they do not."""
 
-import uuid
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator
 
 import pytest
 from sqlalchemy import select
-from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.bookings.times import BOOKED
 from baremetal_sched.baremetal.matching.spreading import Several
-from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION, TreeRequest
 from baremetal_sched.db.models import Node
-from baremetal_sched.errors.scheduling import NotBookable
-from baremetal_sched.scheduling.bookings.booking import NewBooking, book
-from tests.database_clock import settable
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.scheduling import BookingDiffers, NotBookable
+from tests.functional.scheduling.booked import DAY, NOW, TURNAROUND, booked, made, new, standing_still
 from tests.service import Service
-
-T = TypeVar("T")
-
-NOW, HOUR, DAY = 1_800_000_000.0, 3600.0, 86_400.0
-TURNAROUND = 600.0
 
 
 @pytest.fixture
 def service(database_url: str) -> Iterator[Service]:
-    service = Service(database_url, scheduling={"turnaround": TURNAROUND, "most_booked": 1.0})
-    with settable(service.database) as clock:
-        clock.stopped_at = NOW
-        service.add_conductor("r1")
+    with standing_still(database_url) as (service, _):
         yield service
-
-
-def new(starts: float | None, ends: float, **values: Any) -> NewBooking:
-    """Return a booking of gold machines from some days from now until others."""
-    several = values.pop("several", None)
-    query = values.pop("query", "resources=CUSTOM_GOLD:1")
-    request = TreeRequest(query, served=False, version=QUERY_VERSION, project=values.pop("of", "p"), several=several)
-    given: dict[str, Any] = {"uuid": str(uuid.uuid4()), "name": None, "project": "p", "user": "u", "digest": "d"}
-    at = None if starts is None else NOW + starts * DAY
-    return NewBooking(**{**given, "request": request, "starts_at": at, "ends_at": NOW + ends * DAY, **values})
-
-
-def work(service: Service, do: Callable[[Session], T]) -> T:
-    return service.database.write(do)
-
-
-def booked(service: Service, asked: NewBooking) -> list[str]:
-    """Book, and return the names of the machines."""
-
-    def do(session: Session) -> list[str]:
-        booking = book(session, service.app.settings, asked)
-        names = select(Node.name).join(BOOKED, BOOKED.c.node_id == Node.id).where(BOOKED.c.booking_id == booking.id)
-        return sorted(name or "" for name in session.scalars(names))
-
-    return work(service, do)
 
 
 def test_all_machines_or_none(service: Service) -> None:
     for name in ("n1", "n2"):
-        service.add_node(name, resource_class="gold")
-    with pytest.raises(NotBookable):
+        service.add_node(name)
+    with pytest.raises(NotBookable) as error:
         booked(service, new(2, 3, several=Several(3)))
+    assert str(error.value) == ("It cannot be booked. Of 2 machines that fit, 2 are free for the whole of it.")
     assert booked(service, new(2, 3, several=Several(2))) == ["n1", "n2"]
+
+
+def test_what_is_proposed_instead(service: Service) -> None:
+    for name in ("n1", "n2"):
+        service.add_node(name)
+    booked(service, new(3, 4))
+    with pytest.raises(NotBookable) as error:
+        booked(service, new(2, 4, several=Several(2)))
+    # Bound by the notice, before which nothing begins.
+    after = NOW + 4 * DAY + TURNAROUND
+    assert error.value.details["earliest"] == after
+    assert error.value.details["longest"] == DAY - TURNAROUND
+    assert str(error.value) == (
+        "It cannot be booked. Of 2 machines that fit, 1 is free for the whole of it: 1 is booked in that time. "
+        "Earliest start for the same length: 2027-01-19T08:10:00Z. Longest length for the same start: 85800 s."
+    )
+
+
+def test_exactly_the_turnaround_apart(service: Service) -> None:
+    service.add_node("n1")
+    assert booked(service, new(2, 3)) == ["n1"]
+    after = 3 + TURNAROUND / DAY
+    second = 1 / DAY
+    for starts, ends in ((after - second, 4), (1, 2 - TURNAROUND / DAY + second)):
+        with pytest.raises(NotBookable):
+            booked(service, new(starts, ends))
+    assert booked(service, new(after, 4)) == ["n1"]
+    assert booked(service, new(1.5, 2 - TURNAROUND / DAY)) == ["n1"]
+
+
+def test_the_shortest_gap(service: Service) -> None:
+    for name in ("n1", "n2", "n3"):
+        service.add_node(name)
+    first = booked(service, new(5, 6))
+    (second,) = booked(service, new(5, 6))
+    booked_two = [*first, second]
+    # Between two uses before what is open at one end, and that before what nobody has booked.
+    assert booked(service, new(3, 4))[0] in booked_two
+    assert booked(service, new(7, 8))[0] in booked_two
+    rest = ({"n1", "n2", "n3"} - {*booked_two}).pop()
+    assert rest not in [*booked(service, new(1.5, 2)), *booked(service, new(9, 10))]
+
+
+def test_the_same_request_is_the_same_booking(service: Service) -> None:
+    service.add_node("n1")
+    asked = new(2, 3)
+    assert made(service, asked) == made(service, asked)
+    for other in (new(2, 3, uuid=asked.uuid, digest="e"), new(2, 3, uuid=asked.uuid, project="q")):
+        with pytest.raises(BookingDiffers):
+            made(service, other)
+
+
+def test_impossible_times(service: Service, subtests: pytest.Subtests) -> None:
+    service.add_node("n1")
+    for starts, ends, said in ((-1, 2, "in the past"), (3, 3, "after it starts"), (3, 2, "after it starts")):
+        with subtests.test(starts=starts, ends=ends), pytest.raises(InvalidValue, match=said):
+            booked(service, new(starts, ends))
+    with pytest.raises(InvalidValue, match="shortest_claim"):
+        booked(service, new(2, 2 + 59 / DAY))
+
+
+def test_machines_that_do_not_fit_are_explained(service: Service) -> None:
+    service.add_node("n1", resource_class="silver")
+    service.add_node("n2", resource_class="gold")
+    with pytest.raises(NotBookable, match="No node matches"):
+        booked(service, new(2, 3, query="resources=CUSTOM_GOLD:1&required=HW_CPU_X86_AVX2"))
+    with pytest.raises(NotBookable):
+        booked(service, new(2, 3, query="resources=CUSTOM_BRONZE:1"))
+
+
+def test_a_booked_machine_is_closed(service: Service) -> None:
+    service.add_node("n1")
+    assert booked(service, new(2, 3)) == ["n1"]
+    assert service.database.read(lambda session: session.scalar(select(Node.closes_at))) == NOW
