@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 from webtest import TestResponse
 
-from baremetal_sched.db.clock import exactly, utcnow
+from baremetal_sched.db.clock import exactly, seconds_of, utcnow
 from baremetal_sched.db.models import BookedMachine, Booking, Node
 from baremetal_sched.errors import CommitUnknown
 from baremetal_sched.placement.ends import End
@@ -279,10 +279,12 @@ def test_what_is_booked_is_not_booked_again(standing: Service) -> None:
     """The answer has what could be booked instead, for programs."""
     post(standing, count=2)
     with unchanged(standing):
-        refused = post(standing, {**BODY, "uuid": OTHER}, status=409).json["error"]
+        refused = post(standing, uuid=OTHER, starts_at="2035-01-02T08:00:00Z", status=409).json["error"]
     assert refused["code"] == "scheduling.not_bookable"
     assert refused["message"].startswith("It cannot be booked.")
-    # later: earliest
+    turnaround = standing.app.settings.scheduling.turnaround
+    assert refused["earliest"] == exactly((seconds_of("", END) or 0.0) + turnaround)
+    assert refused["longest"] == 3 * DAY - turnaround
 
 
 def test_who_books_for_whom(standing: Service, subtests: pytest.Subtests) -> None:
@@ -292,6 +294,7 @@ def test_who_books_for_whom(standing: Service, subtests: pytest.Subtests) -> Non
     for by, more, status in (
         (reader, {}, 403),
         (ANNA, {"project_id": "b"}, 403),
+        (ANNA, {"starts_at": soon}, 409),
         (ADMIN, {"starts_at": soon, "project_id": "b", "user_id": "bert"}, 201),
     ):
         with subtests.test(f"{by} {more}"):
