@@ -164,7 +164,7 @@ def _is_written(
     if not _is_possible(session, settings, waiting, plan, rows):
         return False
     if not plan.has_times_of(own.values()):
-        booked_machines.move_rows(session, stay, {node: seen[node] for node in own}, plan.times)
+        booked_machines.move(session, stay, {node: seen[node] for node in own}, plan.times)
         gate.freed(session, nodes=[node.uuid for node in nodes if node.id in own])
     came = [node for node in nodes if node.id in plan.machines and node.id not in own]
     takes = turnaround(settings)

@@ -111,22 +111,10 @@ def put(
 
 
 def move(
-    session: Session, settings: Settings, booking: int, nodes: Collection[Node], values: Mapping[int, Mapping[str, Any]]
-) -> None:
-    """Give the rows that nodes, whose rows are locked, have in a booking (an id) other times: ``values`` has columns by
-    node (an id). Raises StaleDataError if a calendar is changed at once."""
-    turn(session, calendars(session, [node.id for node in nodes]).values())
-    for node in nodes:
-        own = BOOKED.c.booking_id == booking, BOOKED.c.node_id == node.id
-        session.connection().execute(update(BOOKED).where(*own).values(values[node.id]))
-    reopen(session, settings, nodes)
-
-
-def move_rows(
     session: Session, ids: Collection[int], seen: Mapping[int, Calendar], times: Mapping[str, float | None]
 ) -> None:
-    """Give rows (ids), whose nodes are locked, other ``times``: ``starts_at`` and ``ends_at``. ``seen``: the calendars
-    of their nodes. Raises StaleDataError if one is not what was seen."""
+    """Give rows (ids), whose nodes are locked, other times: ``times`` has columns. ``seen``: the calendars of their
+    nodes. Raises StaleDataError if one is not what was seen."""
     turn(session, seen.values())
     session.connection().execute(update(BOOKED).where(BOOKED.c.id.in_(ids)).values(**times))
 

@@ -4,7 +4,7 @@ Machines that can stay stay; the others are replaced in the same transaction, an
 beside those that stay. A machine that is claimed under the booking is never taken from it.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from types import EllipsisType
 
@@ -178,7 +178,7 @@ def _with_machines(wanted: Change) -> tuple[list[str], list[str]]:
     """Give the booking the machines that it is to have, for the times; return the nodes (UUIDs) that went and that
     came."""
     session, settings, booking = wanted.session, wanted.settings, wanted.booking
-    had = [row.node_id for row in bookings.machines_of(session, [booking.id])[booking.id]]
+    had = {row.node_id: row.id for row in bookings.machines_of(session, [booking.id])[booking.id]}
     stays = _that_can_stay(wanted, had)
     claimed = {each.node_id for each in use.claims_under(session, booking)}
     if claimed & ({*had} - stays):
@@ -198,7 +198,7 @@ def _with_machines(wanted: Change) -> tuple[list[str], list[str]]:
     own = BOOKED.c.booking_id == booking.id
     went = booked_machines.drop(session, settings, own, BOOKED.c.node_id.in_(gone)) if gone else []
     if stays and wanted.window != _window_of(booking):
-        _move(wanted, [node for node in locked if node.id in stays])
+        _move(wanted, {node: had[node] for node in stays}, [node for node in locked if node.id in stays])
     came = making.keep(context, booking, request, wanted.left, new, wanted.now, stays=stays) if new else []
     return went, came
 
@@ -245,17 +245,21 @@ def _chosen(wanted: Change, context: MachineContext, request: MachineRequest, st
     return nodes
 
 
-def _move(wanted: Change, nodes: Collection[Node]) -> None:
-    """Give the rows of machines, whose nodes are locked, the new times, and their turnaround as it is now if they need
-    more time."""
-    takes, times = turnaround(wanted.settings), {"ends_at": wanted.window.ends_at}
-    if wanted.moves:
-        times["starts_at"] = wanted.window.starts_at
-    values = {
-        node.id: {**times, **({"turnaround": takes(node.resource_class)} if wanted.needs_time else {})}
-        for node in nodes
-    }
-    booked_machines.move(wanted.session, wanted.settings, wanted.booking.id, nodes, values)
+def _move(wanted: Change, rows: Mapping[int, int], nodes: Collection[Node]) -> None:
+    """Give the rows (ids, by node) of machines, whose nodes are locked, the new times; and their turnaround as it is
+    now, if they need more time."""
+    session, settings, window = wanted.session, wanted.settings, wanted.window
+    takes, seen = turnaround(settings), booked_machines.calendars(session, rows)
+    by_turnaround: dict[float, list[int]] = {}
+    for node in nodes:
+        by_turnaround.setdefault(takes(node.resource_class), []).append(node.id)
+    for seconds, own in by_turnaround.items():
+        times: dict[str, float | None] = {"ends_at": window.ends_at}
+        times |= {"starts_at": window.starts_at} if wanted.moves else {}
+        times |= {"turnaround": seconds} if wanted.needs_time else {}
+        calendars = {node: seen[node] for node in own if node in seen}
+        booked_machines.move(session, [rows[node] for node in own], calendars, times)
+    booked_machines.reopen(session, settings, nodes)
 
 
 def _write(wanted: Change) -> None:

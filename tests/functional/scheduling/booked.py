@@ -1,87 +1,37 @@
-"""What tests of bookings have in common: a clock that stands still, bookings by their domain function, and the machines
-that they have."""
+"""Bookings as rows, for tests of what others see of them: nothing chooses their machines, and no limit applies."""
 
-import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, TypeVar
+import uuid as uuid_module
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.bookings import bookings
-from baremetal_sched.baremetal.bookings.times import BOOKED
-from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION, TreeRequest
 from baremetal_sched.baremetal.provider import booked_machines
+from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.models import Booking, Node
-from baremetal_sched.placement import allocations
-from baremetal_sched.placement.consumers import ConsumerWrite
-from baremetal_sched.placement.ends import End
-from baremetal_sched.scheduling.bookings.booking import NewBooking, book
-from tests.database_clock import SettableClock, settable
 from tests.service import Service
 
-T = TypeVar("T")
-
-NOW, HOUR, DAY = 1_800_000_000.0, 3600.0, 86_400.0
-TURNAROUND = 600.0
+HOUR, DAY = 3600.0, 86_400.0
 
 
-@contextmanager
-def standing_still(database_url: str, **options: Any) -> Iterator[tuple[Service, SettableClock]]:
-    """A service with a conductor, whose clock stands at NOW."""
-    service = Service(database_url, scheduling={"turnaround": TURNAROUND, "most_booked": 1.0, **options})
-    with settable(service.database) as clock:
-        clock.stopped_at = NOW
-        service.add_conductor("r1")
-        yield service, clock
+def enter(
+    service: Service, *names: str, starts: float, ends: float, turnaround: float = 0.0, **columns: Any
+) -> tuple[str, int]:
+    """Enter a booking of nodes (names) from some seconds from now until others; return its UUID and its id."""
 
+    def do(session: Session) -> tuple[str, int]:
+        now = session.scalar(select(epoch())) or 0.0
+        times = {"starts_at": now + starts, "ends_at": now + ends}
+        values = {"name": None, "project": "a", "user": "anna", "resource_class": "CUSTOM_GOLD", **columns}
+        several = {"request": {"several": {"count": len(names)}}, "count": len(names), "body_digest": ""}
+        own = {"uuid": str(uuid_module.uuid4()), "created_at": utcnow(), "made_at": now, "due_at": now + starts}
+        booking = Booking(**{**own, **several, **times, **values})
+        session.add(booking)
+        session.flush()
+        ids = session.scalars(select(Node.id).where(Node.name.in_(names))).all()
+        nodes = booked_machines.lock(session, ids)
+        row = {**times, "booking_id": booking.id, "turnaround": dict.fromkeys(ids, turnaround)}
+        booked_machines.put(session, nodes, booked_machines.calendars(session, ids), now, row)
+        return booking.uuid, booking.id
 
-def new(starts: float | None, ends: float, **values: Any) -> NewBooking:
-    """A booking of gold machines from some days after NOW until others (None: it starts now)."""
-    several, query = values.pop("several", None), values.pop("query", "resources=CUSTOM_GOLD:1")
-    request = TreeRequest(query, served=False, version=QUERY_VERSION, project=values.pop("of", "p"), several=several)
-    given: dict[str, Any] = {"uuid": str(uuid.uuid4()), "name": None, "project": "p", "user": "u", "digest": "d"}
-    at = None if starts is None else NOW + starts * DAY
-    return NewBooking(**{**given, "request": request, "starts_at": at, "ends_at": NOW + ends * DAY, **values})
-
-
-def work(service: Service, do: Callable[[Session], T]) -> T:
     return service.database.write(do)
-
-
-def made(service: Service, asked: NewBooking) -> str:
-    """Book, and return the UUID."""
-    return work(service, lambda session: book(session, service.app.settings, asked).uuid)
-
-
-def machines(service: Service, uuid: str) -> list[str]:
-    """The names of the machines of a booking."""
-
-    def read(session: Session) -> list[str]:
-        own = (
-            select(Node.name).join(BOOKED, BOOKED.c.node_id == Node.id).join(Booking, BOOKED.c.booking_id == Booking.id)
-        )
-        return sorted(name or "" for name in session.scalars(own.where(Booking.uuid == uuid)))
-
-    return service.database.read(read)
-
-
-def booked(service: Service, asked: NewBooking) -> list[str]:
-    """Book, and return the names of the machines."""
-    return machines(service, made(service, asked))
-
-
-def claim_under(service: Service, booking: str, name: str, until: float) -> str:
-    """Claim a machine under a booking until a moment, and return the consumer."""
-    consumer = str(uuid.uuid4())
-
-    def do(session: Session) -> None:
-        node = session.scalars(select(Node).where(Node.name == name)).one()
-        end = End(at=until, booking=bookings.find(session, booking).id)
-        write = ConsumerWrite(consumer, {node.uuid: {"CUSTOM_GOLD": 1}}, "p", "u", None, end=end)
-        write.calendars = {node.uuid: booked_machines.calendars(session, [node.id])[node.id].calendar}
-        allocations.write(session, [write], "Unable to allocate:")
-
-    work(service, do)
-    return consumer

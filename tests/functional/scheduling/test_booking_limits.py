@@ -13,7 +13,7 @@ from baremetal_sched.errors.scheduling import BookingLimit
 from baremetal_sched.scheduling import claims
 from baremetal_sched.scheduling.claims import NewClaim
 from tests.database_clock import SettableClock
-from tests.functional.scheduling.booked import DAY, NOW, booked, made, new, standing_still, work
+from tests.functional.scheduling.making_bookings import DAY, NOW, booked, made, new, standing_still, work
 from tests.service import Service
 
 #: Options, the bookings that are made before, one that is too much, and what is allowed.

@@ -9,7 +9,7 @@ from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.scheduling import BookingDiffers, NotBookable
-from tests.functional.scheduling.booked import DAY, NOW, TURNAROUND, booked, made, new, standing_still
+from tests.functional.scheduling.making_bookings import DAY, NOW, TURNAROUND, booked, made, new, standing_still
 from tests.service import Service
 
 

@@ -21,7 +21,7 @@ from baremetal_sched.errors.scheduling import (
 )
 from baremetal_sched.scheduling.bookings import changing
 from tests.database_clock import SettableClock
-from tests.functional.scheduling.booked import (
+from tests.functional.scheduling.making_bookings import (
     DAY,
     HOUR,
     NOW,
