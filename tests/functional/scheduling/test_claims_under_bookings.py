@@ -21,6 +21,7 @@ from tests.functional.scheduling.test_claims import (
     ANNA,
     BERT,
     CLAIMS,
+    FLAVOR,
     LIKE_ALLOCATION,
     QUERY,
     listed,
@@ -99,12 +100,16 @@ def test_it_gets_the_machines_of_its_booking_and_no_others(service: Service, clo
 def test_several_and_other_forms_of_requests(service: Service, clock: SettableClock, row: Rows) -> None:
     nodes = [service.add_node(f"n{number}") for number in range(4)]
     booking = book(service, "n0", "n1", "n2")
-    for body in (QUERY, LIKE_ALLOCATION):
+    for body in (QUERY, LIKE_ALLOCATION, FLAVOR):
         with row(body):
-            shown = claim(service, booking, body, count=2).json
-            assert ({*nodes_of(shown)} < {*nodes[:3]}, shown["booking"]) == (True, booking)
-            claim(service, booking, status=409, count=2)
-            claim(service, booking)
+            assert {*nodes_of(claim(service, booking, body, count=2).json)} < {*nodes[:3]}
+        with row(body, "one"):
+            assert nodes_of(claim(service, booking, body).json)[0] in nodes[:3]
+        with row(body, "one after several"):
+            claim(service, booking, body, count=2)
+            claim(service, booking, body, status=409, count=2)
+            claim(service, booking, body)
+            claim(service, booking, body, status=409)
 
 
 def test_who_cannot_use_a_booking(service: Service, clock: SettableClock, row: Rows) -> None:
