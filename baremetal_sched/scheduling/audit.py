@@ -1,5 +1,5 @@
 """The audit of claims: whether a request waits although the machines that it needs are free, whether the queue and the
-waiting servers match, and whether ends are those of consumers that have something."""
+waiting servers match, whether ends are those of consumers that have something, and whether bookings are kept."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -18,6 +18,7 @@ from baremetal_sched.errors import SchedulerError
 from baremetal_sched.placement import ending, waiting_requests
 from baremetal_sched.placement.tables import CLASSES, PROVIDERS
 from baremetal_sched.placement.waiting_requests import IS_GATHERING, IS_WAITING, SERVER, WAITING
+from baremetal_sched.scheduling.bookings import booking_audit
 from baremetal_sched.scheduling.gathering import ORDER
 from baremetal_sched.scheduling.queue import current_request, queue_of, request_of
 from baremetal_sched.settings import Settings
@@ -30,7 +31,12 @@ _ALL = 100_000
 
 def audit(session: Session, settings: Settings) -> list[str]:
     """Return the errors of claims, one line each; empty if there are none. Writes and locks nothing."""
-    return [*_passed_over(session, settings), *_orphans(session), *ending.errors(session)]
+    return [
+        *_passed_over(session, settings),
+        *_orphans(session),
+        *ending.errors(session),
+        *booking_audit.errors(session, settings),
+    ]
 
 
 def _passed_over(session: Session, settings: Settings) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from sqlalchemy import ColumnElement, and_, case, exists, func, or_, select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.bookings.times import BOOKED, COUNTS
 from baremetal_sched.baremetal.holds import holds, rules
 from baremetal_sched.baremetal.holds.due import LAG
 from baremetal_sched.baremetal.holds.rules import FAULT
@@ -49,8 +50,14 @@ def audit(session: Session) -> Iterator[str]:
     columns = (Node.uuid, Node.maintenance, Node.maintenance_reason, Node.fault, Node.closes_at)
     has_holds = exists().where(_OF_NODE)
     nodes = session.execute(
-        select(Node.id, *columns).where(or_(has_holds, Node.maintenance, Node.closes_at.is_not(None))).order_by(Node.id)
+        select(Node.id, *columns)
+        .where(or_(has_holds, Node.maintenance, Node.closes_at.is_not(None), Node.id.in_(select(BOOKED.c.node_id))))
+        .order_by(Node.id)
     ).all()
+    counting = func.min(case((COUNTS, BOOKED.c.made_at))).label("counting")
+    booked = {
+        row.node_id: row for row in session.execute(select(BOOKED.c.node_id, counting).group_by(BOOKED.c.node_id))
+    }
     by_node: dict[int, list[Hold]] = {}
     for hold in session.scalars(select(Hold)):
         by_node.setdefault(hold.node_id, []).append(hold)
@@ -60,10 +67,13 @@ def audit(session: Session) -> Iterator[str]:
         kind = next(((hold.extra or {}).get("kind") for hold in active if hold.type == FAULT), None)
         if (flag, reason, fault) != (bool(active), rules.reason_of(active), kind):
             yield f"node {uuid}: its maintenance, reason or fault is not that of its holds"
-        first = rules.closing_time(own, 0.0)
-        # How much earlier it closes is what the settings said when it was written.
-        if (closes_at is None) != (first is None) or (closes_at or 0.0) > (first or 0.0):
-            yield f"node {uuid}: it closes at {closes_at}, but its first planned hold starts at {first}"
+        since = booked.get(node_id)
+        latest = rules.closing_time(own, 0.0, since and since.counting)
+        # How much earlier it closes is what the settings said when it was written. A booking that is over keeps it
+        # closed until a conductor sees to that.
+        is_needless = latest is None and since is None and closes_at is not None
+        if is_needless or (latest is not None and (closes_at is None or closes_at > latest)):
+            yield f"node {uuid}: it closes at {closes_at}, but by its planned holds and bookings at {latest}"
     yield from _overdue(session)
 
 
