@@ -27,7 +27,7 @@ from baremetal_sched.placement.api.edge import PlacementApi
 from baremetal_sched.scheduling import handover
 from baremetal_sched.scheduling.api.edge import SchedulingApi
 from baremetal_sched.scheduling.decisions import Decisions
-from baremetal_sched.scheduling.metrics import CapacityMetrics, of_ends, of_events, of_webhooks
+from baremetal_sched.scheduling.metrics import CapacityMetrics, of_bookings, of_ends, of_events, of_webhooks
 from baremetal_sched.scheduling.webhooks.webhooks import hosts_of
 from baremetal_sched.settings import Settings
 from baremetal_sched.ui.api import UiApi
@@ -92,7 +92,8 @@ def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = Non
     pages = UiApi(settings, strategy, database)
     served = [api.name for api in (*apis, pages) if api is not pages or pages.is_served]
     capacity = CapacityMetrics(settings)
-    measured = metrics.together(partial(figures, settings=settings), capacity.figures, of_events, of_webhooks, of_ends)
+    own = (of_events, of_webhooks, of_ends, of_bookings)
+    measured = metrics.together(partial(figures, settings=settings), capacity.figures, *own)
     root = RootApi(settings, strategy, database, measured, served)
     start_warnings.warn_of_roles(strategy.roles, settings, (rule for api in (*apis, root) for rule in api.rules))
     mounts = {f"/{api.name}": _rooted(build(api, database)) for api in apis}

@@ -1,5 +1,5 @@
 """Capacity for Prometheus: the figures of ``GET /v1/capacity`` by class and conductor group, counted now and then. And
-the states of webhooks and of ends of claims."""
+the states of webhooks, of ends of claims and of bookings."""
 
 import threading
 import time
@@ -7,12 +7,14 @@ from collections.abc import Sequence
 
 import structlog
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
-from sqlalchemy import func, select
+from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.bookings import bookings
+from baremetal_sched.baremetal.bookings.times import BOOKED
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.db import deadline
-from baremetal_sched.db.models import Webhook
+from baremetal_sched.db.models import Booking, Webhook
 from baremetal_sched.placement import ending
 from baremetal_sched.scheduling import capacity
 from baremetal_sched.scheduling.capacity import Figures
@@ -134,3 +136,23 @@ def of_ends(session: Session) -> list[Metric]:
     for state, count in ending.count_by_state(session).items():
         metric.add_metric([state], count)
     return [metric]
+
+
+def of_bookings(session: Session) -> list[Metric]:
+    """Return how many bookings there are by state, how many lack machines, and how many requests have plans.
+
+    SELECT count(CASE WHEN <it is planned> THEN 1 END), count(CASE WHEN <running> …), … FROM bookings WHERE NOT is_over
+    """
+    known = (bookings.PLANNED, bookings.RUNNING)
+    numbers = [func.count(case((bookings.in_state(state), 1))) for state in known]
+    lacking = func.count(case((Booking.short_told > 0, 1)))
+    plans = select(func.count(BOOKED.c.waiting_id.distinct())).scalar_subquery()
+    *counts, short, planned = session.execute(select(*numbers, lacking, plans).where(~Booking.is_over)).one()
+    metric = GaugeMetricFamily("baremetal_sched_bookings", "Bookings that are not over, by state.", labels=["state"])
+    for state, count in zip(known, counts, strict=True):
+        metric.add_metric([state], count)
+    return [
+        metric,
+        GaugeMetricFamily("baremetal_sched_bookings_short", "Bookings that lack machines.", value=short),
+        GaugeMetricFamily("baremetal_sched_plans", "Waiting requests for several that have a plan.", value=planned),
+    ]
