@@ -300,15 +300,12 @@ class ClaimHandover:
             freed, groups, helps, planned = self._database.select(look, deadline=deadline)
             if keeping.serve_first(self._database, self._settings, freed, notes.booked, deadline):
                 freed, groups, helps, planned = self._database.select(look, deadline=deadline)
-            if planned:
-                gathering.serve_planned(self._database, self._settings, [*planned], deadline)
+            planning.look_after(self._database, self._settings, planned, deadline)
             if groups is not None:
                 serve = partial(serve_free, machines=freed.wanted, most=self._most, groups=groups)
                 self._database.write(partial(serve, settings=self._settings), deadline=deadline)
             if helps:
                 gathering.serve_freed(self._database, self._settings, freed.gathered, notes.groups, deadline)
-            for name in sorted({*planned.values()}):
-                planning.renew(self._database, self._settings, name, deadline)
         except SchedulerError as error:
             log.info("what was freed is left to the sweep", reason=str(error))
         except Exception:  # what freed it is committed: its request has succeeded

@@ -6,7 +6,7 @@ its plan, whoever begins to wait after it, so its start does not move later unle
 What is read without locks is read again before it is written, with the rows of the class and of the machines locked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -66,6 +66,15 @@ def renew(database: Database, settings: Settings, resource_class: str, deadline:
     if found.waiting is not None and found.plan is not None:
         log.debug("planned", claim=found.waiting.uuid, starts_at=found.plan.starts_at)
         gathering.serve_planned(database, settings, [found.waiting.uuid], deadline)
+
+
+def look_after(database: Database, settings: Settings, planned: Mapping[str, str], deadline: float | None) -> None:
+    """Serve requests (UUIDs, with their classes) whose plans have changed machines, if enough are free; otherwise make
+    their plans anew. Raises the errors of the database."""
+    if planned:
+        gathering.serve_planned(database, settings, [*planned], deadline)
+    for name in sorted({*planned.values()}):
+        renew(database, settings, name, deadline)
 
 
 def begins_to_wait(database: Database, settings: Settings, uuid: str, deadline: float | None) -> None:

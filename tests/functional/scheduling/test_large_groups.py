@@ -116,5 +116,4 @@ def test_a_large_group_gets_its_turn(database_url: str, seed: int, capsys: pytes
         waited, early = fleet.now - NOW - BUSY, fleet.starts[0] - fleet.now
         use = fleet.used / waited / MACHINES
         with capsys.disabled():
-            told = f"{early:.0f} s before its first planned start"
-            print(f"\nserved after {waited:.0f} s, {told}; in between {use:.0%} in use")
+            print(f"\nserved after {waited:.0f} s, {early:.0f} s before its planned start; {use:.0%} in use until then")
