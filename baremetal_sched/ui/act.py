@@ -102,6 +102,8 @@ def _redirect(
         waits = answer.status == 202
         place = url("waiting") if waits else url("claims", query={"uuid": answer.document["uuid"]})
         done = "It waits for a machine." if waits else "Claimed."
+    if order.name == "book" and answer is not None:
+        place = url("bookings", answer.document["uuid"])
     finished = replace(order, items=tuple(each.item for each in results))
     count = finished.counted if len(results) > 1 else names[results[0].item]
     response = Response("", 303, {"Location": place})

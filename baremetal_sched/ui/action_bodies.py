@@ -69,15 +69,38 @@ def target(target: str, item: str, values: Values) -> Body:
 
 def claim(item: str, values: Values) -> Body:
     """Return the claim of what a form that finds machines asks for. Raises InvalidValue."""
+    end: Body = {"for": 3600 * _whole(values, "hours")} if values.get("hours") else {}
+    end |= {"until": _in_utc(values["until"])} if values.get("until") else {}
+    end |= {"booking": values["booking"]} if values.get("booking") else {}
+    return {**_found(item), **end, "wait": 60 * _whole(values, "minutes")}
+
+
+def booking(item: str, values: Values) -> Body:
+    """Return the booking of what a form that finds machines asks for. Raises InvalidValue."""
+    length: Body = {"for": 3600 * _whole(values, "hours")} if values.get("hours") else {}
+    return {**_found(item), **length, **_of_booking(values)}
+
+
+def changed_booking(item: str, values: Values) -> Body:
+    """Return what changes of a booking: what is not empty. Raises InvalidValue."""
+    return _of_booking(values) | ({"count": _whole(values, "count")} if values.get("count") else {})
+
+
+def _of_booking(values: Values) -> Body:
+    times = {"start": "starts_at", "until": "ends_at"}
+    body: Body = {name: _in_utc(values[field]) for field, name in times.items() if values.get(field)}
+    return body | ({"name": values["name"]} if values.get("name") else {})
+
+
+def _found(item: str) -> Body:
+    """Return what a form that finds machines asks for, as bodies of claims have it. Raises InvalidValue."""
     form = read(parse_qsl(item, keep_blank_values=True))
     if form is None:
         raise InvalidValue(message="Fill in the form that finds machines first.")
     body = form.claim()
     if body is None:
         raise InvalidValue(message=f"Claim at most {MOST_AT_ONCE} machines at once.")
-    end: Body = {"for": 3600 * _whole(values, "hours")} if values.get("hours") else {}
-    end |= {"until": _in_utc(values["until"])} if values.get("until") else {}
-    return {**body, **end, "wait": 60 * _whole(values, "minutes")}
+    return body
 
 
 def _whole(values: Values, name: str) -> int:

@@ -20,14 +20,15 @@ from baremetal_sched.ui.hold_owners import ALL
 _NODE = "/baremetal/v1/nodes/{0}"
 _WEBHOOK = "/scheduling/v1/webhooks/{1}"
 _HOLDS = "/scheduling/v1/nodes/{0}/holds"
+_BOOKINGS = "/scheduling/v1/bookings"
 _PROVISION_RULE = "baremetal:node:set_provision_state"
 _POWER_RULE = "baremetal:node:set_power_state"
 
 
 @dataclass(frozen=True)
 class FormField:
-    """A field of the form that confirms an action. ``kind``: that of its control. ``of_many``: it is only there for
-    several items."""
+    """A field of the form that confirms an action. ``kind``: that of its control; a choice without ``options`` has
+    those of the order. ``of_many``: it is only there for several items."""
 
     name: str
     label: str
@@ -41,7 +42,7 @@ class FormField:
 @dataclass(frozen=True)
 class PageAction:
     """An action on items: nodes and domains (their UUIDs), holds (node/hold), waiting requests (kind/UUID), claims
-    (UUIDs), servers (server/UUID), a request of the form that finds machines (its parameters).
+    and bookings (UUIDs), servers (server/UUID), a request of the form that finds machines (its parameters).
 
     ``sentence`` says what will happen, ``done`` what has happened. ``noun``: a word for an item, whose plural has an s.
     ``stops_servers``: whether servers on the machines stop, so that the confirmation names them. ``paths``: that of the
@@ -241,6 +242,57 @@ ACTIONS: dict[str, PageAction] = {
         policies.MANAGE_WEBHOOKS,
         noun="webhook",
     ),
+    "book": PageAction(
+        "Book",
+        "Machines that are free for the whole of it are kept for you, from its start until its end: all or none.",
+        "Booked.",
+        "POST",
+        {"": _BOOKINGS},
+        policies.BOOK,
+        (
+            FormField("name", "Name"),
+            FormField("start", "From (UTC)", "datetime-local", "Empty: from now on"),
+            FormField("until", "Until (UTC)", "datetime-local"),
+            FormField("hours", "Or for (hours)"),
+        ),
+        action_bodies.booking,
+        noun="request",
+    ),
+    "change booking": PageAction(
+        "Change the booking",
+        "What is left empty stays. More machines, or another time, must be possible: otherwise nothing changes.",
+        "It is changed.",
+        "PATCH",
+        {"": f"{_BOOKINGS}/{{0}}"},
+        policies.CHANGE_BOOKING,
+        (
+            FormField("name", "Name"),
+            FormField("start", "From (UTC)", "datetime-local", "Only before it has begun"),
+            FormField("until", "Until (UTC)", "datetime-local", "What is claimed under it ends with it"),
+            FormField("count", "How many machines", hint="Fewer: those that nobody has claimed go first"),
+        ),
+        action_bodies.changed_booking,
+        noun="booking",
+    ),
+    "cancel booking": PageAction(
+        "Cancel the booking",
+        "Its machines are there for others again. While something is claimed under it, this is refused.",
+        "It is cancelled.",
+        "DELETE",
+        {"": f"{_BOOKINGS}/{{0}}"},
+        policies.DELETE_BOOKING,
+        noun="booking",
+    ),
+    "end booking": PageAction(
+        "Cancel the booking and end its claims",
+        "What is claimed under it goes back now: servers are deleted, and machines are undeployed, cleaned and "
+        "released. Their data is lost.",
+        "It is cancelled, and its machines are given back.",
+        "DELETE",
+        {"": f"{_BOOKINGS}/{{0}}?force=true"},
+        policies.DELETE_BOOKING,
+        noun="booking",
+    ),
     "claim": PageAction(
         "Claim",
         "Free machines that fit become yours: all or none. If too few are free, the request waits as long as you say "
@@ -253,6 +305,7 @@ ACTIONS: dict[str, PageAction] = {
             FormField("minutes", "If too few are free, wait for (minutes)", hint="Empty: do not wait"),
             FormField("until", "Give back at (UTC)", "datetime-local", "Then they go back by themselves"),
             FormField("hours", "Or give back after (hours)", hint="Both empty: somebody gives them back"),
+            FormField("booking", "Under the booking", "choice"),
         ),
         action_bodies.claim,
         noun="request",

@@ -146,7 +146,7 @@ def _documents(call: UiCall, session: Session, statuses: Sequence[ClaimStatus]) 
 
 def _page_claims(call: UiCall, session: Session, statuses: Sequence[ClaimStatus]) -> list[PageClaim]:
     machines = [each["machines"] for each in documents_of(call, session, statuses)]
-    names = _names_of(call, session, {each["node"] for several in machines for each in several if each["node"]})
+    names = node_names(call, session, {each["node"] for several in machines for each in several if each["node"]})
     return [
         PageClaim(
             status,
@@ -159,7 +159,7 @@ def _page_claims(call: UiCall, session: Session, statuses: Sequence[ClaimStatus]
     ]
 
 
-def _names_of(call: UiCall, session: Session, nodes: Collection[str]) -> dict[str, str | None]:
+def node_names(call: UiCall, session: Session, nodes: Collection[str]) -> dict[str, str | None]:
     """Return the names of those of the nodes (UUIDs) that the caller sees."""
     if not nodes:
         return {}

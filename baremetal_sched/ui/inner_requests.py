@@ -40,6 +40,7 @@ class InnerAnswer:
 def send(call: UiCall, method: str, path: str, body: object = None) -> InnerAnswer:
     """Send a request for ``path``, such as ``/baremetal/v1/nodes/n1``, as the caller of ``call``. The page must have no
     open transaction."""
+    path, _, query = path.partition("?")
     _, mount, rest = path.split("/", 2)
     sent = b"" if body is None else json.dumps(body).encode()
     kept = {name: call.http.environ[name] for name in _KEPT if name in call.http.environ}
@@ -48,7 +49,7 @@ def send(call: UiCall, method: str, path: str, body: object = None) -> InnerAnsw
         "REQUEST_METHOD": method,
         "SCRIPT_NAME": f"{call.mount.rpartition('/')[0]}/{mount}",
         "PATH_INFO": f"/{rest}",
-        "QUERY_STRING": "",
+        "QUERY_STRING": query,
         "HTTP_ACCEPT": "application/json",
         "HTTP_X_OPENSTACK_IRONIC_API_VERSION": f"1.{call.version}",
         "CONTENT_LENGTH": str(len(sent)),

@@ -1,6 +1,6 @@
 """What an action is to be done with, as the form of a page says it, and the words for that."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl
 
@@ -9,12 +9,15 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.policies.domains import sees_domains
 from baremetal_sched.baremetal.api.resources.hold_actors import view_of
+from baremetal_sched.baremetal.bookings.bookings import RUNNING
 from baremetal_sched.baremetal.domains import naming
 from baremetal_sched.baremetal.holds import rules
 from baremetal_sched.db.models import Hold, Node, Webhook
+from baremetal_sched.db.paging import Page
 from baremetal_sched.errors import InvalidError, InvalidValue
 from baremetal_sched.scheduling.api import webhooks
 from baremetal_sched.scheduling.api.capacity import visible_to
+from baremetal_sched.scheduling.bookings.documents import BookingFilters, select_bookings
 from baremetal_sched.ui import hold_owners, stopped_servers
 from baremetal_sched.ui.action_bodies import Values
 from baremetal_sched.ui.actions import ACTIONS, PageAction
@@ -54,11 +57,13 @@ class TooManyTicked(InvalidValue):
 @dataclass(frozen=True)
 class OrderWords:
     """What a confirmation says about the items: their names; what is on their machines if that stops; and those that
-    end holds of others, with a person for each, empty where that is hidden."""
+    end holds of others, with a person for each, empty where that is hidden. ``bookings``: those that machines can be
+    claimed under."""
 
     names: Mapping[str, str]
     stopped: StoppedServers | None = None
     others: Mapping[str, str] = field(default_factory=dict)
+    bookings: Sequence[tuple[str, str]] = ()
 
 
 def order_of(call: UiCall) -> ActionOrder:
@@ -86,8 +91,11 @@ def order_of(call: UiCall) -> ActionOrder:
 def words_of(call: UiCall, session: Session, order: ActionOrder) -> OrderWords:
     """Return what a confirmation says about the items; three statements at most."""
     items = order.items
-    if order.name == "claim":
-        return OrderWords({item: _claimed(call, session, item) for item in items})
+    if order.name in ("claim", "book"):
+        bookings = _running(call, session) if order.name == "claim" else ()
+        return OrderWords({item: _claimed(call, session, item) for item in items}, bookings=bookings)
+    if "booking" in order.name:
+        return OrderWords({item: f"booking {item}" for item in items})
     if order.name == "give back":
         return OrderWords({item: f"claim {item}" for item in items}, stopped_servers.of_claims(call, session, items))
     if order.name == "set end":
@@ -95,6 +103,13 @@ def words_of(call: UiCall, session: Session, order: ActionOrder) -> OrderWords:
     stopped = stopped_servers.of_nodes(call, session, items) if order.action.stops_servers else None
     others = hold_owners.of_others(call, session, order.name, items)
     return OrderWords(names_of(call, session, order), stopped, others)
+
+
+def _running(call: UiCall, session: Session) -> list[tuple[str, str]]:
+    """Return UUIDs and names of bookings that run, of the project of the caller's claims; "" is none."""
+    project = call.caller.project_id or call.settings.placement.incomplete_consumer_project_id
+    found = select_bookings(session, BookingFilters(RUNNING, project=project), Page(MOST_ITEMS))
+    return [("", "none"), *((each.uuid, each.name or each.uuid) for each in found)] if found else []
 
 
 def _claimed(call: UiCall, session: Session, item: str) -> str:

@@ -5,11 +5,13 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from flask import Response
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session, defer
 
 from baremetal_sched import commands
 from baremetal_sched.baremetal import fleet
+from baremetal_sched.baremetal.bookings.times import BOOKED as ROWS
+from baremetal_sched.baremetal.matching.spreading import SEVERAL
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, WaitingRequest
 from baremetal_sched.errors import NotAllowed, WrongScope
@@ -62,6 +64,7 @@ def show_waiting(call: UiCall, session: Session) -> Response:
         ],
         numbers={name: number for name, number in session.execute(counted)} if counted is not None else {},
         mine=mine,
+        planned=_planned(session, statuses),
         offers=[("cancel", ACTIONS["cancel"].label)] if mine else [],
         has_more=len(statuses) > MOST_CLAIMS,
         most=MOST_CLAIMS,
@@ -76,6 +79,19 @@ def _statuses(session: Session, conditions: Sequence[ColumnElement[bool]], most:
     for chunk in exports.chunks(session.scalars(ids).all()):
         requests = session.scalars(query.where(WaitingRequest.id.in_(chunk))).all()
         yield from claims.statuses_of(session, sorted(requests, key=lambda each: (each.asked_at, each.id)))
+
+
+def _planned(session: Session, statuses: Sequence[ClaimStatus]) -> dict[int, datetime]:
+    """Return the starts of the plans of requests (ids) that have one, in UTC.
+
+    SELECT waiting_id, min(starts_at) FROM booked_machines WHERE waiting_id IN (…) GROUP BY waiting_id
+    """
+    several = [each.claim.id for each in statuses if SEVERAL in each.claim.request]
+    if not several:
+        return {}
+    starts = select(ROWS.c.waiting_id, func.min(ROWS.c.starts_at)).where(ROWS.c.waiting_id.in_(several))
+    rows = session.execute(starts.group_by(ROWS.c.waiting_id))
+    return {claim: datetime.fromtimestamp(start, UTC).replace(tzinfo=None) for claim, start in rows}
 
 
 def _machine_classes(call: UiCall, session: Session) -> list[str]:

@@ -18,7 +18,7 @@ from baremetal_sched.explain import explanations
 from baremetal_sched.explain.explanations import FittingMachine
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.scheduling.api.explanations import context_of, document, request_of
-from baremetal_sched.scheduling.api.policies import CLAIM, DOMAINS
+from baremetal_sched.scheduling.api.policies import BOOK, CLAIM, DOMAINS
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.find.form import PARAMETERS, FindForm, flavors_seen, images_seen, read, renamed
 from baremetal_sched.ui.pictures.heat_map import bar
@@ -85,7 +85,7 @@ def show_find(call: UiCall, session: Session) -> Response:
     project = context.project
     claimable = submitted if answer is not None and submitted is not None and submitted.claim() else None
     consumer = call.caller.project_id or call.settings.placement.incomplete_consumer_project_id
-    may_claim = call.allows(CLAIM, {"project_id": consumer})
+    may_claim, may_book = (call.allows(rule, {"project_id": consumer}) for rule in (CLAIM, BOOK))
     return page(
         call,
         "find.html",
@@ -104,6 +104,7 @@ def show_find(call: UiCall, session: Session) -> Response:
         most_conditions=MOST_CONDITIONS,
         claimable=claimable,
         may_claim=may_claim,
+        may_book=may_book,
         hopeless=HOPELESS,
         claim_command=claimable.command() if claimable and may_claim else "",
     )

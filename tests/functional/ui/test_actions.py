@@ -436,12 +436,16 @@ def test_policy_refuses_each_action(database_url: str, tmp_path: Path, subtests:
         )
         service.http.reset()
         log_in(service, "ann")
-        items = {"release": f"{uuid}/{hold}", "cancel": f"claim/{claim}", "claim": query}
+        items = {"release": f"{uuid}/{hold}", "cancel": f"claim/{claim}", "claim": query, "book": query}
         items |= dict.fromkeys(("test webhook", "resume webhook"), f"webhook/{uuid}")
-        for name in set(ACTIONS) - {"give back", "set end"}:  # the caller has no claim that has a machine
+        # The caller has no claim that has a machine, and no booking.
+        others = {"give back", "set end", "change booking", "cancel booking", "end booking"}
+        for name in set(ACTIONS) - others:
             form = form_of(get(service, f"/confirm?{urlencode({'action': name, 'item': items.get(name, uuid)})}"))
             if "steps" in form.fields:
                 form["steps"] = "[]"
+            if name == "book":
+                form["hours"] = "1"
             if name.startswith("hold"):
                 form["reason"] = "move"
             with subtests.test(name), unchanged(service):

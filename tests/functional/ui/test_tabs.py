@@ -29,7 +29,8 @@ HINTS = {
 }
 #: How many tabs say so, by person.
 REFUSED: dict[str, dict[str, int]] = {
-    **{name: {"administrators": 1} for name in ("preader", "pmember", "pmanager")},
+    "preader": {"administrators": 1, "roles": 1},  # bookings
+    **{name: {"administrators": 1} for name in ("pmember", "pmanager")},
     **{name: {} for name in ("padmin", "sadmin")},
     "sreader": {"projects": 2, "administrators": 1},  # servers and images
     "nobody": {"administrators": 1, "roles": len(NAVIGATION) - 2},  # all but flavors
