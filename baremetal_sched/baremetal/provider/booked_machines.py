@@ -17,6 +17,7 @@ from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.compiled import insert_missing
 from baremetal_sched.db.models import BookingLock, Node, table_of
 from baremetal_sched.db.results import require_changed
+from baremetal_sched.placement import gate
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
 from baremetal_sched.settings import Settings
 
@@ -93,7 +94,8 @@ def put(
     session: Session, nodes: Sequence[Node], seen: Mapping[int, Calendar], made_at: float, row: Mapping[str, Any]
 ) -> None:
     """Keep nodes, whose rows are locked, for a booking or a plan: ``row`` has the columns of ``booked_machines`` apart
-    from the node and its turnaround, which ``turnaround`` has by node (an id).
+    from the node and its turnaround, which ``turnaround`` has by node (an id). If the booking runs, those who wait
+    under it get them at the end of the transaction.
 
     Raises StaleDataError if the calendar of one is not what was ``seen``, under its lock or before.
     """
@@ -108,6 +110,7 @@ def put(
             node.closes_at = made_at
             node.touch()
     session.flush()
+    gate.freed(session, nodes=[node.uuid for node in nodes])
 
 
 def move(

@@ -9,8 +9,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.bookings import bookings, use
+from baremetal_sched.baremetal.provider import booked_machines
 from baremetal_sched.db.clock import exactly, in_words, seconds_of
-from baremetal_sched.db.models import BookedMachine, Booking, ClaimEnd
+from baremetal_sched.db.models import BookedMachine, Booking, ClaimEnd, Node
 from baremetal_sched.scheduling import sweep as sweeps
 from baremetal_sched.scheduling.queue import next_for
 from baremetal_sched.settings import load
@@ -234,6 +235,22 @@ def test_several_wait_for_what_is_released(service: Service, clock: SettableCloc
     assert nodes_of(show(service, shown["uuid"])) == nodes
 
 
+def test_a_machine_that_comes_to_a_running_booking_is_handed_over(service: Service, clock: SettableClock) -> None:
+    service.add_node("n1")
+    booking, another = book(service, "n1"), service.add_node("n2")
+    claim(service, booking)
+    shown = claim(service, booking, status=202, wait=600).json
+
+    def put(session: Session) -> None:
+        ids = session.scalars(select(Node.id).where(Node.uuid == another)).all()
+        row = {"booking_id": bookings.find(session, booking).id, "starts_at": START, "ends_at": END}
+        nodes, seen = booked_machines.lock(session, ids), booked_machines.calendars(session, ids)
+        booked_machines.put(session, nodes, seen, START, {**row, "turnaround": dict.fromkeys(ids, 0.0)})
+
+    service.database.write(put)
+    assert nodes_of(show(service, shown["uuid"])) == [another]
+
+
 def test_it_waits_no_longer_than_leaves_it_its_time(service: Service, clock: SettableClock, row: Rows) -> None:
     service.add_node("n1")
     booking = book(service, "n1")
@@ -327,13 +344,17 @@ def test_a_booking_is_that_of_the_consumers_project(database_url: str, subtests:
 
 
 def test_an_explanation_under_a_booking(service: Service, clock: SettableClock) -> None:
-    service.add_node("n1")
-    booking = book(service, "n1")
-    service.add_node("n2")
+    for name in ("n1", "n2"):
+        service.add_node(name)
+    project = service.app.settings.placement.incomplete_consumer_project_id
+    booking, path = book(service, "n1", project=project), "/scheduling/v1/explanations"
     asked = {**LIKE_ALLOCATION, "booking": booking}
-    path = "/scheduling/v1/explanations"
-    service.http.post_json(path, asked, status=404)  # of another project
-    service.http.post_json(path, {**asked, "booking": str(uuid_module.uuid4())}, status=404)
+    explained = service.http.post_json(path, asked).json
+    assert (explained["verdict"], explained["fitting"], explained["nodes"]) == ("fits", 1, 2)
+    post(service, LIKE_ALLOCATION, booking=booking, status=201)
+    explained = service.http.post_json(path, asked).json
+    assert (explained["verdict"], explained["fitting"]) == ("busy", 0)
+    service.http.post_json(path, {**asked, "booking": book(service, "n2")}, status=404)
 
 
 def test_who_is_next_for_a_booked_machine(service: Service, clock: SettableClock) -> None:
