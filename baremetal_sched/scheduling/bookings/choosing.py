@@ -19,14 +19,18 @@ from baremetal_sched.baremetal.matching.question import Question
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.several import SOME, count_places, pick, placed, sample
 from baremetal_sched.baremetal.matching.spreading import Place, Several, quotas
+from baremetal_sched.baremetal.matching.tree_shapes import Forest
 from baremetal_sched.baremetal.provider.availability import PROVIDER, with_ends
 from baremetal_sched.baremetal.provider.blocked_times import blocked_until, free_during
 from baremetal_sched.baremetal.visibility import EVERYTHING
 from baremetal_sched.db.models import Node, ResourceClass
 from baremetal_sched.db.types import Query
-from baremetal_sched.explain.request_conditions import ExplainedRequest
+from baremetal_sched.errors.placement import SearchTookTooLong
+from baremetal_sched.explain.request_conditions import ExplainedRequest, tree_roots
 from baremetal_sched.placement import names
 from baremetal_sched.placement.candidates.sql.conditions import one_of
+from baremetal_sched.placement.candidates.trees.candidate import TimeLimit, TookTooLong
+from baremetal_sched.placement.candidates.trees.enumeration import candidates
 from baremetal_sched.settings import Settings
 
 #: Seconds that are longer than any gap: for a machine that is not booked later.
@@ -101,13 +105,39 @@ def still_fit(
 
 
 def fitting(context: MachineContext, request: MachineRequest) -> Question:
-    """Return the question whose conditions of the kind REQUEST say which machines fit, free or not. Raises BadQuery."""
+    """Return the question whose conditions of the kind REQUEST say which machines fit, free or not.
+
+    Raises BadQuery, and SearchTookTooLong for a request that several providers of a tree serve together.
+    """
     parsed = request.parsed()
-    if parsed is not None and not request.served:
-        explained = ExplainedRequest(context.session, parsed, EVERYTHING)
-        if explained.is_flat:
-            return explained.question(replace(context, project=request.project))
-    return request.question(context)
+    if parsed is None:
+        return request.question(context)
+    explained = ExplainedRequest(context.session, parsed, EVERYTHING)
+    if explained.is_flat and not request.served:
+        return explained.question(replace(context, project=request.project))
+    question = request.question(context)
+    if explained.is_flat:
+        return question
+    roots = one_of(PROVIDER.c.id, _trees_that_fit(replace(context, project=request.project), explained, question))
+    return replace(question, where=(*question.where, roots))
+
+
+def _trees_that_fit(context: MachineContext, explained: ExplainedRequest, question: Question) -> list[int]:
+    """Return the roots (ids) of the trees that would serve the request alone if they were free. On a large fleet they
+    are those of a sample (see ``Forest``)."""
+    found, seconds = list[int](), context.settings.scheduling.explain_time_limit
+    try:
+        limit = TimeLimit(seconds or None)
+        forest = Forest(context, explained.resolved, tree_roots(question, if_free=True), limit)
+        for shape in forest.shapes:
+            served = candidates(explained.resolved, [shape.free], time_limit=limit)
+            if any(each.roots == {shape.free.root.id} for each in served):
+                found += [tree.root_id for tree in shape.trees]
+    except TookTooLong as error:
+        raise SearchTookTooLong(
+            seconds=f"{seconds:g}", advice="ask for fewer parts, or for a trait that few have"
+        ) from error
+    return found
 
 
 def all_that_fit(request: MachineRequest, question: Question) -> Query:

@@ -1,11 +1,15 @@
 """Bookings: which machines they get, and which they do not."""
 
+import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import select
 
 from baremetal_sched.baremetal.matching.spreading import Several
+from baremetal_sched.baremetal.matching.tree_request import TreeRequest
+from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.scheduling import BookingDiffers, NotBookable
@@ -100,3 +104,69 @@ def test_a_booked_machine_is_closed(service: Service) -> None:
     service.add_node("n1")
     assert booked(service, new(2, 3)) == ["n1"]
     assert service.database.read(lambda session: session.scalar(select(Node.closes_at))) == NOW
+
+
+def with_children(service: Service, name: str, *amounts: int) -> None:
+    """Add a node with providers below it that have so many of what several may get."""
+    root = service.add_node(name)
+    for number, amount in enumerate(amounts):
+        child = {"name": f"{name}-{number}", "parent_provider_uuid": root}
+        child_uuid = service.placement("POST", "/resource_providers", child).json["uuid"]
+        stock = {"resource_provider_generation": 0, "inventories": {"CUSTOM_GPU": {"total": amount}}}
+        service.placement("PUT", f"/resource_providers/{child_uuid}/inventories", stock)
+
+
+def test_machines_whose_parts_serve_together(service: Service) -> None:
+    service.placement("PUT", "/resource_classes/CUSTOM_GPU", status=201)
+    # Each part alone would be served by the first one, too.
+    with_children(service, "n1", 4)
+    with_children(service, "n2", 2, 2)
+    query = "resources=CUSTOM_GOLD:1&resources1=CUSTOM_GPU:2&resources2=CUSTOM_GPU:2&group_policy=isolate"
+    for _ in range(2):
+        with pytest.raises(NotBookable):
+            booked(service, new(2, 3, query=query, several=Several(2)))
+    assert booked(service, new(2, 3, query=query)) == ["n2"]
+    assert booked(service, new(4, 5, query="resources=CUSTOM_GOLD:1&resources1=CUSTOM_GPU:4")) == ["n1"]
+
+
+def test_capabilities(service: Service) -> None:
+    for name, mode in (("n1", "bios"), ("n2", "uefi")):
+        service.add_node(name, properties={"capabilities": f"boot_mode:{mode}"})
+    asked = new(2, 3)
+    specs = {"capabilities:boot_mode": "uefi"}
+    request = TreeRequest("resources=CUSTOM_GOLD:1", extra_specs=specs, project="p")
+    assert booked(service, replace(asked, request=request)) == ["n2"]
+    with pytest.raises(NotBookable, match="Of 1 machine that fits, 0 are free"):
+        booked(service, replace(new(2, 3), request=request))
+
+
+def test_only_machines_that_the_project_may_use(service: Service) -> None:
+    service.add_node("n1", owner="q")
+    service.add_node("n2", owner="q", lessee="p")
+    with pytest.raises(NotBookable):
+        booked(service, new(2, 3, several=Several(2)))
+    assert booked(service, new(2, 3)) == ["n2"]
+
+
+def test_holds(service: Service) -> None:
+    """No turnaround lies before a hold, but the time for which the machine is kept free for it; after it, nothing."""
+    ahead = service.app.settings.scheduling.withhold_before_windows
+    service.add_node("n1")
+    hold = {"type": "window", "starts_at": in_words(NOW + 4 * DAY), "ends_at": in_words(NOW + 5 * DAY)}
+    service.http.post_json("/scheduling/v1/nodes/n1/holds", hold, status=201)
+    until = 4 - ahead / DAY
+    for starts, ends in ((3, until + 1 / DAY), (5 - 1 / DAY, 6)):
+        with pytest.raises(NotBookable, match="1 has a hold in that time"):
+            booked(service, new(starts, ends))
+    assert booked(service, new(3, until)) == booked(service, new(5, 6)) == ["n1"]
+
+
+def test_machines_in_use(service: Service) -> None:
+    service.add_node("n1")
+    consumer = {"uuid": str(uuid.uuid4()), "project_id": "p", "user_id": "u"}
+    body = {"query": "resources=CUSTOM_GOLD:1", "until": in_words(NOW + 2 * DAY), "consumer": consumer}
+    service.http.post_json("/scheduling/v1/claims", body, status=201)
+    after = 2 + TURNAROUND / DAY
+    with pytest.raises(NotBookable, match="1 is not known to be free at its start"):
+        booked(service, new(after - 1 / DAY, 4))
+    assert booked(service, new(after, 4)) == ["n1"]
