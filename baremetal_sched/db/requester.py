@@ -1,6 +1,8 @@
 """The requester of a transaction's changes, kept with the session or the connection, for the history of nodes, for work
 on them, and for events."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +40,17 @@ def attach(writer: Session | Connection, requester: Requester) -> None:
         writer.info[_KEY] = requester
     else:
         writer.execution_options(**{_NOTES: {_KEY: requester}})
+
+
+@contextmanager
+def attached(session: Session, requester: Requester) -> Iterator[None]:
+    """Set the requester for a while."""
+    before = of(session)
+    attach(session, requester)
+    try:
+        yield
+    finally:
+        attach(session, before)
 
 
 def of(writer: Session | Connection) -> Requester:

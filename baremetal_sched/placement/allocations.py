@@ -46,7 +46,7 @@ def explained(writer: Writer, error: CapacityExceeded, requests: Sequence[Consum
     if others:
         why = f" It is in use by consumer {', '.join(others)}."
     elif not found.is_open:
-        why = " A hold of the node is planned: until the hold is released, the node is not given out."
+        why = " The node is booked, or a hold of it is planned: it is given out only for as long as that allows."
     elif isinstance(error, TreeHeld) or found.id == found.root_id:
         why = " The node is not available."
     return type(error)(**{**error.details, "why": why})

@@ -108,6 +108,14 @@ def first_waiting_for(class_name: Any, state: str = "waiting") -> Any:
     return select(PENDING_CLAIMS.c.id).where(*waiting).limit(1).correlate_except(PENDING_CLAIMS).scalar_subquery()
 
 
+def first_ending_for(class_name: Any) -> Any:
+    """SQL: the id of a request with an end that waits for one machine, or several, of the class with this name."""
+    has_end = or_(PENDING_CLAIMS.c.ends_at.is_not(None), PENDING_CLAIMS.c.lasts.is_not(None))
+    waiting = PENDING_CLAIMS.c.state.in_([literal("waiting"), literal("gathering")]), has_end
+    found = select(PENDING_CLAIMS.c.id).where(*waiting, PENDING_CLAIMS.c.resource_class == class_name).limit(1)
+    return found.correlate_except(PENDING_CLAIMS).scalar_subquery()
+
+
 def take(connection: Connection, statement: Update, table: FromClause, given: Mapping[str, Any]) -> bool:
     """Run an UPDATE of a row in ``table`` that is to be open; return whether there was one.
 

@@ -16,37 +16,29 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
-    CompoundSelect,
-    Connection,
     Double,
-    Integer,
-    Select,
     and_,
-    bindparam,
     case,
     delete,
     func,
     insert,
     literal,
-    or_,
     select,
-    union_all,
     update,
 )
 from sqlalchemy.orm import Session
 
-from baremetal_sched.db import compiled, requester, schema_state
+from baremetal_sched.db import requester, schema_state
 from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.models import WaitingRequest
 from baremetal_sched.db.models.waiting_requests import queue_name
 from baremetal_sched.db.results import require_changed, rows_changed
 from baremetal_sched.db.sql_functions import as_digits, concat
-from baremetal_sched.db.types import Query, dump_json
+from baremetal_sched.db.types import dump_json
 from baremetal_sched.errors.scheduling import TooManyWaitingClaims, UuidTaken, WaitingNotServed
 from baremetal_sched.placement import consumers, events, gate
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
 from baremetal_sched.placement.ends import End
-from baremetal_sched.placement.tables import PENDING_CLAIMS
 
 #: The schema's revision of the first release that hands machines over.
 FIRST_REVISION = "0020"
@@ -85,51 +77,11 @@ MACHINE_CLASS: ColumnElement[str] = case(
     ),
 )
 
-_QUEUE = PENDING_CLAIMS.c
-
-_NOW = select(epoch()).scalar_subquery()  # read once, not for each row
-_OF_CLASS = select(_QUEUE.priority, _QUEUE.request_key, _QUEUE.id, _QUEUE.asked_at).where(
-    _QUEUE.state == WAITING, _QUEUE.resource_class == bindparam("class_name"), _QUEUE.deadline > _NOW
-)
-_ANYHOW = _OF_CLASS.where(_QUEUE.needed_trait.is_(None))
-_FOR_TRAITS = _OF_CLASS.where(_QUEUE.needed_trait.in_(bindparam("traits", expanding=True)))
-
-
-def _entries(claims: Select[Any] | CompoundSelect[Any]) -> Select[Any]:
-    """Return the query of the first entries of these claims, in their order:
-
-    SELECT priority, request_key, min(id) FROM (<claims>) GROUP BY priority, request_key
-    ORDER BY priority DESC, min(asked_at), min(id) LIMIT :most
-    """
-    found = claims.subquery("found").c
-    first = func.min(found.id).label("first")
-    return (
-        select(found.priority, found.request_key, first)
-        .group_by(found.priority, found.request_key)
-        .order_by(found.priority.desc(), func.min(found.asked_at), first)
-        .limit(bindparam("most", type_=Integer))
-    )
-
-
-#: The queue of the claims that need no trait; and with the claims that need one of some traits (each by the same
-#: index).
-_ENTRIES_ANYHOW = _entries(_ANYHOW)
-_ENTRIES = _entries(union_all(_ANYHOW, _FOR_TRAITS))
+#: SQL: the end of a request that gets its machine now; NULL: it has none.
+ENDS_AT: ColumnElement[float] = func.coalesce(WaitingRequest.ends_at, epoch() + WaitingRequest.lasts)
 
 #: The priority of claims that no machine could have satisfied when they were made: they come after all others.
 LAST = -1
-
-
-@dataclass(frozen=True)
-class QueueEntry:
-    """Waiting claims of a queue with the same priority and equal requests; ``first`` is the id of one of them.
-    ``is_strict``: they take no machine for which a hold is planned before their end."""
-
-    resource_class: str
-    priority: int
-    request_key: str
-    first: int
-    is_strict: bool = False
 
 
 @dataclass(frozen=True)
@@ -242,74 +194,12 @@ def _insert(session: Session, new: NewWaitingRequest, **values: Any) -> WaitingR
     return entered
 
 
-def entries(connection: Connection, resource_class: str, traits: Collection[str], limit: int) -> list[QueueEntry]:
-    """Return the first entries of the queue of a class, at most ``limit``, in order, except entries that need a trait
-    which is not among ``traits``."""
-    parameters = {"class_name": resource_class, "most": limit}
-    if traits:
-        rows = connection.execute(_ENTRIES, {**parameters, "traits": sorted(traits)})
-    else:
-        rows = compiled.run(connection, _ENTRIES_ANYHOW, parameters)
-    return [QueueEntry(resource_class, *row) for row in rows]
-
-
-def take_first(
-    session: Session, entry: QueueEntry, failed: Collection[int], closes_at: float | None = None
-) -> WaitingRequest | None:
-    """Return the first claim of the entry that waits and whose end allows a machine that closes at this moment (None:
-    at none), its row locked; None if there is none.
-
-    ``failed`` are ids of claims that have been tried. Claims that others are deciding are skipped. Only this row is
-    locked: MariaDB locks all rows that it sorts (seen on 10.11).
-    """
-    passed = list(failed)
-    while True:
-        query = _of_entry(entry, closes_at).with_only_columns(WaitingRequest.id).where(WaitingRequest.id.not_in(passed))
-        claim_id = session.scalars(query).first()
-        if claim_id is None:
-            return None
-        taken: WaitingRequest | None = session.scalars(
-            select(WaitingRequest)
-            .where(WaitingRequest.id == claim_id, IS_WAITING)
-            .with_for_update(skip_locked=True)
-            .execution_options(populate_existing=True)
-        ).first()
-        if taken is not None:
-            return taken
-        passed.append(claim_id)
-
-
 def take_overdue(session: Session, ids: Collection[int]) -> Sequence[WaitingRequest]:
     """Return which of these claims are overdue, the oldest deadline first, their rows locked; claims that another
     transaction is deciding are left out."""
     overdue = select(WaitingRequest).where(WaitingRequest.id.in_(ids), IS_OVERDUE).with_for_update(skip_locked=True)
     found = session.scalars(overdue.execution_options(populate_existing=True)).all()
     return sorted(found, key=lambda claim: (claim.deadline, claim.id))
-
-
-def first_of(session: Session, entry: QueueEntry, closes_at: float | None = None) -> WaitingRequest | None:
-    """Return the first claim of the entry like ``take_first``; nothing is locked."""
-    found: WaitingRequest | None = session.scalars(_of_entry(entry, closes_at)).first()
-    return found
-
-
-def _of_entry(entry: QueueEntry, closes_at: float | None) -> Query:
-    allows = []
-    if entry.is_strict and closes_at is not None:
-        ends_at = func.coalesce(WaitingRequest.ends_at, epoch() + WaitingRequest.lasts)
-        allows.append(or_(ends_at.is_(None), ends_at <= closes_at))
-    return (
-        select(WaitingRequest)
-        .where(
-            and_(WaitingRequest.state == WAITING, _IN_TIME),
-            *allows,
-            WaitingRequest.resource_class == entry.resource_class,
-            WaitingRequest.priority == entry.priority,
-            WaitingRequest.request_key == entry.request_key,
-        )
-        .order_by(WaitingRequest.asked_at, WaitingRequest.id)
-        .limit(1)
-    )
 
 
 def find(session: Session, uuid: str, *, lock: bool = False) -> WaitingRequest | None:

@@ -15,12 +15,12 @@ from baremetal_sched.compute.server_states import SCHEDULING
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Server, WaitingRequest
 from baremetal_sched.errors import SchedulerError
-from baremetal_sched.placement import ending, waiting_requests
+from baremetal_sched.placement import ending, queue_entries
 from baremetal_sched.placement.tables import CLASSES, PROVIDERS
 from baremetal_sched.placement.waiting_requests import IS_GATHERING, IS_WAITING, SERVER, WAITING
 from baremetal_sched.scheduling.bookings import booking_audit
 from baremetal_sched.scheduling.gathering import ORDER
-from baremetal_sched.scheduling.queue import current_request, queue_of, request_of
+from baremetal_sched.scheduling.queue import current_request, in_gaps, queue_of, request_of, room_of
 from baremetal_sched.settings import Settings
 
 #: The number of sweeps after which no claim may wait while a machine that fits is free.
@@ -49,13 +49,16 @@ def _passed_over(session: Session, settings: Settings) -> Iterator[str]:
     free = free_nodes(CLASSES.c.name.in_(waited_for), *_unchanged(before)).join(
         CLASSES, CLASSES.c.id == PROVIDERS.c.mirrored_class_id
     )
-    for node, resource_class in session.execute(free.with_only_columns(Node.uuid, CLASSES.c.name)).all():
-        queue = queue_of(session.connection(), node, resource_class, _ALL, settings)
-        for entry in () if queue is None else queue.entries:
-            waiting = waiting_requests.first_of(session, entry)
-            if waiting is not None and waiting.created_at < before and _fits(session, settings, waiting, node):
-                yield f"{waiting.kind} {waiting.uuid}: it waits, though node {node} is free and fits"
-                break
+    gaps = in_gaps(settings).where(*_unchanged(before))
+    for query in (free, gaps):
+        for node, resource_class in session.execute(query.with_only_columns(Node, CLASSES.c.name)).all():
+            queue = queue_of(session.connection(), node.uuid, resource_class, _ALL, settings)
+            room = room_of(session, settings, node, resource_class)
+            for entry in () if queue is None else queue.entries:
+                waiting = queue_entries.first_of(session, entry, room)
+                if waiting is not None and waiting.created_at < before and _fits(session, settings, waiting, node.uuid):
+                    yield f"{waiting.kind} {waiting.uuid}: it waits, though node {node.uuid} is free and fits"
+                    break
     yield from _groups_passed_over(session, settings, before)
 
 

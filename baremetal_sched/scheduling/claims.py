@@ -148,7 +148,7 @@ def give(context: MachineContext, claim: WaitingRequest, node: Node) -> bool:
     """Claim the node (its row locked), which may fit, for a waiting claim (its row locked); return whether it fits."""
     request = request_of(claim.request)
     host: Host | None = Host(node, {node.uuid: {claim.resource_class: 1}})
-    if not request.is_decided():
+    if node.closes_at is not None or not request.is_decided():
         alone = request.on(node.uuid)
         host = None if alone is None else alone.choose(context)
     if host is None:

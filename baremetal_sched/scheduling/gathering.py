@@ -20,7 +20,9 @@ import structlog
 from sqlalchemy import ColumnElement, Connection, Integer, Select, and_, bindparam, func, or_, select, tuple_
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.bookings.times import last_start
 from baremetal_sched.baremetal.matching.free_counts import Bounds, FreeCounts
+from baremetal_sched.baremetal.matching.opening import Reach
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
 from baremetal_sched.db import compiled
 from baremetal_sched.db.faults import Fault, classify
@@ -59,7 +61,7 @@ def _in_turn(*conditions: ColumnElement[bool], goes_on: bool = False) -> Select[
     ORDER BY priority DESC, turn, asked_at, id LIMIT :most
     """
     names = ("id", "uuid", "priority", "asked_at", "request_key", "resource_class", "consumer_project", "group_id")
-    columns = [getattr(WaitingRequest, name) for name in (*names, "booking_id")]
+    columns = [getattr(WaitingRequest, name) for name in (*names, "booking_id", "ends_at", "lasts")]
     by_project = (WaitingRequest.priority, WaitingRequest.consumer_project)
     turn = func.row_number().over(partition_by=by_project, order_by=ORDER[1:]).label("turn")
     waits = select(*columns, turn).where(IS_GATHERING, *conditions)
@@ -111,7 +113,15 @@ class _Waiting(NamedTuple):
     project: str
     group_id: int | None
     booking_id: int | None
+    ends_at: float | None
+    lasts: float | None
     turn: int
+
+    def end(self, *, is_booked: bool) -> End | None:
+        """Return the end, if what is free depends on it: the booking's, or its own if anything ``is_booked``."""
+        if self.booking_id is not None:
+            return End(booking=self.booking_id)
+        return End(self.ends_at, self.lasts) if is_booked and (self.ends_at, self.lasts) != (None, None) else None
 
     @property
     def place(self) -> Place:
@@ -168,10 +178,11 @@ class _Looks:
     ) -> tuple[int, int, MachineRequest | None]:
         """Return how many claims are passed over, the number of counts, and the request of the next claim if that may
         be served. Nothing is locked."""
-        counts_of: dict[int | None, FreeCounts] = {}
+        counts_of: dict[End | int | None, FreeCounts] = {}
+        is_booked = last_start(session) is not None
         known = known_requests(session.connection(), {each.claim_id: each.key for each in claims})
         planned = plans.planned(session, [each.claim_id for each in claims]) if plans.are_made(self._settings) else ()
-        hopeless: set[tuple[str, str, int | None]] = set()
+        hopeless: set[tuple[str, str, End | None]] = set()
 
         def number() -> int:
             return counted + sum(counts.number for counts in counts_of.values())
@@ -180,13 +191,14 @@ class _Looks:
             if not self._go_on(number()):
                 return passed, number(), None
             request, is_planned = known.get(each.key), each.claim_id in planned
-            same = (each.key, each.project, each.booking_id)
+            end = each.end(is_booked=is_booked)
+            same = (each.key, each.project, end)
             if request is None or (same in hopeless and not is_planned):
                 continue
             # The machines of its plan are free for it alone.
-            key = -each.claim_id if is_planned else each.booking_id
+            key = each.claim_id if is_planned else end
             if key not in counts_of:
-                own = self._own_counts(session, each, request) if is_planned else self._counts(session, each.booking_id)
+                own = self._own_counts(session, each, request) if is_planned else self._counts(session, end)
                 counts_of[key] = own
             if self._may_be_served(session, counts_of[key], each, request, anywhere=is_planned):
                 return passed, number(), request.request
@@ -194,11 +206,11 @@ class _Looks:
             hopeless.add(same)
         return len(claims), number(), None
 
-    def _counts(self, session: Session, booking: int | None) -> FreeCounts:
-        """Return the counts of machines that are free for all, or for a booking (an id)."""
+    def _counts(self, session: Session, end: End | None) -> FreeCounts:
+        """Return the counts of machines that are free for all, for a booking, or until an end."""
         context = MachineContext(session, self._settings)
-        if booking is not None:
-            context = replace(context, end=End(booking=booking), takes_held=True)
+        if end is not None:
+            context = replace(context, end=end, reach=Reach.ALL, takes_held=True)
         return FreeCounts(context, self._near or ())
 
     def _own_counts(self, session: Session, claim: _Waiting, known: KnownRequest) -> FreeCounts:

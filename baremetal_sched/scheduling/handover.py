@@ -17,8 +17,8 @@ Locks are taken in the order server group, node, provider, inventory, waiting re
 If another transaction has locked a freed machine, the whole transaction is repeated, with that machine locked first.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
@@ -36,15 +36,15 @@ from baremetal_sched.compute.servers import waiting_servers
 from baremetal_sched.db import requester
 from baremetal_sched.db.faults import Fault, classify
 from baremetal_sched.db.models import Node, WaitingRequest
-from baremetal_sched.db.models.waiting_requests import is_of_booking
 from baremetal_sched.db.notes import Notes, notes_of
 from baremetal_sched.db.requester import Requester
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import SchedulerError, UnavailableError
 from baremetal_sched.errors.placement import ConsumerConflict, SearchTookTooLong, TooManyCandidates
 from baremetal_sched.errors.scheduling import CannotBegin
-from baremetal_sched.placement import waiting_requests
-from baremetal_sched.placement.gate import FreedMachines, freed_machines
+from baremetal_sched.placement import queue_entries, waiting_requests
+from baremetal_sched.placement.freed import FreedMachines, freed_machines
+from baremetal_sched.placement.queue_entries import QueueEntry, Room
 from baremetal_sched.placement.tables import PROVIDERS
 from baremetal_sched.placement.waiting_requests import (
     ALLOCATION,
@@ -53,11 +53,10 @@ from baremetal_sched.placement.waiting_requests import (
     GATHERING,
     SERVER,
     WAITING,
-    QueueEntry,
 )
 from baremetal_sched.scheduling import claims, gathering, machine_groups, planning, plans
 from baremetal_sched.scheduling.bookings import keeping
-from baremetal_sched.scheduling.queue import MachineQueue, current_request, machine_queues, request_of
+from baremetal_sched.scheduling.queue import MachineQueue, current_request, machine_queues, request_of, room_of
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -110,9 +109,10 @@ class SessionHandover:
 
     def _serve(self, queue: MachineQueue, most: int) -> bool:
         node = free_machine.lock_free(self.session, queue.machine) if queue.entries else None
+        room = None if node is None else room_of(self.session, self._settings, node, queue.entries[0].resource_class)
         is_given: bool | None = False
         failed: list[int] = []
-        while node is not None and (is_given := self._give_first(queue.entries, node, failed)) is None:
+        while room and node and (is_given := self._give_first(queue.entries, node, room, failed)) is None:
             queue = self._again(queue, most)
         if queue.is_cut and not is_given:
             log.warning("too many different claims may fit: a machine is left to the sweep", node=queue.machine)
@@ -132,22 +132,20 @@ class SessionHandover:
     def _queues(self, machines: Mapping[int, str], most: int) -> list[MachineQueue]:
         return machine_queues(self.session.connection(), self._settings, machines, most, self._groups)
 
-    def _give_first(self, entries: Iterable[QueueEntry], node: Node, failed: list[int]) -> bool | None:
+    def _give_first(self, entries: Iterable[QueueEntry], node: Node, room: Room, failed: list[int]) -> bool | None:
         """Give the node to the first claim that it satisfies; return whether there was one. None: a claim has
         failed (its id is added to ``failed``), so that the queue is another one now."""
         for entry in entries:
-            is_given = self._give(entry, node, failed)
+            is_given = self._give(entry, node, room, failed)
             if is_given is not False:
                 return is_given
         return False
 
-    def _give(self, entry: QueueEntry, node: Node, failed: list[int]) -> bool | None:
+    def _give(self, entry: QueueEntry, node: Node, room: Room, failed: list[int]) -> bool | None:
         """Give the node to the first claim of the entry that has not failed; return whether it fits. None: this one has
         failed."""
         savepoint = self.session.begin_nested()
-        # A booked machine is closed to all others, and open to its booking until this is over.
-        closes_at = None if is_of_booking(entry.resource_class) else node.closes_at
-        waiting = waiting_requests.take_first(self.session, entry, failed, closes_at)
+        waiting = queue_entries.take_first(self.session, entry, failed, room)
         if waiting is None:
             savepoint.rollback()
             return False
@@ -216,15 +214,9 @@ def _sentence(error: Exception) -> str:
     return "Its UUID is in use by something else." if is_internal else str(error)
 
 
-@contextmanager
-def _on_behalf_of(session: Session, waiting: WaitingRequest) -> Iterator[None]:
+def _on_behalf_of(session: Session, waiting: WaitingRequest) -> AbstractContextManager[None]:
     """Within this, changes are recorded as those of the caller who made the claim."""
-    before = requester.of(session)
-    requester.attach(session, Requester(waiting.request_id, waiting.user_id, waiting.project_id))
-    try:
-        yield
-    finally:
-        requester.attach(session, before)
+    return requester.attached(session, Requester(waiting.request_id, waiting.user_id, waiting.project_id))
 
 
 def groups_that_wait(

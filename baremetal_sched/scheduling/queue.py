@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, literal, select
+from sqlalchemy import Connection, func, literal, select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.bookings.times import BOOKED, COUNTS, booked_from, held_from, is_clear
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.holds.rules import EVERYTHING, HoldView
 from baremetal_sched.baremetal.matching import free_machine
@@ -22,10 +23,12 @@ from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.compiled import IDS
 from baremetal_sched.db.models import Node, WaitingRequest
-from baremetal_sched.db.types import as_text
-from baremetal_sched.placement import tables, waiting_requests
-from baremetal_sched.placement.tables import PENDING_CLAIMS, PROVIDERS
-from baremetal_sched.placement.waiting_requests import QueueEntry
+from baremetal_sched.db.models.waiting_requests import is_of_booking
+from baremetal_sched.db.types import Query, as_text
+from baremetal_sched.placement import queue_entries, tables, waiting_requests
+from baremetal_sched.placement.queue_entries import ENDLESS, QueueEntry, Room
+from baremetal_sched.placement.tables import CLASSES, PENDING_CLAIMS, PROVIDERS
+from baremetal_sched.placement.waiting_requests import ENDS_AT, IS_WAITING, WAITING
 from baremetal_sched.settings import Settings
 
 
@@ -116,9 +119,9 @@ def queue_of(
 def _queue(
     connection: Connection, settings: Settings, machine: FreeMachine, class_name: str, most: int, groups: Groups
 ) -> MachineQueue:
-    queue = waiting_requests.entries(connection, class_name, machine.traits, most + 1)
+    queue = queue_entries.entries(connection, class_name, machine.traits, most + 1)
     if len(queue) > most and most < _MOST_READ:
-        queue = waiting_requests.entries(connection, class_name, machine.traits, _MOST_READ + 1)
+        queue = queue_entries.entries(connection, class_name, machine.traits, _MOST_READ + 1)
     known = known_requests(connection, {entry.first: entry.request_key for entry in queue})
     fitting: list[tuple[QueueEntry, str]] = []
     group_of: dict[QueueEntry, str] = {}
@@ -178,6 +181,30 @@ def _requests_of(connection: Connection, firsts: Collection[int]) -> dict[int, t
     return {claim_id: (project, orjson.loads(text)) for claim_id, project, text in rows}
 
 
+def room_of(session: Session, settings: Settings, node: Node, queue: str) -> Room:
+    """Return until when a free node leaves its time to the requests of a queue."""
+    # A booked machine is closed to all others, and open to its booking until this is over.
+    if node.closes_at is None or is_of_booking(queue):
+        return ENDLESS
+    booked_at = booked_from(session, settings, node.id)
+    closes_at = node.closes_at if booked_at is None else held_from(session, settings, node.id)
+    return Room(closes_at, booked_at)
+
+
+def in_gaps(settings: Settings) -> Query:
+    """Return the query of free machines, with their classes, that are booked later than one of the requests that wait
+    for their class would need them.
+
+    SELECT n.*, p.id FROM … JOIN resource_classes c … WHERE <it is free, and booked> AND <it is clear until (SELECT
+    min(<end>) FROM pending_claims w WHERE <it waits> AND w.resource_class = c.name)>
+    """
+    waits = IS_WAITING, WaitingRequest.state == WAITING, WaitingRequest.resource_class == CLASSES.c.name
+    shortest = select(func.min(ENDS_AT)).where(*waits).correlate(CLASSES).scalar_subquery()
+    kept = Node.id.in_(select(BOOKED.c.node_id).where(COUNTS))
+    free = free_machine.idle_nodes(kept, shortest.is_not(None), is_clear(settings, shortest))
+    return free.join(CLASSES, CLASSES.c.id == PROVIDERS.c.mirrored_class_id)
+
+
 # -- the next request --------------------------------------------------------------------------------------------------
 
 
@@ -191,9 +218,9 @@ def next_for(session: Session, node: str, resource_class: str, settings: Setting
     name = session.scalar(of_node) or resource_class
     found = queue_of(session.connection(), node, name, settings.scheduling.most_tested, settings)
     entries = () if found is None else found.entries
-    is_strict = name == resource_class and any(entry.is_strict for entry in entries)
-    closes_at = session.scalar(select(Node.closes_at).where(Node.uuid == node)) if is_strict else None
-    return next(filter(None, (waiting_requests.first_of(session, entry, closes_at) for entry in entries)), None)
+    row = session.scalars(select(Node).where(Node.uuid == node)).first() if entries else None
+    room = ENDLESS if row is None else room_of(session, settings, row, name)
+    return next(filter(None, (queue_entries.first_of(session, entry, room) for entry in entries)), None)
 
 
 def explain_node(

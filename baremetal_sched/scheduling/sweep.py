@@ -22,11 +22,11 @@ from baremetal_sched.errors import SchedulerError
 from baremetal_sched.explain.explanations import explain_request
 from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.tables import CLASSES, PROVIDERS, queue_of
-from baremetal_sched.placement.waiting_requests import IS_OVERDUE, IS_WAITING, TIMED_OUT, WAITING
+from baremetal_sched.placement.waiting_requests import ENDS_AT, IS_OVERDUE, IS_WAITING, TIMED_OUT, WAITING
 from baremetal_sched.scheduling import gathering, machine_groups, planning, plans
 from baremetal_sched.scheduling.gathering import SweepPlace
 from baremetal_sched.scheduling.handover import ALL, SessionHandover, serve_free
-from baremetal_sched.scheduling.queue import current_request
+from baremetal_sched.scheduling.queue import current_request, in_gaps
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -54,7 +54,7 @@ def sweep(
     Raises the errors of the database. Machines that cannot be given away now are left to the next sweep.
     """
     until = time.monotonic() + _SECONDS
-    for provider, resource_class in database.read(lambda session: list(_free_machines(session, is_own))):
+    for provider, resource_class in database.read(lambda session: list(_free_machines(session, settings, is_own))):
         if time.monotonic() > until:
             break
         serve = partial(_serve, settings=settings, conductor=conductor, provider=provider, name=resource_class)
@@ -93,7 +93,7 @@ def _try(database: Database, work: Callable[[Session], None], subject: str) -> b
     return True
 
 
-def _free_machines(session: Session, is_own: IsOwn) -> Iterator[tuple[int, str]]:
+def _free_machines(session: Session, settings: Settings, is_own: IsOwn) -> Iterator[tuple[int, str]]:
     """Yield provider (its id) and queue of free machines in whose queues claims wait, at most ``_MOST``, from a random
     one on and around the end, so the next sweep looks at others.
 
@@ -114,6 +114,8 @@ def _free_machines(session: Session, is_own: IsOwn) -> Iterator[tuple[int, str]]
             CLASSES, CLASSES.c.id == PROVIDERS.c.mirrored_class_id
         )
         rows += session.execute(booked.with_only_columns(*columns, queue).order_by(Node.id))
+    if session.scalars(waited_for.where(ENDS_AT.is_not(None)).limit(1)).first() is not None:
+        rows += session.execute(in_gaps(settings).with_only_columns(*columns, CLASSES.c.name).order_by(Node.id))
     start = random.randrange(len(rows) or 1)  # noqa: S311 - spreading, not a secret
     own = ((provider, name) for *node, provider, name in rows[start:] + rows[:start] if is_own(*node))
     yield from islice(own, _MOST)

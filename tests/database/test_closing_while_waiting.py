@@ -71,7 +71,7 @@ def test_a_hold_that_starts_while_a_claim_waits_for_a_lock(service: Service, cla
         other.rollback()
     claiming.join()
     assert answers[0].status_int == 409, answers[0].text
-    assert "A hold of the node is planned" in answers[0].json["errors"][0]["detail"]
+    assert "a hold of it is planned" in answers[0].json["errors"][0]["detail"]
     assert service.placement("GET", f"/allocations/{CONSUMER}").json["allocations"] == {}
     for entity in (Node, ResourceProvider, Inventory):
         opened = update(entity).values(closes_at=None)

@@ -133,6 +133,27 @@ def last_start(session: Session) -> float | None:
     return last
 
 
+def held_from(session: Session, settings: Settings, node_id: int) -> float | None:
+    """Return when the first hold that has not begun closes a node (an id); None if there is none."""
+    ahead: float = settings.scheduling.withhold_before_windows
+    first = select(func.min(func.coalesce(Hold.starts_at, Hold.asserted_at)))
+    start: float | None = session.scalar(first.where(Hold.node_id == node_id, Hold.begun_at.is_(None)))
+    return None if start is None else start - ahead
+
+
+def booked_from(session: Session, settings: Settings, node_id: int, *others: ColumnElement[bool]) -> float | None:
+    """Return when a use of a node (an id) that begins now must be over, as the node is booked then; None if no booking
+    or plan keeps it. It may be over already. ``others``: conditions on the rows that count.
+
+    SELECT min(b.starts_at - <t>) FROM booked_machines b JOIN nodes n ON n.id = b.node_id WHERE n.id = :node_id
+    AND (b.ends_at IS NULL OR b.ends_at + b.turnaround > now)
+    """
+    goes_on = or_(BOOKED.c.ends_at.is_(None), BOOKED.c.ends_at + BOOKED.c.turnaround > epoch())
+    first = select(func.min(BOOKED.c.starts_at - turnaround_of(settings))).join(Node, Node.id == BOOKED.c.node_id)
+    until: float | None = session.connection().scalar(first.where(BOOKED.c.node_id == node_id, goes_on, *others))
+    return until
+
+
 def booked_since(session: Session, node_id: int) -> float | None:
     """Return since when a node (an id) is closed for its bookings and plans; None if it has none."""
     query = select(func.min(BOOKED.c.made_at)).where(BOOKED.c.node_id == node_id, COUNTS)

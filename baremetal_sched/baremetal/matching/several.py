@@ -184,10 +184,11 @@ def _some(
     some = sample(session, class_id)
     columns, query = placed(query.where(one_of(INVENTORIES.c.provider_id, some)), several)
     at: dict[Place, list[tuple[float, float, int]]] = {}
-    columns += [null() if gap is None else gap]
-    for node, *place, until in session.execute(query.with_only_columns(Node.id, *columns, maintain_column_froms=True)):
-        order = inf if until is None else until, random.random()  # noqa: S311 - spreading, not a secret
-        at.setdefault((place[0], place[1]), []).append((*order, node))
+    columns += [] if gap is None else [gap]
+    rows = session.execute(query.with_only_columns(Node.id, *columns, maintain_column_froms=True))
+    for node, pack, spread, *until in rows:
+        order = next(filter(None, until), inf), random.random()  # noqa: S311 - spreading, not a secret
+        at.setdefault((pack, spread), []).append((*order, node))
     chosen = quotas(several, {place: len(nodes) for place, nodes in at.items()})
     if chosen is None:
         return None

@@ -21,7 +21,7 @@ from baremetal_sched.db.models import Booking, Node, table_of
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors import SchedulerError
-from baremetal_sched.placement.gate import FreedMachines
+from baremetal_sched.placement.freed import FreedMachines
 from baremetal_sched.scheduling.bookings import lost_machines, replacing
 from baremetal_sched.settings import Settings
 

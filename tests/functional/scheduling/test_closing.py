@@ -50,7 +50,7 @@ def closing_times(service: Service) -> set[float | None]:
 
 def _claim(service: Service, uuid: str) -> bool:
     answer = service.claim(CONSUMER, uuid, status="*")
-    assert answer.status_int == 204 or "A hold of the node is planned" in answer.json["errors"][0]["detail"]
+    assert answer.status_int == 204 or "a hold of it is planned" in answer.json["errors"][0]["detail"]
     return answer.status_int == 204
 
 
@@ -128,7 +128,7 @@ def test_all_of_a_tree_is_closed(served: Service) -> None:
     assert served.candidates(query) == set()
     assert served.candidates(f"{GOLD}&resources1=CUSTOM_FPGA:1&group_policy=none") == set()
     refused = served.claim(CONSUMER, CHILD, "CUSTOM_FPGA", status=409)
-    assert "A hold of the node is planned" in refused.json["errors"][0]["detail"]
+    assert "a hold of it is planned" in refused.json["errors"][0]["detail"]
     body = {"resource_class": "CUSTOM_SSD", "total": 1}
     served.placement("PUT", "/resource_classes/CUSTOM_SSD")
     served.placement("POST", f"/resource_providers/{CHILD}/inventories", body)
