@@ -128,3 +128,29 @@ def test_how_many_bookings_there_are_is_a_metric(bookings: Bookings) -> None:
     text = bookings.service.http.get("/metrics").text
     for line in ('bookings{state="planned"} 1.0', 'bookings{state="running"} 1.0', "bookings_short 1.0", "plans 0.0"):
         assert f"baremetal_sched_{line}" in text
+
+
+def test_a_freed_machine_that_no_booking_can_use_goes_to_who_waits(bookings: Bookings) -> None:
+    service = bookings.service
+    service.add_node("n1", **GOLD, traits=("CUSTOM_FAST",))
+    bookings.book(2, 9, query="resources=CUSTOM_GOLD:1&required=CUSTOM_FAST")
+    bookings.go_to(3)
+    user = claim(service, service.add_node("u1", **GOLD))
+    service.baremetal("PUT", "/nodes/n1/maintenance", {"reason": "?"})
+    waiting = wait(service, seconds=9 * DAY)
+    service.placement("DELETE", f"/allocations/{user}", status=204)
+    assert state(service, waiting) == "claimed"
+
+
+def test_who_waits_under_a_booking_gets_the_machine_that_comes_in_place(bookings: Bookings) -> None:
+    service = bookings.service
+    service.add_node("n1", **GOLD)
+    booking = bookings.book(2, 9)
+    bookings.go_to(3)
+    service.baremetal("PUT", "/nodes/n1/maintenance", {"reason": "?"})
+    body = {"resource_class": "gold", "booking": booking.uuid, "consumer": {"project_id": "p", "user_id": "u"}}
+    made = service.http.post_json("/scheduling/v1/claims", {**body, "wait": 3600}, status=202).json
+    service.add_node("n2", **GOLD)
+    bookings.go_to(3.01)
+    assert bookings.machines(booking) == ["n2"]
+    assert bookings.names(held(service, made["uuid"])) == ["n2"]

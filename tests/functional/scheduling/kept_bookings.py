@@ -18,6 +18,7 @@ from tests.functional.scheduling.test_events import Reader
 from tests.service import Service
 
 GOLD = {"resource_class": "gold"}
+HOUR = 3600.0
 
 
 class Bookings:

@@ -14,8 +14,8 @@ from baremetal_sched.db.models import Booking, ClaimEnd, Node
 from baremetal_sched.placement.ends import End
 from baremetal_sched.scheduling.audit import audit as audit_claims
 from tests.functional.scheduling.ended import claim
-from tests.functional.scheduling.kept_bookings import GOLD, Bookings, world
-from tests.functional.scheduling.test_bookings import DAY, HOUR, NOW
+from tests.functional.scheduling.kept_bookings import GOLD, HOUR, Bookings, world
+from tests.functional.scheduling.test_bookings import DAY, NOW
 from tests.restored import Rows
 
 

@@ -7,8 +7,8 @@ from sqlalchemy import update
 
 from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.db.models import Booking
-from tests.functional.scheduling.kept_bookings import GOLD, Bookings, world
-from tests.functional.scheduling.test_bookings import DAY, HOUR, NOW
+from tests.functional.scheduling.kept_bookings import GOLD, HOUR, Bookings, world
+from tests.functional.scheduling.test_bookings import DAY, NOW
 from tests.functional.scheduling.test_handover import state, wait
 
 NO_SHOW = 6 * HOUR
