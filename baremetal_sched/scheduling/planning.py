@@ -214,7 +214,8 @@ def _require_waiting(session: Session, waiting: WaitingRequest) -> None:
 def seen(session: Session, settings: Settings, status: ClaimStatus) -> ClaimStatus:
     """Return a claim with its planned start; or, if it is for several machines and waits, why it has none."""
     waiting = status.claim
-    if not plans.are_made(settings) or status.state != WAITING or waiting.state != GATHERING:
+    is_gathering = status.state == WAITING and waiting.state == GATHERING and waiting.booking_id is None
+    if not plans.are_made(settings) or not is_gathering:
         return status
     start = plans.start_of(session, waiting.id)
     return replace(status, planned_start=start, planned_reason=None if start else _reason(session, settings, waiting))

@@ -98,7 +98,7 @@ def _free(session: Session) -> set[int]:
     return {*session.scalars(query.where(INVENTORIES.c.used == 0))}
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_large_group_gets_its_turn(database_url: str, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
     options = {"gather": "ends", "turnaround": T}
     with (
