@@ -128,6 +128,11 @@ class _Waiting(NamedTuple):
         return -self.priority, self.turn, self.asked_at, self.claim_id
 
 
+#: Which machines count beside those that are free for all: until an end, or those of its booking; and those of the plan
+#: of a request (an id).
+_Whose = tuple[End | None, int | None]
+
+
 @dataclass
 class SweepPlace:
     """The place of the request at which the last sweep of this process ended; None: all were looked at."""
@@ -178,11 +183,11 @@ class _Looks:
     ) -> tuple[int, int, MachineRequest | None]:
         """Return how many claims are passed over, the number of counts, and the request of the next claim if that may
         be served. Nothing is locked."""
-        counts_of: dict[End | int | None, FreeCounts] = {}
+        counts_of: dict[_Whose, FreeCounts] = {}
         is_booked = last_start(session) is not None
         known = known_requests(session.connection(), {each.claim_id: each.key for each in claims})
         planned = plans.planned(session, [each.claim_id for each in claims]) if plans.are_made(self._settings) else ()
-        hopeless: set[tuple[str, str, End | None]] = set()
+        hopeless: set[tuple[str, str, _Whose]] = set()
 
         def number() -> int:
             return counted + sum(counts.number for counts in counts_of.values())
@@ -190,41 +195,36 @@ class _Looks:
         for passed, each in enumerate(claims):
             if not self._go_on(number()):
                 return passed, number(), None
-            request, is_planned = known.get(each.key), each.claim_id in planned
-            end = each.end(is_booked=is_booked)
-            same = (each.key, each.project, end)
-            if request is None or (same in hopeless and not is_planned):
+            whose = (each.end(is_booked=is_booked), each.claim_id if each.claim_id in planned else None)
+            request, same = known.get(each.key), (each.key, each.project, whose)
+            if request is None or same in hopeless:
                 continue
-            # The machines of its plan are free for it alone.
-            key = each.claim_id if is_planned else end
-            if key not in counts_of:
-                own = self._own_counts(session, each, request) if is_planned else self._counts(session, end)
-                counts_of[key] = own
-            if self._may_be_served(session, counts_of[key], each, request, anywhere=is_planned):
+            if whose not in counts_of:
+                counts_of[whose] = self._counts(session, whose, request.request)
+            if self._may_be_served(session, counts_of[whose], each, request, is_planned=each.claim_id in planned):
                 return passed, number(), request.request
             # Equal claims of the project find nothing either.
             hopeless.add(same)
         return len(claims), number(), None
 
-    def _counts(self, session: Session, end: End | None) -> FreeCounts:
-        """Return the counts of machines that are free for all, for a booking, or until an end."""
-        context = MachineContext(session, self._settings)
+    def _counts(self, session: Session, whose: _Whose, request: MachineRequest) -> FreeCounts:
+        """Return the counts of machines that are free for all, for a booking or until an end; or for the request of a
+        plan."""
+        context, (end, plan) = MachineContext(session, self._settings), whose
+        waiting = None if plan is None else session.get(WaitingRequest, plan)
+        if waiting is not None:
+            return FreeCounts(request.bound(replace(context, plan=plan).of_waiting(waiting)))
         if end is not None:
             context = replace(context, end=end, reach=Reach.ALL, takes_held=True)
         return FreeCounts(context, self._near or ())
 
-    def _own_counts(self, session: Session, claim: _Waiting, known: KnownRequest) -> FreeCounts:
-        context = MachineContext(session, self._settings, plan=claim.claim_id)
-        waiting = session.get(WaitingRequest, claim.claim_id)
-        return FreeCounts(known.request.bound(context if waiting is None else context.of_waiting(waiting)))
-
     def _may_be_served(
-        self, session: Session, counts: FreeCounts, claim: _Waiting, known: KnownRequest, *, anywhere: bool
+        self, session: Session, counts: FreeCounts, claim: _Waiting, known: KnownRequest, *, is_planned: bool
     ) -> bool:
         several = known.request.several
         if several is None:
             return False
-        anywhere = anywhere or self._near is None or claim.group_id in self._groups
+        anywhere = is_planned or self._near is None or claim.group_id in self._groups
         may_be_had = partial(
             counts.may_be_had, known.shared_key, claim.resource_class, known.request, anywhere=anywhere
         )
