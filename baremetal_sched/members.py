@@ -71,6 +71,8 @@ CLAIM = Members(
         "count": "integer",
         "machines": "array",
         "reason": "string",
+        "planned_start": "time",
+        "planned_reason": "string",
         "consumer": "object",
         "asked_at": "time",
         "deadline": "time",
@@ -79,6 +81,7 @@ CLAIM = Members(
         "end": "string",
         "late_since": "time",
         "late_reason": "string",
+        "booking": "string",
         "decided_at": "time",
     },
     columns={

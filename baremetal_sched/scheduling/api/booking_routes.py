@@ -10,6 +10,8 @@ from baremetal_sched.errors.image import ImageNotFound, InvalidImageProperty
 from baremetal_sched.errors.placement import BadQuery, SearchTookTooLong, TooManyCandidates
 from baremetal_sched.errors.scheduling import (
     BookingDiffers,
+    BookingInUse,
+    BookingIsOver,
     BookingLimit,
     BookingNotFound,
     BookingsNotServed,
@@ -19,7 +21,7 @@ from baremetal_sched.errors.scheduling import (
 )
 from baremetal_sched.scheduling.api import bookings
 from baremetal_sched.scheduling.api.policies import BOOK, GET_BOOKING
-from baremetal_sched.scheduling.schemas.bookings import ANY_BOOKING
+from baremetal_sched.scheduling.schemas.bookings import ANY_BOOKING, CHANGED_BOOKING
 from baremetal_sched.web.http_errors import Statuses
 from baremetal_sched.web.operation import Operation
 from baremetal_sched.web.responses import JSON
@@ -67,5 +69,25 @@ BOOKING_ROUTES: tuple[Route, ...] = (
         refuses_query=True,
         operation=Operation("show_booking", "Show a booking", "Booking"),
         errors=(BookingNotFound,),
+    ),
+    Route(
+        "PATCH",
+        "/v1/bookings/<booking>",
+        bookings.change_booking,
+        transaction="write",
+        policy=GET_BOOKING,
+        takes=(JSON,),
+        refuses_query=True,
+        operation=Operation("change_booking", "Change a booking", "Booking", body=CHANGED_BOOKING.schema),
+        errors=(BookingNotFound, BookingIsOver, BookingInUse, *_BOOKING, *SEARCHING),
+    ),
+    Route(
+        "DELETE",
+        "/v1/bookings/<booking>",
+        bookings.delete_booking,
+        transaction="write",
+        policy=GET_BOOKING,
+        operation=Operation("delete_booking", "Cancel a booking", None, bookings.CANCELLING),
+        errors=(BookingNotFound, BookingInUse),
     ),
 )

@@ -20,7 +20,15 @@ from baremetal_sched.db.paging import Page
 from baremetal_sched.documents.schema import canonical_uuid, uuid_of
 from baremetal_sched.errors import CommitUnknown, InvalidValue
 from baremetal_sched.errors.scheduling import BookingNotFound
-from baremetal_sched.scheduling.api.policies import ALL_BOOKINGS, BOOK, BOOK_ALL, GET_BOOKING, GET_CLAIM
+from baremetal_sched.scheduling.api.policies import (
+    ALL_BOOKINGS,
+    BOOK,
+    BOOK_ALL,
+    CHANGE_BOOKING,
+    DELETE_BOOKING,
+    GET_BOOKING,
+    GET_CLAIM,
+)
 from baremetal_sched.scheduling.api.request_bodies import (
     RequestForms,
     Resolve,
@@ -32,6 +40,7 @@ from baremetal_sched.scheduling.api.request_bodies import (
     require_levels,
 )
 from baremetal_sched.scheduling.bookings.booking import NewBooking, book
+from baremetal_sched.scheduling.bookings.changing import cancel, change
 from baremetal_sched.scheduling.bookings.documents import BookingFilters, documents_of, select_bookings
 from baremetal_sched.scheduling.schemas.answers import FLAG, TEXT, said
 from baremetal_sched.scheduling.schemas.bookings import (
@@ -39,10 +48,11 @@ from baremetal_sched.scheduling.schemas.bookings import (
     BOOKING_BY_FLAVOR,
     BOOKING_BY_QUERY,
     BOOKING_LIKE_ALLOCATION,
+    CHANGED_BOOKING,
 )
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.query import Query, page_of
-from baremetal_sched.web.responses import json_response
+from baremetal_sched.web.responses import empty_response, json_response
 
 PARAMETERS = {
     **page_of("Bookings"),
@@ -128,6 +138,9 @@ def _read(call: Call) -> BookingBody:
     )
 
 
+CANCELLING = {"force": said("true: also while there are claims under it, which end then.", FLAG)}
+
+
 def list_bookings(call: Call, session: Session) -> Response:
     """GET /v1/bookings"""
     query = Query(call, PARAMETERS)
@@ -147,6 +160,24 @@ def list_bookings(call: Call, session: Session) -> Response:
 def show_booking(call: Call, session: Session, booking: str) -> Response:
     """GET /v1/bookings/{booking}"""
     return json_response(_documents(call, session, [_seen(call, session, booking)])[0])
+
+
+def change_booking(call: SchedulingCall, session: Session, booking: str) -> Response:
+    """PATCH /v1/bookings/{booking}"""
+    changes = CHANGED_BOOKING.read(call.json)
+    found = _seen(call, session, booking)
+    call.require(CHANGE_BOOKING, {"project_id": found.project})
+    changed = change(session, call.settings, found, **changes, is_bound=not call.allows(BOOK_ALL))
+    return json_response(_documents(call, session, [changed])[0])
+
+
+def delete_booking(call: SchedulingCall, session: Session, booking: str) -> Response:
+    """DELETE /v1/bookings/{booking}"""
+    force = Query(call, CANCELLING).flag("force") or False
+    found = _seen(call, session, booking)
+    call.require(DELETE_BOOKING, {"project_id": found.project})
+    cancel(session, call.settings, found, force=force)
+    return empty_response()
 
 
 def visible_to(call: Call) -> ColumnElement[bool] | None:

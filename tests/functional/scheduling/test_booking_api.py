@@ -22,8 +22,8 @@ from tests.service import Service
 from tests.unchanged import unchanged
 
 BOOKINGS = "/scheduling/v1/bookings"
-#: A moment in 2035, at which the clock stands.
-NOW = 2_051_222_400.0
+#: A moment in 2035, at which the clock stands. (With a fraction, as whole seconds of SQLite come back as integers.)
+NOW = 2_051_222_400.5
 DAY = 86_400.0
 
 #: A service that looks at who asks.
@@ -319,3 +319,77 @@ def test_a_booking_is_told_to_its_project(standing: Service) -> None:
     event = Event(1, "e", told["type"], UUID, None, NOW, {"booking": data}, project="a")
     assert Mask(sees_workers=False).apply(event).data["booking"] == {**data, "user_id": None}
     assert Mask(project="a", sees_workers=False).apply(event).data["booking"] == data
+
+
+# -- changing and cancelling -------------------------------------------------------------------------------------------
+
+
+def patch(service: Service, body: Any, *, status: int = 200, by: Any = ADMIN) -> TestResponse:
+    return service.http.patch_json(f"{BOOKINGS}/{UUID}", body, headers=by, status=status)
+
+
+def test_a_booking_is_changed(standing: Service) -> None:
+    made = post(standing, count=2, name="training", by=ADMIN).json
+    reader = Reader(standing, ADMIN, "&type=scheduling.booking.changed")
+    later = exactly(NOW + 10 * DAY)
+    changed = patch(standing, {"name": None, "ends_at": later, "starts_at": exactly(NOW + 5 * DAY), "count": 1}).json
+    expected = {"name": None, "ends_at": later, "starts_at": exactly(NOW + 5 * DAY), "count": 1}
+    assert {name: changed[name] for name in expected} == expected
+    assert show(standing, UUID, headers=ADMIN).json == changed
+    (event,) = reader.next()
+    kept = {each["node"] for each in changed["machines"]}
+    assert (len(kept), {*event["data"]["booking"]["went"]}) == (1, {each["node"] for each in made["machines"]} - kept)
+
+
+def test_changes_that_are_refused_change_nothing(standing: Service, subtests: pytest.Subtests) -> None:
+    post(standing, by=ANNA)
+    rows: list[tuple[Any, str, int]] = [
+        ({}, "Invalid input", 400),
+        ([], "Invalid input", 400),
+        ({"uuid": OTHER}, "uuid", 400),
+        ({"for": 60}, "for", 400),
+        ({"count": 0}, "count", 400),
+        ({"name": " x"}, "name", 400),
+        ({"starts_at": None}, "starts_at", 400),
+        ({"ends_at": "2035-01-05"}, "ends_at must be a time with a zone", 400),
+        ({"ends_at": START}, "must end after it starts", 400),
+        ({"starts_at": exactly(NOW - 1)}, "is over", 400),
+        ({"count": 3, "name": "x"}, "It cannot be booked.", 409),
+    ]
+    for body, words, status in rows:
+        with subtests.test(str(body)), unchanged(standing):
+            assert words in message(patch(standing, body, status=status))
+    for by, status in ((BERT, 404), ({**ANNA, "X-Roles": "reader"}, 403)):
+        with subtests.test(str(by)), unchanged(standing):
+            patch(standing, {"name": "x"}, by=by, status=status)
+            standing.http.delete(f"{BOOKINGS}/{UUID}", headers=by, status=status)
+
+
+def test_limits_bind_changes_of_members(standing: Service) -> None:
+    post(standing, by=ANNA)
+    with unchanged(standing):
+        refused = patch(standing, {"starts_at": exactly(NOW + 60)}, by=ANNA, status=409).json["error"]
+    assert refused["code"] == "scheduling.booking_limit"
+    assert "([scheduling] notice)" in refused["message"]
+    assert patch(standing, {"starts_at": exactly(NOW + 60)}).json["starts_at"] == exactly(NOW + 60)
+
+
+def test_a_booking_is_cancelled(standing: Service) -> None:
+    """With claims under it only with force: then they end. One that is gone is not found."""
+    post(standing, by=ANNA)
+    path = f"{BOOKINGS}/{UUID}"
+    standing.http.delete(path, headers=ANNA, status=204)
+    assert message(standing.http.delete(path, headers=ANNA, status=404)) == f"There is no booking {UUID}."
+    post(standing, {"query": BODY["query"], "for": DAY, "uuid": UUID})
+    project = show(standing, UUID, headers=ADMIN).json["project_id"]
+    body = {"resource_class": "gold", "booking": UUID, "consumer": {"project_id": project}}
+    claim = standing.http.post_json(CLAIMS, body, headers=ADMIN, status=201).json
+    assert (claim["booking"], claim["until"]) == (UUID, exactly(NOW + DAY))
+    (machine,) = show(standing, UUID, headers=ADMIN).json["machines"]
+    assert (machine["consumer"], machine["claim"]) == (claim["uuid"], claim["uuid"])
+    for query, status in (("", 409), ("?force=false", 409), ("?force=x", 400), ("?x=1", 400)):
+        with unchanged(standing):
+            standing.http.delete(f"{path}{query}", headers=ADMIN, status=status)
+    standing.http.delete(f"{path}?force=true", headers=ADMIN, status=204)
+    show(standing, UUID, headers=ADMIN, status=404)
+    assert standing.http.get(f"{CLAIMS}/{claim['uuid']}", headers=ADMIN).json["until"] == exactly(NOW)

@@ -75,7 +75,9 @@ def send(
     query = QUERIES.get(path, "") if query is None and method == "GET" else query or ""
     body = b"" if method != "POST" else b'{"flavor": {"vcpus": 1, "extra_specs": {"resources:CUSTOM_GOLD": "1"}}}'
     if (method, path) == ("POST", "/v1/claims"):
-        body = json.dumps({"query": "resources=CUSTOM_GOLD:1", "consumer": {"uuid": claim}}).encode()
+        body = json.dumps({"query": "resources=CUSTOM_GOLD:1", "consumer": {"uuid": CLAIM}}).encode()
+    if booking != CLAIM and path in ("/v1/claims", "/v1/explanations"):  # one that does not exist
+        body = json.dumps({"query": "resources=CUSTOM_GOLD:1", "booking": CLAIM}).encode()
     if (method, path) == ("POST", "/v1/bookings"):
         body = json.dumps({"query": "resources=CUSTOM_GOLD:1", "for": 3600}).encode()
     if path.endswith("/holds"):
