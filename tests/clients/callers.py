@@ -92,7 +92,9 @@ def fill(service: Service, project: str) -> dict[str, str]:
     times = {"starts_at": "2050-01-01T22:00+01:00", "ends_at": "2050-01-02T04:00+01:00"}
     hold = post("/scheduling/v1/nodes/rack1-07/holds", {"type": "operator_hold", **times}).json["uuid"]
     claim = {"query": "resources=CUSTOM_SILVER:1", "consumer": {"project_id": project}}
+    booking = {"query": "resources=CUSTOM_GOLD:1", "for": 3600, "project_id": project}
     words = {
+        "BOOKING": post("/scheduling/v1/bookings", booking).json["uuid"],
         "CLAIM": post("/scheduling/v1/claims", claim).json["uuid"],
         "CURSOR": service.http.get("/scheduling/v1/events?after=now").json["cursor"],
         "PROJECT": project,

@@ -17,6 +17,7 @@ NODES = {
 UUIDS = {name: f"f0e1d2c3-1111-4111-8111-00000000000{number}" for number, name in enumerate(NODES, 1)}
 CONSUMER = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
 CLAIM = "3f2504e0-4f89-41d3-9a0c-0305e82c3302"
+BOOKING = "3f2504e0-4f89-41d3-9a0c-0305e82c3303"
 PROJECT, USER = "b4e8c6a0f1d24f0a9c3e5d7b8a6f4e21", "d2a1f0e9c8b74a6d8e5f3c1b0a9d8e7f"
 QUERY = "resources=CUSTOM_GOLD:1&required=CUSTOM_NVME,!CUSTOM_OLD"
 FLAVOR = {
@@ -65,6 +66,19 @@ def tell(teller: Storyteller) -> None:
     number_all(teller.service)
     teller.ask("GET", "/v1/events", query="type=scheduling.machine.released&limit=1")
     _tell_webhooks(teller)
+    _tell_bookings(teller)
+
+
+def _tell_bookings(teller: Storyteller) -> None:
+    """Two machines for a week; one is enough, for longer."""
+    new = {"query": "resources=CUSTOM_GOLD:1", "count": 2, "name": "training", "uuid": BOOKING}
+    new |= {"starts_at": "2050-12-05T08:00:00+01:00", "ends_at": "2050-12-09T18:00:00+01:00"}
+    teller.ask("POST", "/v1/bookings", {**new, "project_id": PROJECT, "user_id": USER})
+    teller.ask("GET", "/v1/bookings", query="state=planned&resource_class=CUSTOM_GOLD")
+    one = "/v1/bookings/{booking}"
+    teller.ask("GET", one, booking=BOOKING)
+    teller.ask("PATCH", one, {"count": 1, "ends_at": "2050-12-10T18:00:00+01:00"}, booking=BOOKING)
+    teller.ask("DELETE", one, booking=BOOKING)
 
 
 def _tell_holds(teller: Storyteller) -> None:
