@@ -87,7 +87,7 @@ def be_told(reader: Reader) -> None:
     found = re.fullmatch(r"scheduling event follow --type '(.*)'", reader.next())
     assert found is not None
     told: list[dict[str, Any]] = reader.run(f"scheduling event list --type '{found[1]}'")
-    kinds = [each["Event"].rpartition(".")[2] for each in told]
+    kinds = [each["Type"].rpartition(".")[2] for each in told]
     assert [kinds.count(kind) for kind in ("created", "changed", "deleted")] == [2, 2, 2], json.dumps(told)
     webhook = reader.follow("scheduling webhook create", **{"https://hooks.example.com": "http://127.0.0.1:9"})
     assert webhook["types"] == ["scheduling.booking.short", "scheduling.booking.filled"]
