@@ -31,7 +31,7 @@ NAVIGATION = (
     ("/images", "Images"),
 )
 #: Those that are in the menu at the end, so that the header is one row.
-IN_MENU = frozenset({"/webhooks", "/groups", "/allocations", "/flavors", "/images"})
+IN_MENU = frozenset({"/calendar", "/webhooks", "/groups", "/allocations", "/flavors", "/images"})
 
 
 #: Those about what belongs to projects only, and those that readers and members do not have.

@@ -31,6 +31,7 @@ from baremetal_sched.settings import load
 from tests.benchmarks.baremetal import seeding
 from tests.benchmarks.baremetal.fleet import Fleet
 from tests.benchmarks.stores import Store
+from tests.functional.scheduling.booked import DAY, HOUR, enter
 from tests.service import Service
 
 _YEAR = 365 * 24 * 3600
@@ -73,6 +74,9 @@ def twenty(url: str) -> None:
         for word in (SCRIPT, REVERSED):
             service.set_columns(service.add_node(resource_class=None), conductor_group=word)
         _put_into_racks(service)
+        for number, words in enumerate(WORDS):
+            starts = number * DAY
+            enter(service, "gold-3", "gold-4", starts=starts, ends=starts + HOUR, name=words, project=words, count=3)
         service.database.write(_let_live)
         # This one has died.
         service.database.write(

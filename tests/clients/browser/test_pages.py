@@ -25,6 +25,8 @@ QUERIES: dict[str, list[str]] = {
         "maintenance=true",
     ],
     "/claims": ["late=true"],
+    "/bookings": ["all=true&limit=1"],
+    "/calendar": ["days=28", "level=rack&resource_class=metal-7", "level=rack&resource_class=gold"],
     "/events": ["type=scheduling.machine.*", "type=scheduling.claim.*&since=hour"],
     "/search": ["q=o", "q=nothing"],
 }
