@@ -125,7 +125,7 @@ def _follow_changes(session: Session, *_: Any) -> None:
             project(session, node)
         if is_to_project or _changed(node, _FITTING):
             _note_free(session.connection(), node)
-        if _changed(node, _KEPT):
+        if node not in session.new and _changed(node, _KEPT):
             note_booked(session, node)
 
 

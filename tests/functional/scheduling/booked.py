@@ -6,12 +6,15 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.matching.spreading import Several
+from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION, TreeRequest
 from baremetal_sched.baremetal.provider import booked_machines
 from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.models import Booking, Node
 from tests.service import Service
 
 HOUR, DAY = 3600.0, 86_400.0
+QUERY = "resources=CUSTOM_GOLD:1"
 
 
 def enter(
@@ -23,7 +26,8 @@ def enter(
         now = session.scalar(select(epoch())) or 0.0
         times = {"starts_at": now + starts, "ends_at": now + ends}
         values = {"name": None, "project": "a", "user": "anna", "resource_class": "CUSTOM_GOLD", **columns}
-        several = {"request": {"several": {"count": len(names)}}, "count": len(names), "body_digest": ""}
+        request = TreeRequest(QUERY, served=False, version=QUERY_VERSION, project=None, several=Several(len(names)))
+        several = {"request": request.document(), "count": len(names), "body_digest": ""}
         own = {"uuid": str(uuid_module.uuid4()), "created_at": utcnow(), "made_at": now, "due_at": now + starts}
         booking = Booking(**{**own, **several, **times, **values})
         session.add(booking)

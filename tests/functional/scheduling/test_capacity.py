@@ -260,8 +260,9 @@ def test_machines_that_are_booked_are_counted_as_such(database_url: str) -> None
 
 
 def plan(service: Service, name: str, seconds: float) -> None:
-    """Plan a hold of a node for so many seconds from now."""
-    body = {"type": "window", "starts_at": in_words(service.database.read(holds.now) + seconds)}
+    """Plan a hold of a node, so many seconds from now, for two hours: then the machine is back for its booking."""
+    start = service.database.read(holds.now) + seconds
+    body = {"type": "window", "starts_at": in_words(start), "ends_at": in_words(start + 2 * HOUR)}
     service.http.post_json(f"/scheduling/v1/nodes/{name}/holds", body, status=201)
 
 

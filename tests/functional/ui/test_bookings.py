@@ -96,3 +96,11 @@ def test_a_claim_under_a_booking(service: Service) -> None:
     uuid, _ = enter(service, "n2", starts=-DAY, ends=HOUR, name="running", project=project)
     form = form_of(service.http.get(confirmation))
     assert [each[0] for each in form["booking"].options] == ["", uuid]
+    form["booking"] = uuid
+    shown = read(form.submit(status=303).follow())
+    assert [row[0] for row in shown.rows("Claims")] == ["n2"]
+    assert f"/ui/bookings/{uuid}" in shown.links()
+    found = look(service, f"/bookings/{uuid}")
+    ((machine, claim),) = found.rows(MACHINES)
+    assert (machine, f"/ui/claims?uuid={claim}" in found.links()) == ("n2", True)
+    assert "Cancel, and end its claims …" in found.text
