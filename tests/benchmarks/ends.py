@@ -93,12 +93,11 @@ def capacity(times):
     return [measured(app.get, ["/scheduling/v1/capacity"] * times)]
 
 def bookings(count):
-    consumer = {"project_id": "p", "user_id": "u"}
     asked = {"query": f"resources={CLASS}:1", "count": 4, "starts_at": moment(3), "ends_at": moment(5)}
     uuids = [str(uuid.uuid4()) for _ in range(count)]
 
     def book(each):
-        app.post_json("/scheduling/v1/bookings", {**asked, "consumer": {"uuid": each, **consumer}})
+        app.post_json("/scheduling/v1/bookings", {**asked, "uuid": each, "project_id": "p", "user_id": "u"})
 
     return [measured(book, uuids), measured(lambda each: app.delete(f"/scheduling/v1/bookings/{each}"), uuids)]
 
