@@ -62,7 +62,10 @@ def test_what_a_screen_reader_says(browser: Browser, site: Served) -> None:
         row = page.get_by_role("table", name=DAYS).get_by_role("row", name="gold-1")
         assert row.get_by_role("rowheader").inner_text() == "gold-1"
         assert row.get_by_role("cell").all_inner_texts() == ["free"] * 7
-        assert page.get_by_role("table", name="What keeps the machines in these days").get_by_role("row").count() == 1 + 2 * 2
+        assert (
+            page.get_by_role("table", name="What keeps the machines in these days").get_by_role("row").count()
+            == 1 + 2 * 2
+        )
 
 
 def test_booking_by_the_keyboard(browser: Browser, site: Served) -> None:
