@@ -72,15 +72,16 @@ def booked(service: Service, asked: NewBooking) -> list[str]:
     return machines(service, made(service, asked))
 
 
-def claim_under(service: Service, booking: str, name: str, until: float) -> str:
-    """Claim a machine under a booking until a moment, and return the consumer."""
+def claim(service: Service, name: str, until: float, booking: str | None = None) -> str:
+    """Claim a machine until a moment, also under a booking, and return the consumer."""
     consumer = str(uuid.uuid4())
 
     def do(session: Session) -> None:
         node = session.scalars(select(Node).where(Node.name == name)).one()
-        end = End(at=until, booking=bookings.find(session, booking).id)
+        end = End(at=until, booking=None if booking is None else bookings.find(session, booking).id)
         write = ConsumerWrite(consumer, {node.uuid: {"CUSTOM_GOLD": 1}}, "p", "u", None, end=end)
-        write.calendars = {node.uuid: booked_machines.calendars(session, [node.id])[node.id].calendar}
+        if booking is not None:
+            write.calendars = {node.uuid: booked_machines.calendars(session, [node.id])[node.id].calendar}
         allocations.write(session, [write], "Unable to allocate:")
 
     work(service, do)

@@ -1,6 +1,5 @@
 """Bookings: which machines they get, and which they do not."""
 
-import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -13,7 +12,7 @@ from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.scheduling import BookingDiffers, NotBookable
-from tests.functional.scheduling.making_bookings import DAY, NOW, TURNAROUND, booked, made, new, standing_still
+from tests.functional.scheduling.making_bookings import DAY, NOW, TURNAROUND, booked, claim, made, new, standing_still
 from tests.service import Service
 
 
@@ -163,9 +162,7 @@ def test_holds(service: Service) -> None:
 
 def test_machines_in_use(service: Service) -> None:
     service.add_node("n1")
-    consumer = {"uuid": str(uuid.uuid4()), "project_id": "p", "user_id": "u"}
-    body = {"query": "resources=CUSTOM_GOLD:1", "until": in_words(NOW + 2 * DAY), "consumer": consumer}
-    service.http.post_json("/scheduling/v1/claims", body, status=201)
+    claim(service, "n1", NOW + 2 * DAY)
     after = 2 + TURNAROUND / DAY
     with pytest.raises(NotBookable, match="1 is not known to be free at its start"):
         booked(service, new(after - 1 / DAY, 4))

@@ -26,7 +26,7 @@ from tests.functional.scheduling.making_bookings import (
     HOUR,
     NOW,
     booked,
-    claim_under,
+    claim,
     machines,
     made,
     new,
@@ -149,8 +149,8 @@ def test_claims_keep_their_machines_and_follow(given: tuple[Service, SettableClo
     service, clock = given
     uuid = made(service, new(2, 3, several=Several(3)))
     clock.stopped_at = NOW + 2.5 * DAY
-    claim_under(service, uuid, "n2", NOW + 3 * DAY)
-    claim_under(service, uuid, "n3", NOW + 2.6 * DAY)
+    claim(service, "n2", NOW + 3 * DAY, uuid)
+    claim(service, "n3", NOW + 2.6 * DAY, uuid)
     change(service, uuid, count=2)
     assert machines(service, uuid) == ["n2", "n3"]
     with pytest.raises(BookingInUse, match="claims under it: 2"):
@@ -170,7 +170,7 @@ def test_cancelling(given: tuple[Service, SettableClock]) -> None:
         cancel(service, planned)
     clock.stopped_at = NOW + 2.5 * DAY
     (name,) = machines(service, running)
-    claim_under(service, running, name, NOW + 3 * DAY)
+    claim(service, name, NOW + 3 * DAY, running)
     with pytest.raises(BookingInUse, match="claims under it: 1"):
         cancel(service, running)
     cancel(service, running, force=True)
