@@ -3,8 +3,8 @@ where they are; and what is proposed instead, against a look at each choice at e
 
 import math
 import uuid
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import pytest
@@ -23,9 +23,11 @@ from baremetal_sched.baremetal.schemas.allocations import TraitEntry
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Booking, Domain, DomainMember, Node, table_of
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.scheduling import NotBookable
 from baremetal_sched.placement.names import ensure_class, ensure_traits
 from baremetal_sched.scheduling.bookings.booking import NewBooking, book
+from baremetal_sched.scheduling.bookings.changing import change
 from baremetal_sched.settings import load
 from tests.database.test_candidate_properties import PROPERTY, RolledBack, database
 from tests.database.test_earliest_properties import STEP as STEP
@@ -119,6 +121,9 @@ asked = st.builds(
     of_nodes=st.booleans(),
 )
 
+#: Which booking is changed, by how many steps its start and its end move, and its new number of machines.
+changes = st.tuples(st.integers(0, 4), st.integers(-3, 4), st.integers(-3, 4), st.sampled_from([None, None, 1, 2, 3]))
+
 #: From, and until.
 Times = tuple[int, int]
 
@@ -165,26 +170,39 @@ class Model:
 
     def __init__(self, fleet: Sequence[Bookable]) -> None:
         self.fleet = fleet
-        self.booked: list[list[Times]] = [[] for _ in fleet]
+        #: The bookings of each machine, by the id of the booking.
+        self.booked: list[dict[int, Times]] = [{} for _ in fleet]
 
-    def is_free(self, place: int, start: int, until: float) -> bool:
+    def is_free(self, place: int, start: int, until: float, own: int | None = None) -> bool:
         machine = self.fleet[place]
         takes = TURNAROUND[machine.resource_class]
-        others = self.booked[place]
+        others = [times for booking, times in self.booked[place].items() if booking != own]
         return machine.is_free(start, until) and all(
             until + takes <= begins or ends + takes <= start for begins, ends in others
         )
 
-    def choices(self, asked: Asked, start: int, until: float) -> Iterator[tuple[int, ...]]:
+    def of(self, booking: int) -> set[int]:
+        """The machines of a booking."""
+        return {place for place, rows in enumerate(self.booked) if booking in rows}
+
+    def keep(self, booking: int, chosen: Collection[int], times: Times) -> None:
+        for place, rows in enumerate(self.booked):
+            rows.pop(booking, None)
+            if place in chosen:
+                rows[booking] = times
+
+    def choices(self, asked: Asked, start: int, until: float, stays: Collection[int] = ()) -> Iterator[tuple[int, ...]]:
+        """Yield the choices of as many machines as are asked for, besides those that stay."""
         fitting = (
             place
             for place, machine in enumerate(self.fleet)
             if machine.resource_class == asked.resource_class
             and (asked.trait is None or asked.trait in machine.traits)
+            and place not in stays
             and self.is_free(place, start, until)
         )
         for chosen in combinations(fitting, asked.several.count):
-            if satisfies(asked.several, [self.fleet[place].rack for place in chosen]):
+            if satisfies(asked.several, [self.fleet[place].rack for place in (*stays, *chosen)]):
                 yield chosen
 
     def can(self, asked: Asked, start: int, until: float) -> bool:
@@ -236,7 +254,64 @@ def test_booked_if_and_only_if_possible(database: Database, fleet: list[Bookable
             chosen = rows_of(session, nodes, booking.id)
             assert tuple(sorted(chosen)) in possible, (each, chosen)
             for place in chosen:
-                model.booked[place].append((each.start, until))
+                model.booked[place][booking.id] = each.start, until
+        raise RolledBack
+
+    with settable(database) as clock:
+        clock.stopped_at = NOW
+        with pytest.raises(RolledBack):
+            database.write(work)
+
+
+def changed(session: Session, booking: Booking, times: Times, count: int) -> Booking | Exception:
+    moments = {"starts_at": NOW + times[0] * STEP, "ends_at": NOW + times[1] * STEP}
+    try:
+        return change(session, SETTINGS, booking, **moments, count=count, is_bound=False)
+    except (NotBookable, InvalidValue) as error:
+        return error
+
+
+@settings(PROPERTY, max_examples=examples(60))
+@given(
+    fleet=st.lists(machines, min_size=2, max_size=6),
+    wishes=st.lists(asked, min_size=1, max_size=4),
+    wanted=st.lists(changes, min_size=1, max_size=4),
+)
+def test_changed_if_and_only_if_possible(
+    database: Database, fleet: list[Bookable], wishes: list[Asked], wanted: list[tuple[int, int, int, int | None]]
+) -> None:
+    """Machines that can stay stay; a change that is not possible changes nothing."""
+
+    def work(session: Session) -> None:
+        nodes, model = build(session, fleet), Model(fleet)
+        made: list[tuple[Booking, Asked, Times]] = []
+        for each in wishes:
+            booking = booked(session, each)
+            if isinstance(booking, Booking):
+                made.append((booking, each, (each.start, each.start + each.lasts)))
+                model.keep(booking.id, rows_of(session, nodes, booking.id), made[-1][2])
+        for which, by, longer, number in wanted if made else ():
+            booking, each, (start, until) = made[which % len(made)]
+            count, had = number or booking.count, model.of(booking.id)
+            times = start + (by if start else 0), until + longer
+            moves = times[0] != start
+            needs_time = moves or times[1] > until
+            stays = {place for place in had if not needs_time or model.is_free(place, *times, booking.id)}
+            missing = count - len(stays)
+            rest = replace(each, several=replace(each.several, count=max(missing, 0)))
+            is_valid = times[0] >= 0 and times[1] > times[0]
+            possible = is_valid and (missing <= 0 or any(model.choices(rest, *times, stays)))
+            result = changed(session, booking, times, count)
+            now = rows_of(session, nodes, booking.id)
+            assert isinstance(result, Booking) == possible, (each, times, count, result)
+            if not possible:
+                assert now == had
+                continue
+            assert len(now) == booking.count == count
+            assert now <= stays if missing <= 0 else stays <= now
+            assert missing <= 0 or tuple(sorted(now - stays)) in set(model.choices(rest, *times, stays))
+            model.keep(booking.id, now, times)
+            made[which % len(made)] = booking, each, times
         raise RolledBack
 
     with settable(database) as clock:

@@ -26,9 +26,10 @@ from baremetal_sched.db.models import Booking, Node, WaitingRequest
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.scheduling import BookingInUse, BookingIsOver, BookingNotFound, NotBookable
 from baremetal_sched.placement.waiting_requests import FAILED, IS_WAITING
-from baremetal_sched.scheduling.bookings import alternatives
+from baremetal_sched.scheduling.bookings import alternatives, lost_machines
 from baremetal_sched.scheduling.bookings import booking as making
 from baremetal_sched.scheduling.bookings.limits import Wanted, require_within
+from baremetal_sched.scheduling.bookings.lost_machines import Machines
 from baremetal_sched.scheduling.handover import SessionHandover
 from baremetal_sched.scheduling.queue import request_of
 from baremetal_sched.settings import Settings
@@ -117,7 +118,9 @@ def cancel(session: Session, settings: Settings, booking: Booking, *, force: boo
     claims = use.claims_under(session, locked)
     if claims and not force:
         raise BookingInUse(booking=locked.uuid, number=len({each.claim for each in claims}))
-    went = booked_machines.drop(session, settings, BOOKED.c.booking_id == locked.id)
+    named = select(Node.uuid).join(BOOKED, BOOKED.c.node_id == Node.id).where(BOOKED.c.booking_id == locked.id)
+    bookings.note(session, "deleted", locked, went=session.scalars(named).all())
+    booked_machines.drop(session, settings, BOOKED.c.booking_id == locked.id)
     was, now = locked.ends_at, session.scalar(select(epoch())) or 0.0
     if was > now:
         locked.ends_at = now
@@ -127,8 +130,6 @@ def cancel(session: Session, settings: Settings, booking: Booking, *, force: boo
     handover = SessionHandover(session, settings)
     for each in session.scalars(waiting.with_for_update()).all():
         handover.end(each, FAILED, f"Booking {locked.uuid} was cancelled.")
-    locked.ends_at = was
-    bookings.note(session, "deleted", locked, went=went)
     session.delete(locked)
     session.flush()
 
@@ -180,14 +181,14 @@ def _with_machines(wanted: Change) -> tuple[list[str], list[str]]:
     session, settings, booking = wanted.session, wanted.settings, wanted.booking
     had = {row.node_id: row.id for row in bookings.machines_of(session, [booking.id])[booking.id]}
     stays = _that_can_stay(wanted, had)
-    claimed = {each.node_id for each in use.claims_under(session, booking)}
-    if claimed & ({*had} - stays):
+    machines = lost_machines.look(session, settings, booking)
+    if machines.used & ({*had} - stays):
         raise NotBookable(
             reason="Machines that are claimed under it are booked by others then, or have holds.",
             earliest=None,
             longest=None,
         )
-    stays -= _given_up(wanted, stays, claimed)
+    stays -= _given_up(wanted, stays, machines)
     missing = wanted.count - len(stays) if len(stays) < len(had) or wanted.count > booking.count else 0
     request, context = _request_for(booking, max(missing, 1)), MachineContext(session, settings)
     new = _chosen(wanted, context, request, stays) if missing > 0 else []
@@ -219,13 +220,14 @@ def _that_can_stay(wanted: Change, nodes: Collection[int]) -> set[int]:
     return {*wanted.session.scalars(query)}
 
 
-def _given_up(wanted: Change, stays: Collection[int], claimed: Collection[int]) -> set[int]:
-    """Return the machines that a smaller booking gives up, of those that nobody has claimed. Raises BookingInUse."""
+def _given_up(wanted: Change, stays: Collection[int], machines: Machines) -> set[int]:
+    """Return the machines that a smaller booking gives up, of those that nobody has claimed: first those that cannot be
+    had. Raises BookingInUse."""
     surplus = len(stays) - wanted.count
-    unclaimed = sorted(node for node in stays if node not in claimed)
+    unclaimed = sorted((node for node in stays if node not in machines.used), key=lambda node: node in machines.good)
     if surplus > len(unclaimed):
-        raise BookingInUse(booking=wanted.booking.uuid, number=len(claimed))
-    return {*unclaimed[len(unclaimed) - surplus :]} if surplus > 0 else set()
+        raise BookingInUse(booking=wanted.booking.uuid, number=len(machines.used))
+    return {*unclaimed[:surplus]} if surplus > 0 else set()
 
 
 def _request_for(booking: Booking, count: int) -> MachineRequest:
