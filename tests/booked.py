@@ -17,16 +17,23 @@ BOOKING = "b00c0000-0000-4000-8000-000000000001"
 
 
 def keep(
-    service: Service, nodes: Collection[str], starts_at: float, ends_at: float | None, *, booking: int | None = None
+    service: Service,
+    nodes: Collection[str],
+    starts_at: float,
+    ends_at: float | None,
+    *,
+    booking: int | None = None,
+    waiting: int | None = None,
 ) -> None:
-    """Keep nodes (UUIDs or names) from one moment until another, for a booking or for nobody that is known."""
+    """Keep nodes (UUIDs or names) from one moment until another, for a booking, for the plan of a request, or for
+    nobody that is known."""
 
     def put(session: Session) -> None:
         now = holds.now(session)
         named = session.scalars(select(Node.id).where(Node.uuid.in_(nodes) | Node.name.in_(nodes))).all()
         locked = booked_machines.lock(session, named)
         seconds = turnaround(service.app.settings)
-        times = {"starts_at": starts_at, "ends_at": ends_at, "booking_id": booking}
+        times = {"starts_at": starts_at, "ends_at": ends_at, "booking_id": booking, "waiting_id": waiting}
         needed = {node.id: seconds(node.resource_class) for node in locked}
         seen = booked_machines.calendars(session, named)
         booked_machines.put(session, locked, seen, now, {**times, "turnaround": needed})

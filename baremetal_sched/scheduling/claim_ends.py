@@ -4,12 +4,14 @@ The latter have no row in the queue. They are shown like claims, made of their c
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from math import inf
 
 from sqlalchemy import ColumnElement, case, func, literal, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.bookings import use
-from baremetal_sched.db.clock import epoch
+from baremetal_sched.baremetal.bookings.times import BOOKED, Own, booked_from
+from baremetal_sched.db.clock import epoch, in_words
 from baremetal_sched.db.models import (
     Allocation,
     ClaimEnd,
@@ -22,7 +24,7 @@ from baremetal_sched.db.models import (
     WaitingRequest,
 )
 from baremetal_sched.db.models.waiting_requests import queue_name
-from baremetal_sched.errors.scheduling import ClaimIsOver, HasEnded, OthersWait
+from baremetal_sched.errors.scheduling import BookedNext, ClaimIsOver, HasEnded, OthersWait
 from baremetal_sched.placement import ends, gate, waiting_ends
 from baremetal_sched.placement.consumers import PLACEMENT, amounts_held_by, note_kind
 from baremetal_sched.placement.ending import IS_LATE, STATE_NOW
@@ -95,7 +97,8 @@ def change(session: Session, settings: Settings, status: ClaimStatus, end: End |
     """Give a claim that waits, or all machines of one, another end; None: none. ``is_bound``: it cannot be moved later
     while others wait for a machine.
 
-    Raises EndsTooSoon, HasEnded, ClaimIsOver, OthersWait; StaleDataError if the claim is changed at once.
+    Raises EndsTooSoon, HasEnded, ClaimIsOver, OthersWait; BookedNext if a machine is booked before the new end and the
+    turnaround after it, whoever moves it; StaleDataError if the claim is changed at once.
     """
     claim, machines = status.claim, status.machines
     if status.state == WAITING:
@@ -112,6 +115,12 @@ def change(session: Session, settings: Settings, status: ClaimStatus, end: End |
     is_later = ends.change(session, consumers, end, since)
     note_kind(session, consumers, claim.kind)
     nodes = [*filter(None, (each.document(claim.machine_class)["node"] for each in machines))]
+    if is_later:
+        now = select(func.max(ClaimEnd.ends_at)).where(ClaimEnd.consumer_id.in_(consumers))
+        ends_at = inf if end is None else session.connection().scalar(now) or inf
+        gives_way = () if is_bound else (BOOKED.c.waiting_id.is_(None),)  # a plan, like all who wait
+        others = Own(booking_of(status)).is_others(), *gives_way
+        _require_unbooked(session, settings, ends_at, Node.uuid.in_(nodes), *others)
     if is_later and is_bound:
         queue = queue_name(claim.machine_class, booking_of(status))
         _require_nobody_waits(session, settings, queue, nodes)
@@ -130,6 +139,15 @@ def require_booking(status: ClaimStatus) -> str | None:
     if status.booking is None and booking_of(status) is not None:
         raise HasEnded(consumer=status.claim.uuid)
     return status.booking
+
+
+def _require_unbooked(session: Session, settings: Settings, ends_at: float, *rows: ColumnElement[bool]) -> None:
+    """Raise BookedNext if one of these rows of ``booked_machines`` begins before an end and the turnaround after it.
+    The calendars of their machines have been counted up: a booking that is made at the same time looks at them again.
+    """
+    latest = booked_from(session, settings, *rows)
+    if latest is not None and ends_at > latest:
+        raise BookedNext(latest=in_words(latest))
 
 
 def _require_nobody_waits(session: Session, settings: Settings, name: str, nodes: Iterable[str]) -> None:

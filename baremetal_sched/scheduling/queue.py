@@ -186,7 +186,7 @@ def room_of(session: Session, settings: Settings, node: Node, queue: str) -> Roo
     # A booked machine is closed to all others, and open to its booking until this is over.
     if node.closes_at is None or is_of_booking(queue):
         return ENDLESS
-    booked_at = booked_from(session, settings, node.id)
+    booked_at = booked_from(session, settings, Node.id == node.id)
     closes_at = node.closes_at if booked_at is None else held_from(session, settings, node.id)
     return Room(closes_at, booked_at)
 

@@ -141,16 +141,16 @@ def held_from(session: Session, settings: Settings, node_id: int) -> float | Non
     return None if start is None else start - ahead
 
 
-def booked_from(session: Session, settings: Settings, node_id: int, *others: ColumnElement[bool]) -> float | None:
-    """Return when a use of a node (an id) that begins now must be over, as the node is booked then; None if no booking
-    or plan keeps it. It may be over already. ``others``: conditions on the rows that count.
+def booked_from(session: Session, settings: Settings, *conditions: ColumnElement[bool]) -> float | None:
+    """Return when a use that begins now must be over, as a booking or a plan comes after it: the first of those that
+    meet the conditions, on their rows and nodes; None if there is none. It may be over already.
 
-    SELECT min(b.starts_at - <t>) FROM booked_machines b JOIN nodes n ON n.id = b.node_id WHERE n.id = :node_id
-    AND (b.ends_at IS NULL OR b.ends_at + b.turnaround > now)
+    SELECT min(b.starts_at - <t>) FROM booked_machines b JOIN nodes n ON n.id = b.node_id
+    WHERE (b.ends_at IS NULL OR b.ends_at + b.turnaround > now) AND …
     """
     goes_on = or_(BOOKED.c.ends_at.is_(None), BOOKED.c.ends_at + BOOKED.c.turnaround > epoch())
     first = select(func.min(BOOKED.c.starts_at - turnaround_of(settings))).join(Node, Node.id == BOOKED.c.node_id)
-    until: float | None = session.connection().scalar(first.where(BOOKED.c.node_id == node_id, goes_on, *others))
+    until: float | None = session.connection().scalar(first.where(goes_on, *conditions))
     return until
 
 

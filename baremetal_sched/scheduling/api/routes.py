@@ -8,6 +8,7 @@ from baremetal_sched.errors.compute import (
 )
 from baremetal_sched.errors.placement import BadQuery
 from baremetal_sched.errors.scheduling import (
+    BookedNext,
     BookingIsOver,
     BookingNotFound,
     BookingNotRunning,
@@ -231,7 +232,17 @@ ROUTES: tuple[Route, ...] = (
             "Claim",
             body=CLAIM_CHANGE.schema,
         ),
-        errors=(ClaimNotFound, ServerLocked, HasEnded, HasNoEnd, ClaimIsOver, OthersWait, EndsNotServed, *_BOOKED),
+        errors=(
+            ClaimNotFound,
+            ServerLocked,
+            HasEnded,
+            HasNoEnd,
+            ClaimIsOver,
+            OthersWait,
+            BookedNext,
+            EndsNotServed,
+            *_BOOKED,
+        ),
     ),
     Route(
         "DELETE",

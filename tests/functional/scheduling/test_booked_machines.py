@@ -4,18 +4,24 @@
 from typing import Any
 
 import pytest
+from sqlalchemy import func, select, update
 
 from baremetal_sched.baremetal.holds import holds
+from baremetal_sched.db.clock import exactly, in_words
+from baremetal_sched.db.models import ClaimEnd, WaitingRequest
 from baremetal_sched.placement.ends import End
 from baremetal_sched.scheduling.audit import audit
 from baremetal_sched.scheduling.queue import next_for
 from tests.booked import drop, keep
-from tests.functional.scheduling.test_claims import OTHER, UUID, post, show
+from tests.functional.scheduling.test_changing_ends import MEMBER, OF_SYSTEM, change
+from tests.functional.scheduling.test_claims import OTHER, UUID, message, post, show
+from tests.functional.scheduling.test_earliest import text
 from tests.functional.scheduling.test_ends import claim
 from tests.functional.scheduling.test_strict_ends import wait
 from tests.passing_time import go_by
 from tests.restored import Rows
 from tests.service import Service
+from tests.unchanged import unchanged
 
 HOUR = 3600
 #: The turnaround.
@@ -135,3 +141,41 @@ def test_several_machines_wait_for_gaps(service: Service, now: int) -> None:
         post(service, count=2, wait=9000, **{"for": seconds}, consumer={"uuid": uuid}, status=202)
     service.placement("DELETE", f"/allocations/{held}", status=204)
     assert states(service, [UUID, OTHER]) == ["waiting", "claimed"]
+
+
+# -- changes of ends ---------------------------------------------------------------------------------------------------
+
+
+def test_an_end_stays_before_the_next_booking(service: Service, now: int, row: Rows) -> None:
+    nodes = [service.add_node(name) for name in ("n1", "n2")]
+    post(service, count=2, until=text(now + HOUR), consumer={"uuid": UUID}, status=201)
+    keep(service, nodes[1:], now + 4 * HOUR, now + 5 * HOUR)
+    last = now + 4 * HOUR - T
+    for given in ({"until": text(last + 1)}, {"for": 4 * HOUR}, {"until": None}):
+        with row(given), unchanged(service):
+            assert f"later than {in_words(last)}" in message(change(service, status=409, **given))
+    with row("the last moment"):
+        assert change(service, until=text(last)).json["until"] == exactly(last)
+    with row("earlier, for which it does not matter"):
+        service.database.write(
+            lambda session: session.execute(update(ClaimEnd).values(ends_at=now + 9 * HOUR)) and None
+        )
+        assert change(service, until=text(now + 8 * HOUR)).json["until"] == exactly(now + 8 * HOUR)
+    with row("given up"):
+        drop(service)
+        change(service, until=None)
+
+
+@pytest.mark.parametrize("is_bound", [False, True])
+def test_a_plan_gives_way_unless_those_who_wait_do_not(database_url: str, *, is_bound: bool) -> None:
+    options = {"turnaround": T, "prolong_while_others_wait": not is_bound}
+    with Service(database_url, api={"auth_strategy": "noauth2"}, scheduling=options) as service:
+        service.add_conductor("c1")
+        now = int(service.database.read(holds.now))
+        node = service.add_node("n1")
+        post(service, until=text(now + HOUR), consumer={"uuid": UUID}, status=201, headers=MEMBER)
+        post(service, count=2, wait=9000, even_if_impossible=True, status=202, headers=MEMBER)
+        waiting = service.database.read(lambda session: session.scalar(select(func.max(WaitingRequest.id))))
+        keep(service, [node], now + 4 * HOUR, None, waiting=waiting)
+        change(service, until=text(now + 5 * HOUR), status=409 if is_bound else 200, headers=MEMBER)
+        change(service, until=text(now + 5 * HOUR), headers=OF_SYSTEM)
