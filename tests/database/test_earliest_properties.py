@@ -3,7 +3,7 @@ against a look at each machine at each moment."""
 
 import math
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -20,7 +20,17 @@ from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION, TreeRequest
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.db.clock import epoch, utcnow
-from baremetal_sched.db.models import ClaimEnd, Consumer, Domain, DomainMember, Hold, Node, table_of
+from baremetal_sched.db.models import (
+    BookedMachine,
+    Booking,
+    ClaimEnd,
+    Consumer,
+    Domain,
+    DomainMember,
+    Hold,
+    Node,
+    table_of,
+)
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.explain.explanations import earliest_of, explain_request
 from baremetal_sched.placement import allocations
@@ -39,6 +49,8 @@ STEP = 10_000
 MOMENTS = 12
 #: Later than all that is known.
 LAST = 2 * MOMENTS
+#: The id of the booking of a request.
+BOOKING = 1
 #: In steps.
 TURNAROUND = {"gold": 2, "silver": 1}
 AHEAD = 1
@@ -63,7 +75,8 @@ SETTINGS = load(
 @dataclass(frozen=True)
 class Machine:
     """A node, as far as it matters here. Moments are numbers. ``end``: of its consumer; None: it has no consumer;
-    infinite: without end. ``holds``: from, until, and whether it drains."""
+    infinite: without end. ``holds``: from, until, and whether it drains. ``booked``: from and until, for others;
+    ``is_own``: it is a machine of the booking of the request, if that names one."""
 
     resource_class: str
     state: str
@@ -72,6 +85,8 @@ class Machine:
     is_retired: bool
     holds: list[tuple[int, float, bool]]
     rack: str | None
+    booked: list[tuple[int, float]] = field(default_factory=list)
+    is_own: bool = False
 
     def blocked(self) -> list[tuple[float, float]]:
         """The rule, in plain words."""
@@ -91,6 +106,17 @@ class Machine:
         """Whether it can be had at a moment, and stays free until another."""
         return all(until <= begins or end <= start for begins, end in self.blocked())
 
+    def is_to_be_had(self, moment: int) -> bool:
+        """Whether it is free at a moment, and nobody has booked it for then, or has had it a turnaround before."""
+        kept = any(start <= moment < until + TURNAROUND[self.resource_class] for start, until in self.booked)
+        return self.is_free(moment, moment + 0.5) and not kept
+
+    def is_unbooked(self, start: int, until: float | None) -> bool:
+        """Whether bookings of others leave it from a moment until another; None: for ever."""
+        turnaround = TURNAROUND[self.resource_class]
+        end = math.inf if until is None else until + turnaround
+        return all(end <= begins or ends + turnaround <= start for begins, ends in self.booked)
+
 
 moments = st.integers(1, MOMENTS - 1)
 holds = st.builds(
@@ -99,6 +125,9 @@ holds = st.builds(
     st.sampled_from([1, 2, 3, 5, math.inf]),
     st.sampled_from([False, False, True]),
 ).filter(lambda hold: hold[1] > 0)
+bookings = st.builds(
+    lambda start, lasts: (start, start + lasts), st.integers(-2, MOMENTS), st.sampled_from([1, 2, 3, 5, math.inf])
+).filter(lambda booked: booked[1] > 0)
 machines = st.builds(
     Machine,
     resource_class=st.sampled_from(["gold", "gold", "silver"]),
@@ -110,6 +139,8 @@ machines = st.builds(
     is_retired=st.sampled_from([False] * 7 + [True]),
     holds=st.lists(holds, max_size=2),
     rack=st.sampled_from(["a", "a", "b", None]),
+    booked=st.lists(bookings, max_size=2),
+    is_own=st.booleans(),
 )
 fleets = st.lists(machines, max_size=6)
 groups = st.builds(
@@ -123,7 +154,7 @@ groups = st.builds(
 ends = st.one_of(st.none(), st.tuples(st.just("until"), moments), st.tuples(st.just("for"), moments))
 
 
-def build(session: Session, fleet: list[Machine], now: float) -> None:
+def build(session: Session, fleet: list[Machine], now: float, own: tuple[int, int] | None = None) -> None:
     for name in ("CUSTOM_GOLD", "CUSTOM_SILVER"):
         ensure_class(session, name)
     for name, domain in RACKS.items():
@@ -149,9 +180,24 @@ def build(session: Session, fleet: list[Machine], now: float) -> None:
         node.provision_state, node.retired = machine.state, machine.is_retired and machine.state != "available"
         for start, until, drains in machine.holds:
             session.add(hold_of(node, now + start * STEP, now + until * STEP, drains, is_active=start <= 0))
+        booked = [(start, until, None) for start, until in machine.booked]
+        if own is not None and machine.is_own:
+            booked.append((*own, BOOKING))
+        for start, until, booking in booked:
+            session.add(
+                BookedMachine(
+                    node_id=node.id,
+                    booking_id=booking,
+                    starts_at=now + start * STEP,
+                    ends_at=None if until == math.inf else now + until * STEP,
+                    turnaround=TURNAROUND[machine.resource_class] * STEP,
+                    made_at=now - STEP,
+                )
+            )
         starts = [start for start, *_ in machine.holds]
         node.maintenance = any(start <= 0 for start in starts)
-        node.closes_at = min((now + (start - AHEAD) * STEP for start in starts if start > 0), default=None)
+        closes = [now + (start - AHEAD) * STEP for start in starts if start > 0]
+        node.closes_at = min([*closes, *([now - STEP] if booked else [])], default=None)
         session.flush()
 
 
@@ -193,15 +239,24 @@ def may_be_had(free: list[Machine], several: Several) -> bool:
     return False
 
 
-def first_by_force(fleet: list[Machine], several: Several, end: tuple[str, int] | None, *, strict: bool) -> int | None:
-    fitting = [machine for machine in fleet if machine.resource_class == "gold"]
+def first_by_force(
+    fleet: list[Machine],
+    several: Several,
+    end: tuple[str, int] | None,
+    *,
+    strict: bool,
+    own: tuple[int, int] | None = None,
+) -> int | None:
+    fitting = [machine for machine in fleet if machine.resource_class == "gold" and (own is None or machine.is_own)]
     for moment in range(LAST):
         if end is not None and end[0] == "until" and moment >= end[1]:
             return None
-        until: float = moment + 0.5
-        if strict and end is not None:
-            until = end[1] if end[0] == "until" else moment + end[1]
-        if may_be_had([each for each in fitting if each.is_free(moment, until)], several):
+        ends = None if end is None else end[1] if end[0] == "until" else moment + end[1]
+        if own is not None and (moment < own[0] or ends is None or ends > own[1]):
+            continue
+        until = moment + 0.5 if ends is None or not strict else ends
+        free = [each for each in fitting if each.is_free(moment, until) and each.is_unbooked(moment, ends)]
+        if may_be_had(free, several):
             return moment
     return None
 
@@ -215,10 +270,15 @@ def requests(several: Several | None, *, strict: bool) -> list[MachineRequest]:
     ]
 
 
-def in_a_fleet(database: Database, fleet: list[Machine], check: Any) -> None:
+def in_a_fleet(database: Database, fleet: list[Machine], check: Any, own: tuple[int, int] | None = None) -> None:
     def work(session: Session) -> None:
         now = session.scalar(select(epoch())) or 0.0
-        build(session, fleet, now)
+        if own is not None:
+            times = {"starts_at": now + own[0] * STEP, "ends_at": now + own[1] * STEP, "made_at": now, "due_at": now}
+            row = {"id": BOOKING, "uuid": str(uuid.uuid4()), "project": "p", "user": "u", "request": {}, "revision": 1}
+            session.add(Booking(**row, **times, resource_class="g", body_digest="", count=1, created_at=utcnow()))
+            session.flush()
+        build(session, fleet, now, own)
         check(session, now)
         raise RolledBack
 
@@ -251,6 +311,37 @@ def test_the_first_moment(
 
 
 @settings(PROPERTY, max_examples=examples(50))
+@given(
+    fleet=fleets,
+    several=groups,
+    own=st.tuples(st.integers(-1, 4), st.integers(5, 9)),
+    lasts=moments,
+    strict=st.booleans(),
+)
+def test_the_first_moment_under_a_booking(
+    database: Database, fleet: list[Machine], several: Several, own: tuple[int, int], lasts: int, strict: bool
+) -> None:
+    """Of the machines of the booking, within it. What others have booked is clear of it."""
+    clear = TURNAROUND["gold"]
+    fleet = [
+        replace(each, booked=[row for row in each.booked if row[0] >= own[1] + clear or row[1] + clear <= own[0]])
+        for each in fleet
+    ]
+    end = ("for", lasts)
+    expected = first_by_force(fleet, several, end, strict=strict, own=own)
+
+    def check(session: Session, now: float) -> None:
+        context = MachineContext(session, SETTINGS, end=End(seconds=lasts * STEP - A_WHILE, booking=BOOKING))
+        for request in requests(several, strict=strict):
+            found = earliest_of(context, request, explain_request(context, request))
+            assert (found.at is None) == (expected is None), (found, expected)
+            if expected is not None:
+                assert found.at == pytest.approx(now + expected * STEP, abs=A_WHILE)
+
+    in_a_fleet(database, fleet, check, own)
+
+
+@settings(PROPERTY, max_examples=examples(50))
 @given(fleet=fleets)
 def test_free_machines_at_each_moment(database: Database, fleet: list[Machine]) -> None:
     def check(session: Session, now: float) -> None:
@@ -261,7 +352,7 @@ def test_free_machines_at_each_moment(database: Database, fleet: list[Machine]) 
             free = {each.keys["resource_class"]: (each.free, each.total) for each in found}
             for name in {machine.resource_class for machine in fleet}:
                 own = [machine for machine in fleet if machine.resource_class == name]
-                assert free[name] == (sum(each.is_free(moment, moment + 0.5) for each in own), len(own)), moment
+                assert free[name] == (sum(each.is_to_be_had(moment) for each in own), len(own)), moment
 
     in_a_fleet(database, fleet, check)
 
