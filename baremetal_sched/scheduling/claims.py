@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
@@ -33,7 +33,6 @@ from baremetal_sched.placement.waiting_requests import (
     CLAIM,
     CLAIMED,
     FAILED,
-    IS_WAITING,
     TIMED_OUT,
     UNDECIDED,
     WAITING,
@@ -41,7 +40,7 @@ from baremetal_sched.placement.waiting_requests import (
 )
 from baremetal_sched.scheduling import machine_groups
 from baremetal_sched.scheduling.machine_groups import ClaimedMachine, GroupClaim
-from baremetal_sched.scheduling.queue import request_of
+from baremetal_sched.scheduling.queue import place_of, places_of, request_of
 from baremetal_sched.scheduling.schemas.answers import document
 from baremetal_sched.scheduling.schemas.claims import CLAIM_MEMBERS
 from baremetal_sched.scheduling.schemas.claims import STATES as STATES
@@ -240,9 +239,9 @@ def statuses_of(session: Session, requests: Sequence[WaitingRequest], *, may_end
     now = session.scalar(select(epoch())) or 0.0 if waiting else 0.0
     booked = use.uuids(session, [claim.booking_id for claim in requests])
     if len(waiting) == 1:
-        places = {waiting[0].id: _position(session, waiting[0])}
+        places = {waiting[0].id: place_of(session, waiting[0])}
     else:
-        places = _positions(session, waiting) if waiting else {}
+        places = places_of(session, waiting) if waiting else {}
     machines = {claim.uuid: machines.get(claim.uuid) or _only(claim, held.get(claim.uuid)) for claim in requests}
     found: dict[str, AnyRow] = {}
     if may_end and held:
@@ -267,33 +266,6 @@ def _earliest_first(found: Mapping[str, AnyRow], machines: Iterable[ClaimedMachi
     """Return the ends, by their consumers' UUIDs, of machines."""
     own = (found[each.consumer] for each in machines if each.consumer in found)
     return sorted(own, key=lambda end: (end.ends_at, end.consumer_id))
-
-
-def _position(session: Session, claim: WaitingRequest) -> int:
-    """Return the place of a waiting claim in the queue of its class; the first is 1."""
-    earlier: ColumnElement[bool] = or_(
-        WaitingRequest.priority > claim.priority,
-        and_(
-            WaitingRequest.priority == claim.priority,
-            tuple_(WaitingRequest.asked_at, WaitingRequest.id) < tuple_(claim.asked_at, claim.id),
-        ),
-    )
-    ahead = select(func.count()).where(IS_WAITING, WaitingRequest.resource_class == claim.resource_class, earlier)
-    return 1 + (session.scalar(ahead) or 0)
-
-
-def _positions(session: Session, claims: Sequence[WaitingRequest]) -> dict[int, int]:
-    """Return the places of claims in the queues of their classes, by id; claims that do not wait have none.
-
-    SELECT id, place FROM (SELECT id, row_number() OVER (PARTITION BY resource_class ORDER BY priority DESC, asked_at,
-    id) AS place FROM pending_claims WHERE state = 'waiting' AND … AND resource_class IN (…)) AS queue WHERE id IN (…)
-    """
-    order = (WaitingRequest.priority.desc(), WaitingRequest.asked_at, WaitingRequest.id)
-    place = func.row_number().over(partition_by=WaitingRequest.resource_class, order_by=order).label("place")
-    classes = {claim.resource_class for claim in claims}
-    queue = select(WaitingRequest.id, place).where(IS_WAITING, WaitingRequest.resource_class.in_(classes)).subquery()
-    rows = session.execute(select(queue).where(queue.c.id.in_([claim.id for claim in claims])))
-    return {claim_id: number for claim_id, number in rows}
 
 
 def _only(claim: WaitingRequest, held: Amounts | None) -> list[ClaimedMachine]:
