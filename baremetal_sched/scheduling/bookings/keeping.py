@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 #: Seconds that one sweep takes at most, and that one booking may take of it.
 _SECONDS, _OF_ONE = 5.0, 2.0
 #: The most bookings of one sweep, and of one look after a commit.
-_MOST, _FEW = 5000, 100
+_MOST, _FEW = 5000, 20
 #: How many bookings that were over long ago are deleted in one transaction.
 _AT_ONCE = 500
 
@@ -102,8 +102,8 @@ def _keep(database: Database, settings: Settings, booking: int, deadline: float 
 
 def look_after(database: Database, settings: Settings, nodes: Collection[str], deadline: float | None) -> None:
     """Look at the bookings of machines (UUIDs of nodes) that a transaction has changed, after its commit, until
-    ``deadline``. Those in which nothing is to be done are left alone. Raises the errors of the database; what one
-    booking fails with is left to the sweep."""
+    ``deadline``: the first ones to begin, if there are many. Nothing is locked for those in which nothing is to be
+    done. Raises the errors of the database; the rest is left to the sweep, and so is what one booking fails with."""
     for each in database.read(partial(_concerned, settings=settings, nodes=nodes), deadline=deadline):
         _keep(database, settings, each, deadline)
 
