@@ -38,6 +38,7 @@ MOVED: Mapping[Any, tuple[Any, ...]] = {
     Inventory: (Inventory.closes_at,),
     WaitingRequest: (
         *(WaitingRequest.asked_at, WaitingRequest.deadline, WaitingRequest.decided_at, WaitingRequest.ends_at),
+        WaitingRequest.kept_since,
     ),
     Server: (Server.asked_at, Server.wait_until),
     Webhook: (Webhook.leased_until, Webhook.retry_at, Webhook.failing_since, Webhook.previous_until),

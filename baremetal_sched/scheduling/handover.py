@@ -255,8 +255,10 @@ class ClaimHandover:
 
     def wanted(self, connection: Connection, notes: Notes) -> Sequence[MachineQueue]:
         """Return the machines that were freed and that may fit a waiting request, unless a running booking is short of
-        them: it gets them after the commit."""
+        them, or they are kept for a large group: these get them after the commit."""
         machines = keeping.bookings_first(connection, self._settings, freed_machines(connection, notes).wanted)
+        kept = plans.classes_kept(connection, self._settings, {*machines.values()})
+        machines = {each: name for each, name in machines.items() if name not in kept} if kept else machines
         return machine_queues(connection, self._settings, machines, self._most) if machines else ()
 
     def serve(self, session: Session, machines: Sequence[MachineQueue]) -> None:
@@ -282,10 +284,10 @@ class ClaimHandover:
         """Hand over the machines that a transaction has freed, after its commit, to requests that have begun
         to wait."""
 
-        def look(connection: Connection) -> tuple[FreedMachines, frozenset[str] | None, bool, Mapping[str, str]]:
+        def look(connection: Connection) -> tuple[FreedMachines, frozenset[str] | None, bool, plans.Noted]:
             freed = freed_machines(connection, notes)
             groups = groups_that_wait(connection, self._settings, freed.wanted, self._most) if freed.wanted else None
-            planned = plans.noted(connection, notes) if plans.are_made(self._settings) else {}
+            planned = plans.noted(connection, self._settings, notes, freed.gathered.values())
             return freed, groups, gathering.may_help(connection, freed.gathered, notes.groups), planned
 
         try:

@@ -18,7 +18,7 @@ from baremetal_sched.baremetal.matching.spreading import Quotas, Several, quotas
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import WaitingRequest
 from baremetal_sched.placement.ends import LATE, End
-from baremetal_sched.scheduling import machine_groups
+from baremetal_sched.scheduling import machine_groups, plans
 from baremetal_sched.scheduling.queue import request_of
 from baremetal_sched.settings import Settings
 
@@ -28,11 +28,15 @@ TOO_LATE = "By what is known, it cannot be had before its deadline or its end."
 
 @dataclass(frozen=True)
 class Plan:
-    """Machines (ids of nodes) and their classes, from ``starts_at`` until ``ends_at`` (None: without end)."""
+    """Machines (ids of nodes) and their classes, from ``starts_at`` until ``ends_at`` (None: without end).
+
+    ``is_vague``: these are some of the machines, which are free and kept, as it is not known when all can be had.
+    """
 
     starts_at: float
     ends_at: float | None
     machines: Mapping[int, str | None]
+    is_vague: bool = False
 
     @property
     def times(self) -> dict[str, float | None]:
@@ -116,7 +120,7 @@ def plan_of(asked: Planned, settings: Settings) -> Plan | str:
     free = [(each.place, each.free) for each in machines]
     start = first_moment(free, asked.several, lasts)
     if start is None:
-        return NO_END_KNOWN
+        return _vague(asked, settings, asked.at(machines, now), now)
     planned = asked.starts_at
     if start <= now and planned is not None and planned <= now:
         start = planned  # it can be had since then
@@ -127,6 +131,16 @@ def plan_of(asked: Planned, settings: Settings) -> Plan | str:
         return f"It cannot be had within {ahead:g} seconds, by what is known."
     chosen = _chosen(asked, asked.at(machines, max(start, now)))
     return NO_END_KNOWN if chosen is None else Plan(start, asked.end_after(start), chosen)
+
+
+def _vague(asked: Planned, settings: Settings, free: Sequence[Coming], now: float) -> Plan | str:
+    """Return the plan that keeps the most of the free machines that may be part of the group, if they are kept."""
+    options, since = settings.scheduling, asked.waiting.kept_since
+    if options.gather != plans.ALL or (since is not None and since + options.gather_at_most <= now):
+        return NO_END_KNOWN
+    smaller = (replace(asked.several, count=count) for count in range(asked.several.count - 1, 0, -1))
+    kept = next(filter(None, (_chosen(replace(asked, several=each), free) for each in smaller)), {})
+    return Plan(now if since is None else since, None, kept, is_vague=True)
 
 
 def _chosen(asked: Planned, machines: Sequence[Coming]) -> dict[int, str | None] | None:

@@ -6,13 +6,13 @@ its plan, whoever begins to wait after it, so its start does not move later unle
 What is read without locks is read again before it is written, with the rows of the class and of the machines locked.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import structlog
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
@@ -21,7 +21,7 @@ from baremetal_sched.baremetal.bookings.times import BOOKED, turnaround
 from baremetal_sched.baremetal.matching.spreading import SEVERAL
 from baremetal_sched.baremetal.provider import booked_machines
 from baremetal_sched.db import schema_state
-from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.clock import epoch, in_words
 from baremetal_sched.db.models import Node, WaitingRequest
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import DatabaseAway, SchedulerError
@@ -29,7 +29,7 @@ from baremetal_sched.placement import gate, waiting_requests
 from baremetal_sched.placement.waiting_requests import GATHERING, IS_GATHERING, LAST, WAITING
 from baremetal_sched.scheduling import gathering, plans
 from baremetal_sched.scheduling.claims import ClaimStatus
-from baremetal_sched.scheduling.plan_choice import Plan, Planned, plan_of
+from baremetal_sched.scheduling.plan_choice import NO_END_KNOWN, Plan, Planned, plan_of
 from baremetal_sched.settings import Settings
 
 _SOON = "It gets a plan when the requests that wait are looked at the next time."
@@ -53,6 +53,8 @@ class _Found:
         """Whether all is as it was."""
         if self.waiting is None or self.plan is None:
             return not self.rows
+        if self.plan.is_vague and self.waiting.kept_since is None:
+            return False
         return all(row.waiting_id == self.waiting.id for row in self.rows) and self.plan.is_kept(self.rows)
 
 
@@ -68,12 +70,13 @@ def renew(database: Database, settings: Settings, resource_class: str, deadline:
         gathering.serve_planned(database, settings, [found.waiting.uuid], deadline)
 
 
-def look_after(database: Database, settings: Settings, planned: Mapping[str, str], deadline: float | None) -> None:
-    """Serve requests (UUIDs, with their classes) whose plans have changed machines, if enough are free; otherwise make
-    their plans anew. Raises the errors of the database."""
+def look_after(database: Database, settings: Settings, noted: plans.Noted, deadline: float | None) -> None:
+    """Serve requests whose plans have changed machines, if enough are free; then make the plans of classes anew. Raises
+    the errors of the database."""
+    planned, classes = noted
     if planned:
-        gathering.serve_planned(database, settings, [*planned], deadline)
-    for name in sorted({*planned.values()}):
+        gathering.serve_planned(database, settings, planned, deadline)
+    for name in sorted(classes):
         renew(database, settings, name, deadline)
 
 
@@ -187,6 +190,9 @@ def _is_written(
     if came:
         booked_machines.put(session, came, seen, session.scalar(select(epoch())) or 0.0, row)
     _require_waiting(session, waiting)
+    if plan.is_vague:
+        since = update(WaitingRequest).where(WaitingRequest.id == waiting.id).values(kept_since=plan.starts_at)
+        session.execute(since.execution_options(synchronize_session=False))
     return True
 
 
@@ -218,6 +224,7 @@ def seen(session: Session, settings: Settings, status: ClaimStatus) -> ClaimStat
     if not plans.are_made(settings) or not is_gathering:
         return status
     start = plans.start_of(session, waiting.id)
+    start = None if start == waiting.kept_since else start
     return replace(status, planned_start=start, planned_reason=None if start else _reason(session, settings, waiting))
 
 
@@ -228,6 +235,9 @@ def _reason(session: Session, settings: Settings, waiting: WaitingRequest) -> st
     made = _unplannable(waiting) or ("" if is_behind else _made(session, settings, waiting, rows))
     if isinstance(made, str) and made:
         return made
+    if isinstance(made, Plan) and made.is_vague:
+        until = in_words(made.starts_at + settings.scheduling.gather_at_most)
+        return f"{NO_END_KNOWN} Machines that are freed are kept for it until {until}."
     return f"Another request for {waiting.resource_class} has its turn first." if rows else _SOON
 
 

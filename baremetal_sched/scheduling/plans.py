@@ -10,12 +10,13 @@ Rows that a release or a setting has left behind are deleted by the sweep.
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, or_, select
+from sqlalchemy import Connection, Double, literal, or_, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.bookings.times import BOOKED
 from baremetal_sched.baremetal.provider import booked_machines
+from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Node, WaitingRequest
 from baremetal_sched.db.notes import Notes
 from baremetal_sched.db.types import Reader
@@ -27,6 +28,10 @@ from baremetal_sched.settings import Settings
 # Values of [scheduling] gather.
 OFF = "off"
 ALL = "all"
+
+
+#: Requests (UUIDs) with plans, and classes.
+Noted = tuple[list[str], set[str]]
 
 
 def are_made(settings: Settings) -> bool:
@@ -54,15 +59,17 @@ def of_class(session: Session, resource_class: str) -> Sequence[Any]:
     ).all()
 
 
-def noted(connection: Connection, notes: Notes) -> dict[str, str]:
-    """Return the requests (UUIDs) in whose plans the noted machines are, with their classes.
+def noted(connection: Connection, settings: Settings, notes: Notes, freed: Collection[str]) -> Noted:
+    """Return the requests (UUIDs) in whose plans the noted machines are; and the classes whose plans are to be made
+    anew: theirs, and those whose machines are kept, of the ones of which machines were ``freed``.
 
     SELECT DISTINCT w.uuid, w.resource_class FROM booked_machines b JOIN nodes n ON … JOIN resource_providers p ON
     p.uuid = n.uuid JOIN pending_claims w ON w.id = b.waiting_id WHERE p.id IN (…) OR n.uuid IN (…)
     """
-    if not notes.providers and not notes.nodes:
-        return {}
-    is_noted = or_(PROVIDERS.c.id.in_(notes.providers), Node.uuid.in_(notes.nodes))
+    nodes = notes.nodes | notes.booked
+    if not are_made(settings) or not (notes.providers or nodes):
+        return [], set()
+    is_noted = or_(PROVIDERS.c.id.in_(notes.providers), Node.uuid.in_(nodes))
     query = (
         select(WaitingRequest.uuid, WaitingRequest.resource_class)
         .distinct()
@@ -71,7 +78,21 @@ def noted(connection: Connection, notes: Notes) -> dict[str, str]:
         .join(PROVIDERS, PROVIDERS.c.uuid == Node.uuid)
         .join(WaitingRequest, WaitingRequest.id == BOOKED.c.waiting_id)
     )
-    return {uuid: name for uuid, name in connection.execute(query.where(is_noted))}
+    found = connection.execute(query.where(is_noted)).all()
+    return [uuid for uuid, _ in found], {name for _, name in found} | classes_kept(connection, settings, {*freed})
+
+
+def classes_kept(reader: Reader, settings: Settings, classes: Collection[str]) -> set[str]:
+    """Return those of the classes whose machines are kept for a request when they are freed.
+
+    SELECT DISTINCT resource_class FROM pending_claims WHERE <it waits> AND kept_since > now - :most AND …
+    """
+    if settings.scheduling.gather != ALL or not classes:
+        return set()
+    is_kept = WaitingRequest.kept_since > epoch() - literal(float(settings.scheduling.gather_at_most), Double())
+    query = select(WaitingRequest.resource_class).distinct()
+    kept = reader.execute(query.where(IS_GATHERING, is_kept, WaitingRequest.resource_class.in_(classes)))
+    return {name for (name,) in kept}
 
 
 def end(session: Session, settings: Settings, ids: Collection[int]) -> None:

@@ -87,10 +87,12 @@ def upgrade() -> None:
     )
     for table in ("claim_ends", "pending_claims"):
         op.add_column(table, sa.Column("booking_id", sa.Integer()))
+    op.add_column("pending_claims", sa.Column("kept_since", sa.Double()))
     op.create_index("ix_claim_ends_booking_id", "claim_ends", ["booking_id"])
 
 
 def downgrade() -> None:
+    op.drop_column("pending_claims", "kept_since")
     op.drop_index("ix_claim_ends_booking_id", "claim_ends")
     for table in ("pending_claims", "claim_ends"):
         op.drop_column(table, "booking_id")

@@ -41,7 +41,8 @@ class WaitingRequest(HasUuid, Requested, Created, Base):
     ``body_digest`` identifies the body that asked for it. ``group_id``: the machine group that gets the machines.
     ``ends_at`` or ``lasts``, if it has an end: when it gives its machine back, or after how many seconds of having it.
     ``booking_id``: the booking under which it waits, if it does; ``resource_class`` is then the name of the booking's
-    own queue (``queue_name``).
+    own queue (``queue_name``). ``kept_since``: since when freed machines are or were kept for it without a plan; NULL:
+    they never were.
     """
 
     __tablename__ = "pending_claims"
@@ -71,6 +72,7 @@ class WaitingRequest(HasUuid, Requested, Created, Base):
     ends_at: Mapped[float | None] = mapped_column(Double)
     lasts: Mapped[float | None] = mapped_column(Double)
     booking_id: Mapped[int | None] = mapped_column(Integer)
+    kept_since: Mapped[float | None] = mapped_column(Double)
     secret: Mapped[Any | None] = mapped_column(SealedJson(whole=True))
 
     @property

@@ -11,6 +11,7 @@ from sqlalchemy import select
 
 from baremetal_sched.baremetal.bookings.times import BOOKED
 from baremetal_sched.baremetal.provider.audit import audit
+from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.models import Node
 from baremetal_sched.scheduling import planning
 from baremetal_sched.settings import load
@@ -21,6 +22,8 @@ from tests.service import Service
 
 #: Seconds: the turnaround of all machines, and when time stands at first.
 T, NOW = 60.0, 1_900_000_000.5  # SQLite makes an integer of one
+#: When freed machines are no longer kept, in words.
+UNTIL = in_words(NOW + 600)
 YEARS = {"heartbeat_timeout": 2 * 365 * 86_400, "conductor_cleanup_timeout": 6 * 365 * 86_400}
 GATHERS = {"gather": "ends", "turnaround": T}
 
@@ -233,3 +236,41 @@ def test_plans_that_are_left_over_are_deleted(service: Service, clock: SettableC
     planning.sweep(service.database, load({}))
     assert plan(service) == {}
     single(service, None)
+
+
+def test_freed_machines_are_kept_for_a_while(database_url: str) -> None:
+    kept = {**GATHERS, "gather": "all", "gather_at_most": 600}
+    with (
+        Service(database_url, scheduling=kept, conductor=YEARS) as service,
+        settable(service.database) as clock,
+    ):
+        clock.stopped_at = NOW
+        service.add_conductor("c1")
+        first, second, third = use(service, None, None, None)
+        wait(service, UUID, 3)
+        waiting = single(service, None, 202, wait=5000)["uuid"]
+        start, said = planned(service)
+        assert (start, said) == (
+            None,
+            f"{planning.NO_END_KNOWN} Machines that are freed are kept for it until {UNTIL}.",
+        )
+        # Those who wait for one machine, and newcomers, do not get it.
+        release(service, first)
+        assert (plan(service), show(service, waiting)["state"]) == ({"n0": (0.0, None)}, "waiting")
+        single(service, 10, 409)
+        release(service, second)
+        assert plan(service).keys() == {"n0", "n1"}
+        clock.step(599)
+        sweep(service)
+        assert plan(service).keys() == {"n0", "n1"}
+        # It is over, and not again for the same request.
+        clock.step(1)
+        sweep(service)
+        assert (plan(service), show(service, waiting)["state"]) == ({}, "claimed")
+        release(service, single(service)["uuid"])
+        assert plan(service) == {}
+        assert planned(service) == (None, planning.NO_END_KNOWN)
+        # With the last machine it is served all the same.
+        release(service, waiting)
+        release(service, third)
+        assert show(service)["state"] == "claimed"
