@@ -239,11 +239,12 @@ def test_machines_that_are_booked_are_counted_as_such(database_url: str) -> None
     """By the index and node by node; what else keeps a machine from being free comes first."""
     with Service(database_url, scheduling={"withhold_before_windows": 600}) as service:
         service.add_conductor("c1")
-        names = ["plain", "twice", "part", "used", "broken", "held far", "held near", "held", "held before"]
-        for name in ("free", *names):
+        names = ("plain", "twice", "part", "held far", "held near", "held")
+        for name in (*names, "free", "held before", "used", "broken"):
             service.add_node(name)
         plan(service, "held before", HOUR)
-        enter(service, *names[:-1], starts=DAY, ends=2 * DAY)
+        for name in names:
+            enter(service, name, starts=DAY, ends=2 * DAY)
         enter(service, "twice", starts=3 * DAY, ends=4 * DAY)
         for name, seconds in (("held far", 30 * DAY), ("held near", HOUR), ("held", HOUR / 2)):
             plan(service, name, seconds)
@@ -252,7 +253,8 @@ def test_machines_that_are_booked_are_counted_as_such(database_url: str) -> None
         service.set_columns(service.node("used")["uuid"], instance_uuid=CONSUMER)
         service.set_columns(service.node("broken")["uuid"], maintenance=True)
         go_by(service, HOUR - 60)
-        enter(service, "held before", starts=DAY, ends=2 * DAY)
+        # Nobody has looked for other machines yet.
+        enter(service, "held before", "used", "broken", starts=DAY, ends=2 * DAY)
         expected = row(1, 1, {"booked": 5, "maintenance": 1, "planned hold": 2})
         for query in ("", "resource_class=gold"):
             (found,) = capacity(service, query)
