@@ -32,7 +32,7 @@ from baremetal_sched.baremetal.provider.availability import (
     with_ends,
     with_provider,
 )
-from baremetal_sched.baremetal.provider.blocked_times import comes_back_by, free_at
+from baremetal_sched.baremetal.provider.blocked_times import comes_back_by, free_at, held_at
 from baremetal_sched.baremetal.schemas.traits import is_trait
 from baremetal_sched.baremetal.visibility import EVERYTHING, Conditions, Visibility
 from baremetal_sched.db.clock import epoch, in_words, statement_epoch
@@ -136,11 +136,12 @@ def measure_at(
     visible: Visibility = EVERYTHING,
 ) -> list[Figures]:
     """Return the figures of ``measure`` for a later moment, in seconds since 1970, by what is known now: by ends of
-    claims, holds, and the states of nodes. Raises InvalidValue also if the moment is over.
+    claims, holds, bookings, and the states of nodes. Raises InvalidValue also if the moment is over.
 
     SELECT n.resource_class, …, CASE WHEN <free at that moment> THEN NULL WHEN <only held> THEN 'planned hold'
-    ELSE <why it is not free now> END, count(*) FROM nodes n LEFT JOIN resource_providers p …
-    LEFT JOIN inventories i … LEFT JOIN allocations a … LEFT JOIN claim_ends e … GROUP BY …
+    WHEN <only booked> THEN 'booked' ELSE <why it is not free now> END, count(*) FROM nodes n
+    LEFT JOIN resource_providers p … LEFT JOIN inventories i … LEFT JOIN allocations a … LEFT JOIN claim_ends e …
+    GROUP BY …
     """
     _check(keys)
     if moment < (connection.scalar(select(epoch())) or 0.0):
@@ -148,7 +149,7 @@ def measure_at(
     held = case((Node.maintenance, literal(MAINTENANCE)), else_=literal(PLANNED))
     why = case(
         (free_at(settings, moment), null()),
-        (comes_back_by(settings, moment), held),
+        (comes_back_by(settings, moment), case((held_at(settings, moment), held), else_=literal(BOOKED))),
         else_=func.coalesce(reason(), literal(DRIFTED)),
     )
     source = with_ends(with_provider(table_of(Node)))

@@ -220,8 +220,13 @@ def comes_back_by(settings: Settings, moment: float) -> ColumnElement[bool]:
 
 def free_at(settings: Settings, moment: float) -> ColumnElement[bool]:
     """Return the condition that the machine can be had at a moment that is not over, in a row of ``with_ends``."""
+    return and_(comes_back_by(settings, moment), ~held_at(settings, moment), ~booked_at(moment))
+
+
+def held_at(settings: Settings, moment: float) -> ColumnElement[bool]:
+    """Return the condition that a hold keeps the machine from being had at a moment."""
     at: ColumnElement[float] = literal(moment, Double())
-    return and_(comes_back_by(settings, moment), ~_held(Hold.ends_at > at, _begins(settings) <= at), ~booked_at(moment))
+    return _held(Hold.ends_at > at, _begins(settings) <= at)
 
 
 def free_during(settings: Settings, window: Window, own: Own = NOBODY) -> ColumnElement[bool]:

@@ -40,8 +40,9 @@ PARAMETERS = {
     ),
     "at": said(
         "How it will be at this time, which is not over, by what is known now: the ends of claims and [scheduling] "
-        "turnaround, holds, and the states of nodes. Machines that are still in use then are counted as they are now, "
-        "others that are held then under maintenance or planned hold; held is empty. In a query a + is written %2B.",
+        "turnaround, holds, bookings, and the states of nodes. Machines that are still in use then are counted as they "
+        "are now, others that are held or booked then under maintenance, planned hold or booked; held is empty. In a "
+        "query a + is written %2B.",
         TIME,
     ),
     "at_least": said("Only the rows where fewer machines than this are free.", COUNT),

@@ -13,6 +13,7 @@ from baremetal_sched.baremetal.provider.availability import MAINTENANCE, reason,
 from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.models import Inventory, Node, ResourceProvider, table_of
 from baremetal_sched.scheduling.capacity import COLUMNS
+from tests.database_clock import settable
 from tests.functional.scheduling.booked import DAY, HOUR, enter
 from tests.passing_time import go_by
 from tests.service import Service
@@ -259,6 +260,28 @@ def test_machines_that_are_booked_are_counted_as_such(database_url: str) -> None
         for query in ("", "resource_class=gold"):
             (found,) = capacity(service, query)
             assert {**found, "held": []} == {**expected, "held": []}, query
+
+
+def test_machines_that_are_booked_at_a_moment(service: Service) -> None:
+    with settable(service.database) as clock:
+        clock.stopped_at = 2_000_000_000.0
+        service.add_conductor("c1")
+        service.add_node("free", resource_class="silver")  # nothing that the booking could have instead
+        for name in ("booked", "held too"):
+            service.add_node(name)
+        enter(service, "booked", "held too", starts=DAY, ends=2 * DAY, turnaround=HOUR)
+        hold = {"type": "window", "starts_at": in_words(clock.stopped_at + 1.5 * DAY)}
+        service.http.post_json("/scheduling/v1/nodes/held too/holds", hold, status=201)
+        for seconds, free, unavailable in (
+            (0, 3, {}),
+            (DAY - 1, 3, {}),
+            (DAY, 1, {"booked": 2}),
+            (1.5 * DAY, 1, {"booked": 1, "planned hold": 1}),
+            (2 * DAY + HOUR - 1, 1, {"booked": 1, "planned hold": 1}),
+            (2 * DAY + HOUR, 2, {"planned hold": 1}),
+        ):
+            found = capacity(service, f"at={in_words(clock.stopped_at + seconds)}")
+            assert found == [row(free, 0, unavailable)], seconds
 
 
 def plan(service: Service, name: str, seconds: float) -> None:
