@@ -104,6 +104,8 @@ def _redirect(
         done = "It waits for a machine." if waits else "Claimed."
     if order.name == "book" and answer is not None:
         place = url("bookings", answer.document["uuid"])
+    if order.name in ("cancel booking", "end booking"):
+        place = url("bookings")  # the page of the booking is gone
     finished = replace(order, items=tuple(each.item for each in results))
     count = finished.counted if len(results) > 1 else names[results[0].item]
     response = Response("", 303, {"Location": place})

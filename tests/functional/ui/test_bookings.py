@@ -13,7 +13,7 @@ pytestmark = pytest.mark.sqlite_only
 #: Wednesday, 18 May 2033, 03:33:20 UTC.
 NOW = 2_000_000_000.0
 BOOKINGS, MACHINES = "Bookings", "Machines of the booking"
-GOLD = "class=CUSTOM_GOLD"
+CLAIM = "/ui/confirm?action=claim&item=class%3Dgold"
 
 
 def test_the_list(service: Service) -> None:
@@ -91,10 +91,9 @@ def test_a_claim_under_a_booking(service: Service) -> None:
     project = service.app.settings.placement.incomplete_consumer_project_id
     enter(service, "n1", starts=DAY, ends=2 * DAY, name="later", project=project)
     enter(service, "n1", starts=-DAY, ends=HOUR, name="of others")
-    confirmation = "/ui/confirm?action=claim&item=class%3Dgold"
-    assert "booking" not in form_of(service.http.get(confirmation)).fields
+    assert "booking" not in form_of(service.http.get(CLAIM)).fields
     uuid, _ = enter(service, "n2", starts=-DAY, ends=HOUR, name="running", project=project)
-    form = form_of(service.http.get(confirmation))
+    form = form_of(service.http.get(CLAIM))
     assert [each[0] for each in form["booking"].options] == ["", uuid]
     form["booking"] = uuid
     shown = read(form.submit(status=303).follow())
@@ -104,3 +103,31 @@ def test_a_claim_under_a_booking(service: Service) -> None:
     ((machine, claim),) = found.rows(MACHINES)
     assert (machine, f"/ui/claims?uuid={claim}" in found.links()) == ("n2", True)
     assert "Cancel, and end its claims …" in found.text
+
+
+def test_a_booking_is_changed_and_cancelled(service: Service) -> None:
+    service.add_conductor("c1")
+    service.add_node("n1")
+    service.add_node("n2")
+    done = confirmed(service, "book", "class=gold", name="training", hours="48")
+    place = done.headers["Location"]
+    page = service.http.get(place).click("Change …")
+    form = form_of(page)
+    form["count"] = "5"
+    refused = form.submit(status=409)
+    assert form_of(refused)["count"].value == "5"
+    form = form_of(refused)
+    form["count"], form["name"] = "2", "course"
+    shown = read(form.submit(status=303).follow())
+    assert "It is changed." in shown.text
+    assert "Booking course" in shown.text
+    assert [row[0] for row in shown.rows(MACHINES)] == ["n1", "n2"]
+    uuid = place.rpartition("/")[2]
+    form = form_of(service.http.get(CLAIM))
+    form["booking"] = uuid
+    form.submit(status=303)
+    refused = confirmed(service, "cancel booking", uuid)
+    assert refused.status_int == 409
+    done = form_of(service.http.get(place).click("Cancel, and end its claims …")).submit(status=303)
+    assert "its machines are given back" in read(done.follow()).text
+    look(service, f"/bookings/{uuid}", 404)
