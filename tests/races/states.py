@@ -13,8 +13,18 @@ from baremetal_sched.baremetal.domains import domains, members
 from baremetal_sched.baremetal.holds import due, holds
 from baremetal_sched.baremetal.holds.rules import MOST_OF_PROJECT
 from baremetal_sched.baremetal.matching.tree_request import TreeRequest
-from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Allocation, ClaimEnd, Domain, Hold, Node, ServerGroup, WaitingRequest
+from baremetal_sched.db.clock import epoch, utcnow
+from baremetal_sched.db.models import (
+    Allocation,
+    BookedMachine,
+    Booking,
+    ClaimEnd,
+    Domain,
+    Hold,
+    Node,
+    ServerGroup,
+    WaitingRequest,
+)
 from baremetal_sched.placement import allocations, ends
 from baremetal_sched.placement.consumers import ConsumerWrite
 from baremetal_sched.placement.ends import End
@@ -25,6 +35,8 @@ from baremetal_sched.scheduling.webhooks import webhooks
 from baremetal_sched.settings import Settings
 from tests.passing_time import HOUR, go_by
 from tests.service import Service
+
+DAY = 24 * HOUR
 
 #: What operations say for things, by the names that they say: "{node}" is the UUID of n1.
 Names = Mapping[str, str]
@@ -42,7 +54,7 @@ _THINGS = (
     *("chassis", "template", "runbook", "rule", "connector", "target", "new_port", "new_portgroup", "new_chassis"),
     *("new_template", "new_runbook", "new_rule", "new_connector", "new_target", "aggregate", "new_child", "instance"),
     *("picky_image", "foreign_runbook", "queued_image", "hold"),
-    *("row", "rack", "switch", "rack2", "group", "hook"),
+    *("row", "rack", "switch", "rack2", "group", "hook", "booking", "new_booking", "other_booking"),
 )
 NAMES: Names = {name: given(number) for number, name in enumerate(_THINGS, 1)}
 #: The consumers of claims of several machines, which have the UUIDs of ``instance`` and of ``new_consumer``.
@@ -337,6 +349,37 @@ def _wait_for_a_while(service: Service) -> None:
     service.database.write(lambda session: session.execute(update(WaitingRequest).values(lasts=HOUR)) and None)
 
 
+def _book(service: Service) -> None:
+    """A machine is booked for a day of 2050."""
+    body = {"resource_class": "gold", "uuid": NAMES["booking"], "project_id": "p", "user_id": "u"}
+    times = {"starts_at": "2050-01-02T00:00:00Z", "ends_at": "2050-01-03T00:00:00Z"}
+    service.http.post_json("/scheduling/v1/bookings", {**body, **times})
+
+
+def _let_run(service: Service) -> None:
+    """All bookings have begun an hour ago."""
+    began = {"starts_at": epoch() - HOUR, "made_at": epoch() - DAY}
+    for entity in (Booking, BookedMachine):
+        service.database.write(partial(_change, statement=update(entity).values(began)))
+
+
+def _let_be_over(service: Service) -> None:
+    """All bookings were over a second ago; no sweep has run since."""
+    for entity in (Booking, BookedMachine):
+        service.database.write(partial(_change, statement=update(entity).values(ends_at=epoch() - 1)))
+
+
+def _change(session: Session, statement: Any) -> None:
+    session.execute(statement)
+
+
+def _claim_under(service: Service, consumer: str = "consumer", **more: Any) -> None:
+    """A claim under the booking has the machine, or waits."""
+    body = {"resource_class": "gold", "booking": NAMES["booking"], **more}
+    body["consumer"] = {"uuid": NAMES[consumer], "project_id": "p", "user_id": "u"}
+    service.http.post_json("/scheduling/v1/claims", body)
+
+
 def _deploy(service: Service) -> None:
     """The node n1 is active, deployed without an allocation for the consumer that holds it."""
     service.patch(NAMES["node"], ("add", "/instance_uuid", NAMES["consumer"]))
@@ -395,6 +438,8 @@ def _manage(service: Service) -> None:
     service.work()
 
 
+_RUNNING = (_free, _book, _let_run)
+
 #: How each state is made, in steps.
 STATES: Mapping[str, tuple[Callable[[Service], None], ...]] = {
     "free": (_free,),
@@ -434,6 +479,14 @@ STATES: Mapping[str, tuple[Callable[[Service], None], ...]] = {
     "deployed-ended": (_free, partial(_hold_for, seconds=2 * HOUR), _deploy, _end),
     "server-ended": (_free, _boot, _end_what_has_none),
     "allocation-ended": (_free, _allocate, _end_what_has_none),
+    "booked": (_free, _book),
+    "booked-of-two": (_free, _pair, _book),
+    "end-ahead-booked": (_free, partial(_hold_for, seconds=2 * HOUR), _book),
+    "booking-running": _RUNNING,
+    "booking-used": (*_RUNNING, _claim_under),
+    "booking-waiting": (*_RUNNING, _claim_under, partial(_claim_under, consumer="instance", wait=3600)),
+    "booking-over": (*_RUNNING, _let_be_over),
+    "booking-used-over": (*_RUNNING, _claim_under, _let_be_over, _end),
     "end-waiting": (_free, _hold, _wait_for_a_while),
     "several-waiting": (_free, _pair, _hold, partial(_claim_both, wait=3600)),
     "several-waiting-for-both": (_free, _pair, _hold, _claim_other, partial(_claim_both, wait=3600)),

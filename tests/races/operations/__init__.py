@@ -1,6 +1,6 @@
 """The requests that meet: each changes something, and there is at least one for each route that does."""
 
-from tests.races.operations import baremetal, compute, conductor, image, nodes, placement, scheduling
+from tests.races.operations import baremetal, bookings, compute, conductor, image, nodes, placement, scheduling
 from tests.races.operations.operation import Operation
 
 ALL = (
@@ -10,6 +10,7 @@ ALL = (
     *image.OPERATIONS,
     *baremetal.OPERATIONS,
     *scheduling.OPERATIONS,
+    *bookings.OPERATIONS,
     *conductor.OPERATIONS,
 )
 

@@ -12,6 +12,7 @@ from baremetal_sched.db.models import ClaimEnd
 from baremetal_sched.errors import SchedulerError
 from baremetal_sched.scheduling import ends as ending
 from baremetal_sched.scheduling import sweep
+from baremetal_sched.scheduling.bookings import keeping
 from tests.races.operations.operation import Operation
 from tests.service import Service
 
@@ -57,7 +58,20 @@ class EndClaims(Operation):
         return 204
 
 
+class SweepBookings(Operation):
+    """The sweep of bookings: what is over is put away, and what cannot be had is replaced."""
+
+    def act(self, service: Service, facts: Mapping[str, Any]) -> int:
+        """Sweep; return the status of a request that would."""
+        try:
+            keeping.sweep(service.database, service.app.settings)
+        except SchedulerError:
+            return 503
+        return 204
+
+
 OPERATIONS = (
+    SweepBookings("sweep bookings", api="conductor", method="PUT", path="", is_hot=True),
     EndClaims("end claims", api="conductor", method="DELETE", path="", is_hot=True),
     Sweep("sweep", api="conductor", method="PUT", path="", is_hot=True),
     SweepHolds("sweep holds", api="conductor", method="PUT", path="", is_hot=True),
