@@ -91,7 +91,9 @@ class Machine:
     def blocked(self) -> list[tuple[float, float]]:
         """The rule, in plain words."""
         turnaround = TURNAROUND[self.resource_class]
-        found = [(start - (0 if drains else AHEAD), until) for start, until, drains in self.holds]
+        found: list[tuple[float, float]] = [
+            (start - (0 if drains else AHEAD), until) for start, until, drains in self.holds
+        ]
         if self.end is not None or self.state == "active":
             known = self.end is not None and not self.is_late
             until = self.end + turnaround if known and self.end is not None else math.inf
@@ -180,7 +182,7 @@ def build(session: Session, fleet: list[Machine], now: float, own: tuple[int, in
         node.provision_state, node.retired = machine.state, machine.is_retired and machine.state != "available"
         for start, until, drains in machine.holds:
             session.add(hold_of(node, now + start * STEP, now + until * STEP, drains, is_active=start <= 0))
-        booked = [(start, until, None) for start, until in machine.booked]
+        booked: list[tuple[int, float, int | None]] = [(*each, None) for each in machine.booked]
         if own is not None and machine.is_own:
             booked.append((*own, BOOKING))
         for start, until, booking in booked:
