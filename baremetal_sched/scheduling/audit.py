@@ -20,7 +20,7 @@ from baremetal_sched.placement.tables import CLASSES, PROVIDERS
 from baremetal_sched.placement.waiting_requests import IS_GATHERING, IS_WAITING, SERVER, WAITING
 from baremetal_sched.scheduling.bookings import booking_audit
 from baremetal_sched.scheduling.gathering import ORDER
-from baremetal_sched.scheduling.queue import current_request, in_gaps, queue_of, request_of, room_of
+from baremetal_sched.scheduling.queue import QUEUE, current_request, in_bookings, in_gaps, queue_of, request_of, room_of
 from baremetal_sched.settings import Settings
 
 #: The number of sweeps after which no claim may wait while a machine that fits is free.
@@ -49,11 +49,11 @@ def _passed_over(session: Session, settings: Settings) -> Iterator[str]:
     free = free_nodes(CLASSES.c.name.in_(waited_for), *_unchanged(before)).join(
         CLASSES, CLASSES.c.id == PROVIDERS.c.mirrored_class_id
     )
-    gaps = in_gaps(settings).where(*_unchanged(before))
-    for query in (free, gaps):
-        for node, resource_class in session.execute(query.with_only_columns(Node, CLASSES.c.name)).all():
-            queue = queue_of(session.connection(), node.uuid, resource_class, _ALL, settings)
-            room = room_of(session, settings, node, resource_class)
+    closed = (query.where(*_unchanged(before)) for query in (in_gaps(settings), in_bookings()))
+    for query in (free, *closed):
+        for node, name in session.execute(query.with_only_columns(Node, QUEUE)).all():
+            queue = queue_of(session.connection(), node.uuid, name, _ALL, settings)
+            room = room_of(session, settings, node, name)
             for entry in () if queue is None else queue.entries:
                 waiting = queue_entries.first_of(session, entry, room)
                 if waiting is not None and waiting.created_at < before and _fits(session, settings, waiting, node.uuid):

@@ -205,6 +205,23 @@ def in_gaps(settings: Settings) -> Query:
     return free.join(CLASSES, CLASSES.c.id == PROVIDERS.c.mirrored_class_id)
 
 
+#: SQL: the name of the queue from which a machine of a query with its class is given.
+QUEUE: ColumnElement[str] = tables.queue_of(PROVIDERS, CLASSES.c.name)
+
+
+def in_bookings() -> Query:
+    """Return the query of free machines, with their classes, of bookings that run and under which requests wait.
+
+    SELECT n.*, p.id FROM … JOIN resource_classes c … WHERE <it is idle> AND n.id IN (SELECT b.node_id FROM
+    booked_machines b JOIN pending_claims w ON w.booking_id = b.booking_id WHERE <it waits>) AND <its queue> IN (…)
+    """
+    waits = IS_WAITING, WaitingRequest.state == WAITING, WaitingRequest.booking_id.is_not(None)
+    names = select(WaitingRequest.resource_class).where(*waits)
+    kept = select(BOOKED.c.node_id).join(WaitingRequest, WaitingRequest.booking_id == BOOKED.c.booking_id).where(*waits)
+    free = free_machine.idle_nodes(Node.id.in_(kept), QUEUE.in_(names))
+    return free.join(CLASSES, CLASSES.c.id == PROVIDERS.c.mirrored_class_id)
+
+
 # -- places in the queue ----------------------------------------------------------------------------------------------
 
 

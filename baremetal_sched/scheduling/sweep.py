@@ -12,21 +12,20 @@ import structlog
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.bookings.times import BOOKED
 from baremetal_sched.baremetal.conductors import conductors
-from baremetal_sched.baremetal.matching.free_machine import free_nodes, idle_nodes
+from baremetal_sched.baremetal.matching.free_machine import free_nodes
 from baremetal_sched.baremetal.matching.request import MachineContext
 from baremetal_sched.db.models import Node, WaitingRequest
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import SchedulerError
 from baremetal_sched.explain.explanations import explain_request
 from baremetal_sched.placement import waiting_requests
-from baremetal_sched.placement.tables import CLASSES, PROVIDERS, queue_of
+from baremetal_sched.placement.tables import CLASSES, PROVIDERS
 from baremetal_sched.placement.waiting_requests import ENDS_AT, IS_OVERDUE, IS_WAITING, TIMED_OUT, WAITING
 from baremetal_sched.scheduling import gathering, machine_groups, planning, plans
 from baremetal_sched.scheduling.gathering import SweepPlace
 from baremetal_sched.scheduling.handover import ALL, SessionHandover, serve_free
-from baremetal_sched.scheduling.queue import current_request, in_gaps
+from baremetal_sched.scheduling.queue import QUEUE, current_request, in_bookings, in_gaps
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -101,19 +100,13 @@ def _free_machines(session: Session, settings: Settings, is_own: IsOwn) -> Itera
     WHERE <it is free> AND c.name IN (SELECT resource_class FROM pending_claims WHERE <it waits>)
     """
     waited_for = select(WaitingRequest.resource_class).where(IS_WAITING, WaitingRequest.state == WAITING)
-    bookings = session.scalars(waited_for.with_only_columns(WaitingRequest.booking_id).distinct()).all()
-    if not bookings:
+    if session.scalars(waited_for.limit(1)).first() is None:
         return
     free = free_nodes(CLASSES.c.name.in_(waited_for)).join(CLASSES, CLASSES.c.id == PROVIDERS.c.mirrored_class_id)
     columns = (Node.uuid, Node.conductor_group, Node.driver, PROVIDERS.c.id)
     rows = list(session.execute(free.with_only_columns(*columns, CLASSES.c.name).order_by(Node.id)))
-    if bookings != [None]:
-        queue = queue_of(PROVIDERS, CLASSES.c.name)
-        kept = select(BOOKED.c.node_id).where(BOOKED.c.booking_id.in_(filter(None, bookings)))
-        booked = idle_nodes(Node.id.in_(kept), queue.in_(waited_for)).join(
-            CLASSES, CLASSES.c.id == PROVIDERS.c.mirrored_class_id
-        )
-        rows += session.execute(booked.with_only_columns(*columns, queue).order_by(Node.id))
+    if session.scalars(waited_for.where(WaitingRequest.booking_id.is_not(None)).limit(1)).first() is not None:
+        rows += session.execute(in_bookings().with_only_columns(*columns, QUEUE).order_by(Node.id))
     if session.scalars(waited_for.where(ENDS_AT.is_not(None)).limit(1)).first() is not None:
         rows += session.execute(in_gaps(settings).with_only_columns(*columns, CLASSES.c.name).order_by(Node.id))
     start = random.randrange(len(rows) or 1)  # noqa: S311 - spreading, not a secret

@@ -17,6 +17,7 @@ from baremetal_sched.scheduling.queue import next_for
 from baremetal_sched.settings import load
 from tests.database_clock import SettableClock, settable
 from tests.functional.scheduling.booked import enter
+from tests.functional.scheduling.test_audit import age, found
 from tests.functional.scheduling.test_claims import (
     ADMIN,
     ANNA,
@@ -312,8 +313,8 @@ def test_what_is_claimed_under_a_booking(service: Service, clock: SettableClock)
     one, two = claim(service, booking).json, claim(service, booking, count=2).json
 
     def read(session: Session) -> list[tuple[str, str, str]]:
-        found = use.claims_under(session, bookings.find(session, booking), bookings.find(session, other))
-        return [(each.node, each.consumer, each.claim) for each in found]
+        both = bookings.find(session, booking), bookings.find(session, other)
+        return [(each.node, each.consumer, each.claim) for each in use.claims_under(session, *both)]
 
     machines = [(each["node"], each["consumer"], shown["uuid"]) for shown in (one, two) for each in shown["machines"]]
     assert {*service.database.read(read)} == {*machines}
@@ -363,6 +364,24 @@ def test_who_is_next_for_a_booked_machine(service: Service, clock: SettableClock
     claim(service, booking)
     claim(service, None, status=202, wait=600)
     waits = claim(service, booking, status=202, wait=600).json
-    found = service.database.read(lambda session: next_for(session, node, "CUSTOM_GOLD", load({})))
-    assert found is not None
-    assert found.uuid == waits["uuid"]
+    following = service.database.read(lambda session: next_for(session, node, "CUSTOM_GOLD", load({})))
+    assert following is not None
+    assert following.uuid == waits["uuid"]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_audit_finds_who_waits_though_its_booking_has_machines(
+    service: Service, clock: SettableClock, count: int
+) -> None:
+    names = [f"n{number}" for number in range(count)]
+    nodes = [service.add_node(name) for name in names]
+    clock.step(-600)
+    booking = book(service, *names, starts=600, ends=600 + 2 * HOUR)
+    waits = claim(service, booking, status=202, wait=1200, **({"count": count} if count > 1 else {})).json["uuid"]
+    age(service)
+    assert found(service) == []
+    clock.step(600)
+    what = f"node {nodes[0]} is free and fits" if count == 1 else "2 nodes that fit together are free"
+    assert found(service) == [f"claim {waits}: it waits, though {what}"]
+    sweep(service)
+    assert found(service) == []
