@@ -107,7 +107,7 @@ def answered(client: Client, method: str, path: str, body: Any, pause: Pause) ->
         try:
             return client.request("scheduling", method, path, body)
         except RequestFailed as error:
-            if error.status == 404 and method == "POST":
+            if error.status == 404 and method == "POST" and error.code is None:
                 raise CommandError(f"The service is too old: it has no {path.strip('/')}.") from None
             if error.status not in PASSING:
                 raise

@@ -23,8 +23,8 @@ ROOT = Path(__file__).parents[2]
 LINES = re.findall(r"^    openstack (.*)$", (ROOT / "api-ref/guides/commands.rst").read_text(), re.MULTILINE)
 COMMANDS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["openstack.scheduling.v1"]
 
-#: The callers in the order of the statuses, with their role and scope. "project" owns rack1-07, and has the claim and
-#: the webhook that commands name.
+#: The callers in the order of the statuses, with their role and scope. "project" owns rack1-07, and has the claim, the
+#: booking and the webhook that commands name.
 CALLERS = {
     "reader": ("reader", "project"),
     "member": ("member", "project"),
@@ -92,9 +92,7 @@ def fill(service: Service, project: str) -> dict[str, str]:
     times = {"starts_at": "2050-01-01T22:00+01:00", "ends_at": "2050-01-02T04:00+01:00"}
     hold = post("/scheduling/v1/nodes/rack1-07/holds", {"type": "operator_hold", **times}).json["uuid"]
     claim = {"query": "resources=CUSTOM_SILVER:1", "consumer": {"project_id": project}}
-    booking = {"query": "resources=CUSTOM_GOLD:1", "for": 3600, "project_id": project}
     words = {
-        "BOOKING": post("/scheduling/v1/bookings", booking).json["uuid"],
         "CLAIM": post("/scheduling/v1/claims", claim).json["uuid"],
         "CURSOR": service.http.get("/scheduling/v1/events?after=now").json["cursor"],
         "PROJECT": project,
@@ -102,6 +100,9 @@ def fill(service: Service, project: str) -> dict[str, str]:
         "NODE": "rack1-07",
         "UUID": nodes["rack1-07"],
     }
+    service.add_node("booked", resource_class="silver")
+    booking = {"query": "resources=CUSTOM_SILVER:1", "for": 3600, "project_id": project}
+    words["BOOKING"] = post("/scheduling/v1/bookings", booking).json["uuid"]
     add_flavor(service, "bm.gold")
     add_image(service, "debian")
     service.work()

@@ -11,6 +11,7 @@ from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors.holds import HoldExists
 from baremetal_sched.errors.scheduling import (
     BookingLimit,
+    BookingNotFound,
     CannotWait,
     MachinesShare,
     NeverFits,
@@ -30,6 +31,7 @@ from baremetal_sched.web.responses import json_response
 #: Codes of the errors that programs can act on.
 CODES: dict[type[Exception], str] = {
     BookingLimit: "scheduling.booking_limit",
+    BookingNotFound: "scheduling.booking_not_found",
     CannotWait: "scheduling.cannot_wait",
     HoldExists: "scheduling.hold_exists",
     MachinesShare: "scheduling.machines_share",
