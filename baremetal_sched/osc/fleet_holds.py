@@ -160,6 +160,9 @@ class AddHolds(FitsOrNot, command.Lister):
         ]
         if flags.keys() == {"dry_run"} and any(each["refusal"] for each in nodes):
             self.log.warning("Nothing would be held, because some nodes are refused: --skip-refused leaves them out.")
+        if bookings := answer.get("bookings"):
+            text = "Bookings that have these machines: %d get others, %d are left short."
+            self.log.warning(text, bookings["moved"], bookings["short"])
         held = "would be held" if parsed_args.dry_run else "held"
         results = (
             f"refused: {each['refusal']}" if each["refusal"] else "held already" if each["existing"] else held

@@ -3,13 +3,15 @@
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.db import schema_state
+from baremetal_sched.db.clock import epoch, exactly
 from baremetal_sched.db.models import Hold, Webhook, table_of
 from baremetal_sched.placement import waiting_requests
 from baremetal_sched.placement.ends import End
+from baremetal_sched.scheduling.bookings import keeping
 from baremetal_sched.scheduling.events.reading import Event
 from baremetal_sched.scheduling.events.types import READERS, TYPES
 from tests.database_clock import settable
@@ -20,6 +22,7 @@ from tests.functional.scheduling.test_events import CLAIMS, CONSUMER, EVENTS, HO
 from tests.service import Service
 from tests.unchanged import unchanged
 
+BOOKINGS = "/scheduling/v1/bookings"
 WEBHOOKS = "/scheduling/v1/webhooks"
 URL = "https://hooks.example.com/in"
 
@@ -37,6 +40,8 @@ def test_each_type_is_told(service: Service) -> None:
     _allocate(service)
     seen |= {*reader.types()}
     _wait_for_machines(service)
+    seen |= {*reader.types()}
+    _book(service)
     seen |= {*reader.types()}
     _end(service, uuid)
     seen |= {*reader.types()}
@@ -83,6 +88,27 @@ def _wait_for_machines(service: Service) -> None:
     service.database.write(end)
     for each in (withdrawn, first, second):
         service.http.delete(f"{CLAIMS}/{each}")
+
+
+def _book(service: Service) -> None:
+    """The machine is booked; a hold over that time comes and goes; another booking is cancelled."""
+    day, hour = 86_400, 3600
+    with settable(service.database) as clock:
+        now = service.database.read(lambda session: session.scalar(select(epoch())) or 0.0)
+        body = {"query": "resources=CUSTOM_GOLD:1", "starts_at": exactly(now + 2 * day), "for": 5 * hour}
+        path = f"{BOOKINGS}/{service.http.post_json(BOOKINGS, body).json['uuid']}"
+        node = service.http.get(path).json["machines"][0]["node"]
+        hold = service.http.post_json(HOLDS.format(node), {"type": "window", "starts_at": body["starts_at"]}).json
+        service.http.delete(f"{HOLDS.format(node)}/{hold['uuid']}")
+        service.http.patch_json(path, {"name": "training"})
+        for seconds in (hour, 2 * day, 3 * hour, hour):
+            keeping.sweep(service.database, service.app.settings)
+            clock.step(seconds)
+            service.conductors["c1"].beat()
+        keeping.sweep(service.database, service.app.settings)
+        now += 3 * day
+        path = service.http.post_json(BOOKINGS, {**body, "starts_at": exactly(now)}).headers["Location"]
+        service.http.delete(path)
 
 
 def _end(service: Service, uuid: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from baremetal_sched import members
-from baremetal_sched.osc import bookings, claim
+from baremetal_sched.osc import bookings, claim, fleet_holds
 from baremetal_sched.osc.client import RequestFailed
 from tests.unit.osc.test_tables import TIME, UUID, width
 
@@ -128,6 +128,17 @@ def test_a_list_asks_for_what_its_options_say() -> None:
     run(bookings.ListBookings, service, "--all --class gold --name training --project-id p")
     asked = {"all": "true", "name": "training", "project_id": "p", "resource_class": "CUSTOM_GOLD"}
     assert [(path, dict(parameters)) for path, parameters in service.asked] == [("/bookings", asked)]
+
+
+def test_who_holds_machines_is_told_what_becomes_of_their_bookings(caplog: pytest.LogCaptureFixture) -> None:
+    hold = {"node_uuid": UUID, "node_name": None, "uuid": UUID}
+    for bookings_of, said in (({"bookings": {"moved": 3, "short": 1}}, "3 get others, 1 are left short."), ({}, "")):
+        service = Service()
+        service.request = lambda *_, more=bookings_of: {"maintenance": [hold], **more}  # type: ignore[method-assign]
+        caplog.clear()
+        assert run(fleet_holds.AddHolds, service, "--node n1 --type window --dry-run") == 0
+        assert caplog.text.strip().endswith(said)
+        assert bool(caplog.text) == bool(said)
 
 
 def test_tables_of_bookings_fit_into_100_columns() -> None:
