@@ -219,10 +219,10 @@ class DeleteBooking(WithOptions):
 
 
 def _shown(booking: Document) -> Table:
-    return shown(booking, machines=_Machines(booking["machines"]))
+    return shown(booking, machines=_BookedMachines(booking["machines"]))
 
 
-class _Machines(FormattableColumn[list[Document]]):
+class _BookedMachines(FormattableColumn[list[Document]]):
     """The machines of a booking, each with the claim that has it on a line below."""
 
     def human_readable(self) -> str:
