@@ -1,21 +1,18 @@
 """The table of actions that pages propose: what each does, in words and as the request of an API."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
-from urllib.parse import quote
 
 from baremetal_sched.baremetal.api.policies import holds as hold_policies
 from baremetal_sched.baremetal.api.resources.hold_actors import ME, nodes_by, target_of
 from baremetal_sched.baremetal.holds.rules import TYPES
-from baremetal_sched.errors import InvalidValue
 from baremetal_sched.placement.waiting_requests import ALLOCATION, CLAIM, SERVER
 from baremetal_sched.scheduling.api import policies
 from baremetal_sched.ui import action_bodies
-from baremetal_sched.ui.action_bodies import Body, Values
+from baremetal_sched.ui.action_bodies import Body
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.hold_owners import ALL
+from baremetal_sched.ui.page_action import FormField, PageAction
 
 _NODE = "/baremetal/v1/nodes/{0}"
 _WEBHOOK = "/scheduling/v1/webhooks/{1}"
@@ -23,59 +20,6 @@ _HOLDS = "/scheduling/v1/nodes/{0}/holds"
 _BOOKINGS = "/scheduling/v1/bookings"
 _PROVISION_RULE = "baremetal:node:set_provision_state"
 _POWER_RULE = "baremetal:node:set_power_state"
-
-
-@dataclass(frozen=True)
-class FormField:
-    """A field of the form that confirms an action. ``kind``: that of its control; a choice without ``options`` has
-    those of the order. ``of_many``: it is only there for several items."""
-
-    name: str
-    label: str
-    kind: str = "text"
-    hint: str = ""
-    options: tuple[tuple[str, str], ...] = ()
-    required: bool = False
-    of_many: bool = False
-
-
-@dataclass(frozen=True)
-class PageAction:
-    """An action on items: nodes and domains (their UUIDs), holds (node/hold), waiting requests (kind/UUID), claims
-    and bookings (UUIDs), servers (server/UUID), a request of the form that finds machines (its parameters).
-
-    ``sentence`` says what will happen, ``done`` what has happened. ``noun``: a word for an item, whose plural has an s.
-    ``stops_servers``: whether servers on the machines stop, so that the confirmation names them. ``paths``: that of the
-    API's request, by the kind of the item; ``""`` for all others. ``rule``: the policy rule of this request. ``body``
-    makes its body of the item and the form's fields; ``outcome`` says by the answer's document what has happened,
-    instead of ``done``.
-    """
-
-    label: str
-    sentence: str
-    done: str
-    method: str
-    paths: Mapping[str, str]
-    rule: str
-    fields: tuple[FormField, ...] = ()
-    body: Callable[[str, Values], Body | None] = lambda item, values: None
-    outcome: Callable[[Any], str] | None = None
-    noun: str = "machine"
-    stops_servers: bool = False
-
-    @property
-    def names(self) -> frozenset[str]:
-        """Return the names of the form's fields."""
-        return frozenset(each.name for each in self.fields)
-
-    def path(self, item: str) -> str:
-        """Return the path of the request about ``item``. Raises InvalidValue if it is no such item."""
-        parts = [quote(part, safe="") for part in item.split("/")]
-        path = self.paths.get(parts[0]) or self.paths.get("", "")
-        is_plain = len(parts) == (2 if "{1}" in path else 1) and all(parts)
-        if not path or ("{" in path and not is_plain):
-            raise InvalidValue(message=f"{self.label} cannot be done with {item[:255]}.")
-        return path.format(*parts)
 
 
 def _tried(result: Body) -> str:

@@ -20,10 +20,11 @@ from baremetal_sched.scheduling.api.capacity import visible_to
 from baremetal_sched.scheduling.bookings.documents import BookingFilters, select_bookings
 from baremetal_sched.ui import hold_owners, stopped_servers
 from baremetal_sched.ui.action_bodies import Values
-from baremetal_sched.ui.actions import ACTIONS, PageAction
+from baremetal_sched.ui.actions import ACTIONS
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.find.form import flavors_seen, images_seen, read
 from baremetal_sched.ui.guard import page_below
+from baremetal_sched.ui.page_action import PageAction
 from baremetal_sched.ui.stopped_servers import StoppedServers
 
 #: The number of items of one action.
