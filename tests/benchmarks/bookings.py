@@ -5,6 +5,7 @@ next hours; 10,000 machines are booked here, and closed by a planned hold there.
 in turn, as in ``ends``, which measures claims. Then each block here claims one machine, and books four.
 """
 
+import json
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,6 +13,8 @@ from pathlib import Path
 import click
 from sqlalchemy import ColumnElement, func, insert, literal, select, update
 
+from baremetal_sched.baremetal.matching.spreading import Several
+from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION, TreeRequest
 from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.models import BookedMachine, Booking, Node, table_of
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
@@ -36,6 +39,8 @@ def book_machines(store: Store) -> None:
             connection.execute(update(table).where(_is_booked(column)).values(closes_at=1.0))
         if not store.name.endswith("after"):
             return
+        name = literal("CUSTOM_").concat(func.upper(func.replace(_NODES.c.resource_class, "-", "_")))
+        request = TreeRequest("resources=CUSTOM_NAME:1", served=False, version=QUERY_VERSION, several=Several(1))
         starts_at = epoch() + (_NODES.c.id % 20 + 2) * DAY
         columns = {
             "uuid": _NODES.c.uuid,
@@ -43,8 +48,8 @@ def book_machines(store: Store) -> None:
             "created_at": literal(utcnow()),
             "project": literal("of ").concat(_NODES.c.uuid),
             "user": literal("u"),
-            "resource_class": literal("CUSTOM_").concat(func.upper(func.replace(_NODES.c.resource_class, "-", "_"))),
-            "request": literal("{}"),
+            "resource_class": name,
+            "request": func.replace(literal(json.dumps(request.document())), "CUSTOM_NAME", name),
             "body_digest": literal(""),
             "count": literal(1),
             "starts_at": starts_at,
