@@ -36,7 +36,7 @@ from baremetal_sched.settings import Settings
 
 
 @dataclass(frozen=True)
-class Change:
+class BookingChange:
     """What a booking, whose row is locked, is to become: its times, and its number of machines. ``now``: the time."""
 
     session: Session
@@ -94,7 +94,7 @@ def change(
     window = Window(
         locked.starts_at if starts_at is None else starts_at, locked.ends_at if ends_at is None else ends_at
     )
-    wanted = Change(session, settings, locked, window, count or locked.count, now, is_bound)
+    wanted = BookingChange(session, settings, locked, window, count or locked.count, now, is_bound)
     _require_times(wanted)
     _require_within(wanted)
     is_named = name is not ... and name != locked.name
@@ -109,8 +109,8 @@ def change(
 
 
 def cancel(session: Session, settings: Settings, booking: Booking, *, force: bool = False) -> None:
-    """Delete a booking; its machines are open again. ``force``: claims under it end now, as they would at its end, and
-    requests that wait under it fail.
+    """Delete a booking; its machines are open again, and requests that wait under it fail. ``force``: claims under it
+    end now, as they would at its end.
 
     Raises BookingNotFound, and BookingInUse if there are claims under it, without ``force``.
     """
@@ -121,15 +121,15 @@ def cancel(session: Session, settings: Settings, booking: Booking, *, force: boo
     named = select(Node.uuid).join(BOOKED, BOOKED.c.node_id == Node.id).where(BOOKED.c.booking_id == locked.id)
     bookings.note(session, "deleted", locked, went=session.scalars(named).all())
     booked_machines.drop(session, settings, BOOKED.c.booking_id == locked.id)
+    waiting = select(WaitingRequest).where(WaitingRequest.booking_id == locked.id, IS_WAITING)
+    handover = SessionHandover(session, settings)
+    for each in session.scalars(waiting.with_for_update()).all():
+        handover.end(each, FAILED, f"Booking {locked.uuid} was cancelled.")
     was, now = locked.ends_at, session.scalar(select(epoch())) or 0.0
     if was > now:
         locked.ends_at = now
         session.flush()
         use.follow(session, settings, locked, was)
-    waiting = select(WaitingRequest).where(WaitingRequest.booking_id == locked.id, IS_WAITING)
-    handover = SessionHandover(session, settings)
-    for each in session.scalars(waiting.with_for_update()).all():
-        handover.end(each, FAILED, f"Booking {locked.uuid} was cancelled.")
     session.delete(locked)
     session.flush()
 
@@ -145,7 +145,7 @@ def _window_of(booking: Booking) -> Window:
     return Window(booking.starts_at, booking.ends_at)
 
 
-def _require_times(wanted: Change) -> None:
+def _require_times(wanted: BookingChange) -> None:
     """Raise InvalidValue for times that the booking cannot have."""
     window, now, booking = wanted.window, wanted.now, wanted.booking
     if wanted.moves and wanted.runs:
@@ -161,7 +161,7 @@ def _require_times(wanted: Change) -> None:
     making.require_times(wanted.settings, window.starts_at, window.ends_at)
 
 
-def _require_within(wanted: Change) -> None:
+def _require_within(wanted: BookingChange) -> None:
     """Raise BookingLimit if the booking would get more than the limits allow. It may always become less."""
     booking = wanted.booking
     grows = wanted.count > booking.count
@@ -175,7 +175,7 @@ def _require_within(wanted: Change) -> None:
 # -- its machines ------------------------------------------------------------------------------------------------------
 
 
-def _with_machines(wanted: Change) -> tuple[list[str], list[str]]:
+def _with_machines(wanted: BookingChange) -> tuple[list[str], list[str]]:
     """Give the booking the machines that it is to have, for the times; return the nodes (UUIDs) that went and that
     came."""
     session, settings, booking = wanted.session, wanted.settings, wanted.booking
@@ -204,7 +204,7 @@ def _with_machines(wanted: Change) -> tuple[list[str], list[str]]:
     return went, came
 
 
-def _that_can_stay(wanted: Change, nodes: Collection[int]) -> set[int]:
+def _that_can_stay(wanted: BookingChange, nodes: Collection[int]) -> set[int]:
     """Return which of its machines (ids of nodes) the booking can have at its new times, too.
 
     What keeps a machine from it at the times that it has booked is not a matter of the change.
@@ -220,7 +220,7 @@ def _that_can_stay(wanted: Change, nodes: Collection[int]) -> set[int]:
     return {*wanted.session.scalars(query)}
 
 
-def _given_up(wanted: Change, stays: Collection[int], machines: Machines) -> set[int]:
+def _given_up(wanted: BookingChange, stays: Collection[int], machines: Machines) -> set[int]:
     """Return the machines that a smaller booking gives up, of those that nobody has claimed: first those that cannot be
     had. Raises BookingInUse."""
     surplus = len(stays) - wanted.count
@@ -236,7 +236,9 @@ def _request_for(booking: Booking, count: int) -> MachineRequest:
     return replace(request, several=replace(request.several or Several(1), count=count))
 
 
-def _chosen(wanted: Change, context: MachineContext, request: MachineRequest, stays: Collection[int]) -> list[int]:
+def _chosen(
+    wanted: BookingChange, context: MachineContext, request: MachineRequest, stays: Collection[int]
+) -> list[int]:
     """Return machines besides those that stay. A booking that runs gets those that the gate would give a newcomer,
     if it is bound. Raises NotBookable."""
     own = Own(wanted.booking.id)
@@ -247,7 +249,7 @@ def _chosen(wanted: Change, context: MachineContext, request: MachineRequest, st
     return nodes
 
 
-def _move(wanted: Change, rows: Mapping[int, int], nodes: Collection[Node]) -> None:
+def _move(wanted: BookingChange, rows: Mapping[int, int], nodes: Collection[Node]) -> None:
     """Give the rows (ids, by node) of machines, whose nodes are locked, the new times; and their turnaround as it is
     now, if they need more time."""
     session, settings, window = wanted.session, wanted.settings, wanted.window
@@ -264,7 +266,7 @@ def _move(wanted: Change, rows: Mapping[int, int], nodes: Collection[Node]) -> N
     booked_machines.reopen(session, settings, nodes)
 
 
-def _write(wanted: Change) -> None:
+def _write(wanted: BookingChange) -> None:
     """Write the booking, and have the ends of what is claimed under it follow."""
     booking, ended = wanted.booking, wanted.booking.ends_at
     booking.starts_at, booking.ends_at = wanted.window.starts_at, wanted.window.ends_at

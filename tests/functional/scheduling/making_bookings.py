@@ -17,7 +17,9 @@ from baremetal_sched.db.models import Booking, Node
 from baremetal_sched.placement import allocations
 from baremetal_sched.placement.consumers import ConsumerWrite
 from baremetal_sched.placement.ends import End
+from baremetal_sched.scheduling import claims
 from baremetal_sched.scheduling.bookings.booking import NewBooking, book
+from baremetal_sched.scheduling.claims import NewClaim
 from tests.database_clock import SettableClock, settable
 from tests.service import Service
 
@@ -86,3 +88,10 @@ def claim(service: Service, name: str, until: float, booking: str | None = None)
 
     work(service, do)
     return consumer
+
+
+def wait(service: Service, query: str = "resources=CUSTOM_GOLD:1", end: End | None = None) -> str:
+    """Enter a claim into the queue, whatever is free; return its UUID."""
+    request = TreeRequest(query, served=False, version=QUERY_VERSION, project="p")
+    waiting = NewClaim(str(uuid.uuid4()), request, "p", "u", None, end, "d")
+    return work(service, lambda session: claims.wait(session, waiting, DAY, "none", service.app.settings)).uuid

@@ -1,6 +1,5 @@
 """The limits of bookings, which callers with the right to book for all are not bound by."""
 
-import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -8,12 +7,10 @@ from typing import Any
 import pytest
 
 from baremetal_sched.baremetal.matching.spreading import Several
-from baremetal_sched.baremetal.matching.tree_request import QUERY_VERSION, TreeRequest
 from baremetal_sched.errors.scheduling import BookingLimit
 from baremetal_sched.scheduling import claims
-from baremetal_sched.scheduling.claims import NewClaim
 from tests.database_clock import SettableClock
-from tests.functional.scheduling.making_bookings import DAY, NOW, booked, made, new, standing_still, work
+from tests.functional.scheduling.making_bookings import DAY, NOW, booked, made, new, standing_still, wait
 from tests.service import Service
 
 #: Options, the bookings that are made before, one that is too much, and what is allowed.
@@ -78,14 +75,6 @@ def test_now_if_the_gate_would_give_it(given: tuple[Service, SettableClock]) -> 
     assert made(service, new(None, 1))
     with pytest.raises(BookingLimit, match="cannot begin now"):
         booked(service, new(None, 1))
-
-
-def wait(service: Service, query: str) -> str:
-    """Enter a claim into the queue, whatever is free."""
-    asked = TreeRequest(query, served=False, version=QUERY_VERSION, project="q")
-    claim = NewClaim(str(uuid.uuid4()), asked, "q", "u", None, None, "d")
-    settings = service.app.settings
-    return work(service, lambda session: claims.wait(session, claim, DAY, "none", settings)).uuid
 
 
 def test_no_booking_overtakes_a_request_that_waits(given: tuple[Service, SettableClock]) -> None:

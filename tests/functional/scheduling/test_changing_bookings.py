@@ -1,5 +1,6 @@
 """Changes of bookings, and their end before their time."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.bookings import bookings
 from baremetal_sched.baremetal.bookings.times import BOOKED
 from baremetal_sched.baremetal.matching.spreading import Several
-from baremetal_sched.db.models import Booking, ClaimEnd, Node
+from baremetal_sched.db.models import Booking, ClaimEnd, EventNote, Node
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.scheduling import (
     BookingInUse,
@@ -19,6 +20,8 @@ from baremetal_sched.errors.scheduling import (
     BookingNotFound,
     NotBookable,
 )
+from baremetal_sched.placement.ends import End
+from baremetal_sched.scheduling import claims
 from baremetal_sched.scheduling.bookings import changing
 from tests.database_clock import SettableClock
 from tests.functional.scheduling.making_bookings import (
@@ -31,6 +34,7 @@ from tests.functional.scheduling.making_bookings import (
     made,
     new,
     standing_still,
+    wait,
     work,
 )
 from tests.service import Service
@@ -177,3 +181,30 @@ def test_cancelling(given: tuple[Service, SettableClock]) -> None:
     assert rows(service, ClaimEnd.ends_at) == [(NOW + 2.5 * DAY,)]
     assert rows(service, func.count(BOOKED.c.id)) == rows(service, func.count(Booking.id)) == [(0,)]
     assert rows(service, func.count(Node.closes_at)) == [(0,)]
+
+
+def test_what_waits_under_a_cancelled_booking_fails(given: tuple[Service, SettableClock]) -> None:
+    service, _ = given
+    uuid = made(service, new(2, 3))
+    booking = service.database.read(lambda session: bookings.find(session, uuid).id)
+    waiting = wait(service, end=End(at=NOW + 3 * DAY, booking=booking))
+    cancel(service, uuid)
+    found = service.database.read(lambda session: claims.show(session, waiting))
+    assert (found.state, found.claim.reason) == ("failed", f"Booking {uuid} was cancelled.")
+
+
+def test_what_is_told(given: tuple[Service, SettableClock]) -> None:
+    service, _ = given
+    uuid = made(service, new(2, 3))
+    change(service, uuid, count=3)
+    change(service, uuid, count=1)
+    change(service, uuid, count=1)
+    cancel(service, uuid)
+    told = service.database.read(lambda session: session.scalars(select(EventNote).order_by(EventNote.id)).all())
+    mine = [
+        (each.type.rpartition(".")[2], json.loads(each.data)["booking"])
+        for each in told
+        if each.type.startswith("scheduling.booking.")
+    ]
+    numbers = [(what, len(data["came"]), len(data["went"])) for what, data in mine]
+    assert numbers == [("created", 1, 0), ("changed", 2, 0), ("changed", 0, 2), ("deleted", 0, 1)]
