@@ -150,8 +150,7 @@ def _follows(ends_at: ColumnElement[float], booking: Booking, old_ends_at: float
 
 
 def _follow_waiting(session: Session, waiting: WaitingRequest, end: End, booked_until: float, old: float) -> None:
-    """Give a request that waits the new end if it had the old one, or a later one; it waits no longer than leaves it
-    its time."""
+    """Give a request that waits the new end if it had the old one, or a later one. Its deadline comes first."""
     if waiting.ends_at is None:
         end = replace(end, at=None, seconds=waiting.lasts, within=booked_until)
     elif old != waiting.ends_at <= booked_until:
