@@ -256,7 +256,7 @@ class ClaimHandover:
     def wanted(self, connection: Connection, notes: Notes) -> Sequence[MachineQueue]:
         """Return the machines that were freed and that may fit a waiting request, unless a running booking is short of
         them, or they are kept for a large group: these get them after the commit."""
-        machines = keeping.bookings_first(connection, self._settings, freed_machines(connection, notes).wanted)
+        machines = keeping.bookings_first(connection, freed_machines(connection, notes).wanted)
         kept = plans.classes_kept(connection, self._settings, {*machines.values()})
         machines = {each: name for each, name in machines.items() if name not in kept} if kept else machines
         return machine_queues(connection, self._settings, machines, self._most) if machines else ()

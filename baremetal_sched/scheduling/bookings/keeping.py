@@ -31,6 +31,8 @@ log = structlog.get_logger(__name__)
 _SECONDS, _OF_ONE = 5.0, 2.0
 #: The most bookings of one sweep, and of one look after a commit.
 _MOST, _FEW = 5000, 20
+#: The rank of bookings that are running and short, in the order of a sweep.
+_SHORT = 1
 #: How many bookings that were over long ago are deleted in one transaction.
 _AT_ONCE = 500
 
@@ -47,9 +49,10 @@ _HAS_FEWER = (
 
 
 def sweep(database: Database, settings: Settings, *, only_due: bool = False) -> None:
-    """Look at the bookings about which there is something to do, in random order after those that are running and
-    short; and delete those that were over 30 days ago. ``only_due``: machines that are lost, and that no commit has
-    told, are not looked for. Raises the errors of the database."""
+    """Look at the bookings about which there is something to do: first those that are over, which free machines, then
+    those that are running and short, the oldest start first, and the others in random order. Delete those that were
+    over 30 days ago. ``only_due``: machines that are lost, and that no commit has told, are not looked for. Raises the
+    errors of the database."""
     until = time.monotonic() + _SECONDS
     for each in database.read(partial(_due, settings=settings, only_due=only_due)):
         if time.monotonic() > until:
@@ -64,19 +67,19 @@ def _due(session: Session, settings: Settings, only_due: bool) -> list[int]:
     SELECT … JOIN (SELECT id FROM bookings WHERE NOT is_over AND (due_at <= now OR <it has fewer machines than it says>)
     UNION SELECT … <with a lost machine>) ON …"""
     now = statement_epoch()
-    is_first = case((Booking.short_told > 0, 1), else_=0) * case((Booking.starts_at <= now, 1), else_=0)
-    query = select(Booking.id, is_first, Booking.starts_at).where(~Booking.is_over)
+    is_short = (Booking.short_told > 0) & (Booking.starts_at <= now)
+    rank = case((Booking.ends_at <= now, 0), (is_short, _SHORT), else_=2)
+    query = select(Booking.id, rank, Booking.starts_at).where(~Booking.is_over)
     if only_due:
         query = query.where(Booking.due_at <= now)
     else:
         is_due = select(Booking.id).where(~Booking.is_over, or_(Booking.due_at <= now, _HAS_FEWER))
         found = union(is_due, lost_machines.bookings_that_lose(settings)).subquery()
         query = query.join(found, found.c[0] == Booking.id)
-    rows = session.execute(query).all()
-    first = sorted((row for row in rows if row[1]), key=lambda row: (row[2], row[0]))
-    others = [row for row in rows if not row[1]]
-    random.shuffle(others)
-    return [row[0] for row in (*first, *others)[:_MOST]]
+    rows = [*session.execute(query)]
+    random.shuffle(rows)
+    rows.sort(key=lambda row: (row[1], row[2] if row[1] == _SHORT else 0.0))
+    return [row[0] for row in rows[:_MOST]]
 
 
 def _delete_old(connection: Connection) -> int:
@@ -128,24 +131,24 @@ def _lacks(session: Session, settings: Settings, booking: Booking) -> bool:
 # -- what is freed -----------------------------------------------------------------------------------------------------
 
 
-def short_now(connection: Connection, settings: Settings, classes: Iterable[str]) -> list[tuple[int, str]]:
+def short_now(connection: Connection, classes: Iterable[str]) -> list[tuple[int, str]]:
     """Return the running bookings (ids) of these classes that lack machines, and their classes, the oldest start first:
     freed machines are theirs before they are given to requests that wait.
 
-    SELECT id, resource_class FROM bookings WHERE NOT is_over AND due_at <= … AND short_told > 0 AND <it is running> …
+    SELECT id, resource_class FROM bookings WHERE NOT is_over AND due_at <= now AND short_told > 0 AND <it is running> …
     """
     now = statement_epoch()
-    # One that is short is due at the next sweep: few rows of the index are read.
-    soon = Booking.due_at <= now + float(settings.scheduling.sweep_interval)
-    runs = ~Booking.is_over, soon, Booking.short_told > 0, Booking.starts_at <= now, Booking.ends_at > now
-    query = select(Booking.id, Booking.resource_class).where(*runs, Booking.resource_class.in_([*classes]))
+    # One that is short is due: few rows of the index are read.
+    is_due = ~Booking.is_over, Booking.due_at <= now, Booking.short_told > 0
+    runs = Booking.starts_at <= now, Booking.ends_at > now, Booking.resource_class.in_([*classes])
+    query = select(Booking.id, Booking.resource_class).where(*is_due, *runs)
     return [(row[0], row[1]) for row in connection.execute(query.order_by(Booking.starts_at, Booking.id))]
 
 
-def bookings_first(connection: Connection, settings: Settings, machines: Mapping[int, str]) -> dict[int, str]:
+def bookings_first(connection: Connection, machines: Mapping[int, str]) -> dict[int, str]:
     """Return those of freed machines (their classes, by ids of providers) whose class no running booking lacks: the
     others are offered to these bookings first, after the commit (``serve_first``)."""
-    short = {name for _, name in short_now(connection, settings, machines.values())} if machines else set()
+    short = {name for _, name in short_now(connection, machines.values())} if machines else set()
     return {provider: name for provider, name in machines.items() if name not in short}
 
 
@@ -158,7 +161,7 @@ def serve_first(
     if changed:
         look_after(database, settings, changed, deadline)
     classes = {*freed.wanted.values(), *freed.gathered.values()}
-    find = partial(short_now, settings=settings, classes=classes)
+    find = partial(short_now, classes=classes)
     short = database.select(find, deadline=deadline) if classes else ()
     for booking, _ in short:
         _keep(database, settings, booking, deadline)

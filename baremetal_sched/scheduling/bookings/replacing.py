@@ -59,7 +59,7 @@ def keep(session: Session, settings: Settings, booking_id: int) -> None:
         _end(session, settings, booking)
         return
     soon = _tell_of_end(session, settings, booking, now)
-    again = settings.scheduling.sweep_interval if booking.short_told else _AGAIN
+    again = 0.0 if booking.short_told else _AGAIN  # at the next sweep: a machine may be free then
     start = booking.starts_at if booking.starts_at > now else booking.ends_at
     booking.due_at = min(now + again, start, booking.ends_at, soon, missed_next)
     session.flush()
