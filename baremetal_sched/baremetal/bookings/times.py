@@ -149,7 +149,8 @@ def booked_from(session: Session, settings: Settings, *conditions: ColumnElement
     WHERE (b.ends_at IS NULL OR b.ends_at + b.turnaround > now) AND …
     """
     goes_on = or_(BOOKED.c.ends_at.is_(None), BOOKED.c.ends_at + BOOKED.c.turnaround > epoch())
-    first = select(func.min(BOOKED.c.starts_at - turnaround_of(settings))).join(Node, Node.id == BOOKED.c.node_id)
+    begins = func.min(BOOKED.c.starts_at - turnaround_of(settings))
+    first = select(begins).join_from(BOOKED, Node, Node.id == BOOKED.c.node_id)
     until: float | None = session.connection().scalar(first.where(goes_on, *conditions))
     return until
 
