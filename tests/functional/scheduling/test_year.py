@@ -26,7 +26,11 @@ SEASONS = 4
 SEASON = 365 * DAY / SEASONS
 #: How long machines are used on average.
 MEAN = 75 * HOUR
+#: Once a day somebody needs so many golden machines at once.
+GROUP = 8
 TELL_BEFORE = (DAY, HOUR)
+
+OPTIONS = {"tell_before": "86400,3600", "gather": "ends"}
 
 #: Who asks, and how often.
 KINDS = {"claim": 82, "several": 6, "deployed": 4, "allocation": 4, "server": 4}
@@ -48,6 +52,8 @@ class Users:
         now, random = self.laboratory.now, self._random
         for _ in range(CLAIMS_OF_YEAR // SEASONS):
             self.laboratory.at(now + random.uniform(0, SEASON), self._ask)
+        for day in range(int(SEASON / DAY)):
+            self.laboratory.at(now + (day + random.random()) * DAY, self._ask_for_group)
         for _ in range(HOLDS_OF_YEAR // SEASONS):
             self.laboratory.at(
                 now + random.uniform(0, SEASON), random.choice([self._lock, self._withhold, self._announce])
@@ -73,6 +79,13 @@ class Users:
             self.laboratory.at(now + lasts, self._give_back, use)
         return True
 
+    def _ask_for_group(self) -> bool:
+        """A large group, for some hours, which gets its turn."""
+        use = self._claim("group", {"seconds": round(self._random.uniform(2, 8) * HOUR, 3)})
+        if use is not None:
+            self.laboratory.add(use)
+        return True
+
     def _members(self, asked: dict[str, float]) -> dict[str, Any]:
         """An end as requests name it."""
         if "until" in asked:
@@ -82,7 +95,7 @@ class Users:
     def _claim(self, kind: str, asked: dict[str, float]) -> Use | None:
         """One machine, or several; most of those who find none wait."""
         random = self._random
-        count = random.randint(2, 4) if kind == "several" else 1
+        count = {"several": random.randint(2, 4), "group": GROUP}.get(kind, 1)
         uuid = str(uuid_module.UUID(int=random.getrandbits(128), version=4))
         body = {
             "resource_class": "gold" if count > 1 else random.choices([*MACHINES], [*MACHINES.values()])[0],
@@ -226,7 +239,7 @@ def test_a_season_of_a_laboratory(database_url: str, season: int, caplog: pytest
     caplog.set_level(logging.ERROR)  # each line costs as much as a statement
     years = {"heartbeat_timeout": 2 * 365 * DAY, "conductor_cleanup_timeout": 6 * 365 * DAY}
     with (
-        Service(database_url, conductor=years, scheduling={"tell_before": "86400,3600"}) as service,
+        Service(database_url, conductor=years, scheduling=OPTIONS) as service,
         settable(service.database) as clock,
     ):
         service.add_conductor("c1")
