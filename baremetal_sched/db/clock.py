@@ -83,7 +83,7 @@ def exactly(seconds: float) -> str:
 
 
 #: The beginning of the year 9999, in seconds since 1970.
-_LATEST = 253_370_764_800
+LATEST = 253_370_764_800
 #: The characters of a time; ``fromisoformat`` takes any character between the date and the time of day.
 _TIME = re.compile(r"[0-9W-]+[T ][0-9:.,+Z-]+", re.ASCII)
 
@@ -98,7 +98,7 @@ def seconds_of(name: str, text: str | None) -> float | None:
             raise ValueError
         moment = datetime.fromisoformat(text)
         seconds = moment.timestamp()
-        if moment.tzinfo is None or not 0 <= seconds < _LATEST:
+        if moment.tzinfo is None or not 0 <= seconds < LATEST:
             raise ValueError
         return seconds
     except (ValueError, OverflowError):

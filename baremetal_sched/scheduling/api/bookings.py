@@ -14,7 +14,7 @@ from baremetal_sched.baremetal.bookings import bookings
 from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.baremetal.visibility import is_exactly
 from baremetal_sched.db import requester
-from baremetal_sched.db.clock import epoch, seconds_of
+from baremetal_sched.db.clock import LATEST, epoch, seconds_of
 from baremetal_sched.db.models import Booking
 from baremetal_sched.db.paging import Page
 from baremetal_sched.documents.schema import canonical_uuid, uuid_of
@@ -91,6 +91,8 @@ class BookingBody:
         if ends_at is None:
             now = self.starts_at is None and session.scalar(select(epoch()))
             ends_at = (now or self.starts_at or 0.0) + self.seconds
+            if ends_at >= LATEST:
+                raise InvalidValue(message="A booking must end before the year 9999: for is too long.")
         owner, times = (self.project, self.user), (self.starts_at, ends_at)
         return NewBooking(self.uuid, self.name, *owner, request, *times, self.digest, self.is_bound)
 
@@ -165,6 +167,8 @@ def show_booking(call: Call, session: Session, booking: str) -> Response:
 def change_booking(call: SchedulingCall, session: Session, booking: str) -> Response:
     """PATCH /v1/bookings/{booking}"""
     changes = CHANGED_BOOKING.read(call.json)
+    if "count" in changes:  # JSON may write 2.0 for 2
+        changes["count"] = int(changes["count"])
     found = _seen(call, session, booking)
     call.require(CHANGE_BOOKING, {"project_id": found.project})
     changed = change(session, call.settings, found, **changes, is_bound=not call.allows(BOOK_ALL))
