@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.policies.domains import seen_among
 from baremetal_sched.baremetal.domains import domain_list, naming
-from baremetal_sched.baremetal.provider.availability import ALLOCATED, MAINTENANCE, PLANNED
+from baremetal_sched.baremetal.provider.availability import ALLOCATED, BOOKED, MAINTENANCE, PLANNED
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Domain
 from baremetal_sched.db.paging import Page, SortKey
@@ -142,6 +142,6 @@ def _box(domain: Domain, figures: Figures, parents: Mapping[int, str], *, has_be
 
 def _kind(why: str) -> str:
     """Return the colour of machines that are not free for the reason ``why``."""
-    if why in (MAINTENANCE, PLANNED):
+    if why in (MAINTENANCE, PLANNED, BOOKED):
         return "held"
     return "failed" if why in FAILED_STATES else "other"

@@ -85,11 +85,11 @@ def test_errors(browser: Browser, twenty: Served, path: str) -> None:
         assert judge(visit) == []
 
 
-@pytest.mark.parametrize("action", ["hold", "clean", "rescue", "claim"])
+@pytest.mark.parametrize("action", ["hold", "clean", "rescue", "claim", "book"])
 def test_confirmations(browser: Browser, twenty: Served, action: str) -> None:
     """Also after a refusal, and of rows that were refused one by one; with the keyboard alone."""
     node = twenty.service.node("gold-1")["uuid"]
-    item = "class=nothing" if action == "claim" else node
+    item = "class=nothing" if action in ("claim", "book") else node
     with Visit(browser, twenty.url) as visit:
         visit.open(f"/ui/confirm?action={action}&item={item}&back=/ui/nodes")
         assert judge(visit) == []
