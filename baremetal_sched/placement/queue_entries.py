@@ -62,7 +62,7 @@ class QueueEntry:
     is_strict: bool = False
 
 
-class Room(NamedTuple):
+class FreeUntil(NamedTuple):
     """Until when a free machine may be used. ``closes_at``: from when a hold keeps it from strict requests; None: none
     does. ``booked_at``: when those must be over that begin now, as it is booked later: they must have an end; None: it
     is not."""
@@ -72,7 +72,7 @@ class Room(NamedTuple):
 
 
 #: It may be used for ever.
-ENDLESS = Room()
+ENDLESS = FreeUntil()
 
 
 def entries(connection: Connection, resource_class: str, traits: Collection[str], limit: int) -> list[QueueEntry]:
@@ -87,7 +87,7 @@ def entries(connection: Connection, resource_class: str, traits: Collection[str]
 
 
 def take_first(
-    session: Session, entry: QueueEntry, failed: Collection[int], room: Room = ENDLESS
+    session: Session, entry: QueueEntry, failed: Collection[int], room: FreeUntil = ENDLESS
 ) -> WaitingRequest | None:
     """Return the first claim of the entry that waits and whose end allows a machine with this room, its row locked;
     None if there is none.
@@ -112,13 +112,13 @@ def take_first(
         passed.append(claim_id)
 
 
-def first_of(session: Session, entry: QueueEntry, room: Room = ENDLESS) -> WaitingRequest | None:
+def first_of(session: Session, entry: QueueEntry, room: FreeUntil = ENDLESS) -> WaitingRequest | None:
     """Return the first claim of the entry like ``take_first``; nothing is locked."""
     found: WaitingRequest | None = session.scalars(_of_entry(entry, room)).first()
     return found
 
 
-def _of_entry(entry: QueueEntry, room: Room) -> Query:
+def _of_entry(entry: QueueEntry, room: FreeUntil) -> Query:
     allows = []
     if entry.is_strict and room.closes_at is not None:
         allows.append(or_(ENDS_AT.is_(None), room.closes_at >= ENDS_AT))

@@ -44,7 +44,7 @@ from baremetal_sched.errors.placement import ConsumerConflict, SearchTookTooLong
 from baremetal_sched.errors.scheduling import CannotBegin
 from baremetal_sched.placement import queue_entries, waiting_requests
 from baremetal_sched.placement.freed import FreedMachines, freed_machines
-from baremetal_sched.placement.queue_entries import QueueEntry, Room
+from baremetal_sched.placement.queue_entries import FreeUntil, QueueEntry
 from baremetal_sched.placement.tables import PROVIDERS
 from baremetal_sched.placement.waiting_requests import (
     ALLOCATION,
@@ -132,7 +132,7 @@ class SessionHandover:
     def _queues(self, machines: Mapping[int, str], most: int) -> list[MachineQueue]:
         return machine_queues(self.session.connection(), self._settings, machines, most, self._groups)
 
-    def _give_first(self, entries: Iterable[QueueEntry], node: Node, room: Room, failed: list[int]) -> bool | None:
+    def _give_first(self, entries: Iterable[QueueEntry], node: Node, room: FreeUntil, failed: list[int]) -> bool | None:
         """Give the node to the first claim that it satisfies; return whether there was one. None: a claim has
         failed (its id is added to ``failed``), so that the queue is another one now."""
         for entry in entries:
@@ -141,7 +141,7 @@ class SessionHandover:
                 return is_given
         return False
 
-    def _give(self, entry: QueueEntry, node: Node, room: Room, failed: list[int]) -> bool | None:
+    def _give(self, entry: QueueEntry, node: Node, room: FreeUntil, failed: list[int]) -> bool | None:
         """Give the node to the first claim of the entry that has not failed; return whether it fits. None: this one has
         failed."""
         savepoint = self.session.begin_nested()

@@ -26,7 +26,7 @@ from baremetal_sched.db.models import Node, WaitingRequest
 from baremetal_sched.db.models.waiting_requests import is_of_booking
 from baremetal_sched.db.types import Query, as_text
 from baremetal_sched.placement import queue_entries, tables, waiting_requests
-from baremetal_sched.placement.queue_entries import ENDLESS, QueueEntry, Room
+from baremetal_sched.placement.queue_entries import ENDLESS, FreeUntil, QueueEntry
 from baremetal_sched.placement.tables import CLASSES, PENDING_CLAIMS, PROVIDERS
 from baremetal_sched.placement.waiting_requests import ENDS_AT, IS_WAITING, WAITING
 from baremetal_sched.settings import Settings
@@ -181,14 +181,14 @@ def _requests_of(connection: Connection, firsts: Collection[int]) -> dict[int, t
     return {claim_id: (project, orjson.loads(text)) for claim_id, project, text in rows}
 
 
-def room_of(session: Session, settings: Settings, node: Node, queue: str) -> Room:
+def room_of(session: Session, settings: Settings, node: Node, queue: str) -> FreeUntil:
     """Return until when a free node leaves its time to the requests of a queue."""
     # A booked machine is closed to all others, and open to its booking until this is over.
     if node.closes_at is None or is_of_booking(queue):
         return ENDLESS
     booked_at = booked_from(session, settings, Node.id == node.id)
     closes_at = node.closes_at if booked_at is None else held_from(session, settings, node.id)
-    return Room(closes_at, booked_at)
+    return FreeUntil(closes_at, booked_at)
 
 
 def in_gaps(settings: Settings) -> Query:
