@@ -53,7 +53,7 @@ _stories = st.tuples(
 
 _SETTINGS: dict[str, dict[str, Any]] = {
     "conductor": {"heartbeat_timeout": 10**8, "conductor_cleanup_timeout": 10**9},
-    "scheduling": {"turnaround_of": "silver:1800", "no_show": 0, "tell_before": ""},
+    "scheduling": {"turnaround": 0, "turnaround_of": "silver:1800", "no_show": 0, "tell_before": ""},
 }
 
 
