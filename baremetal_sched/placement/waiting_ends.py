@@ -30,6 +30,12 @@ def change(session: Session, waiting: WaitingRequest, end: End | None) -> None:
     gate.waits(session, waiting.uuid)
 
 
+def keep_since(session: Session, waiting_id: int, since: float) -> None:
+    """Note since when freed machines are kept for a request (an id), whose row is locked."""
+    statement = update(WaitingRequest).where(WaitingRequest.id == waiting_id).values(kept_since=since)
+    session.execute(statement.execution_options(synchronize_session=False))
+
+
 def unstored(consumer: Consumer, kind: str, resource_class: str) -> WaitingRequest:
     """Return the request, of this kind, of a consumer that got its machine, of this class, at once. It has no row."""
     began_at = consumer.created_at.replace(tzinfo=UTC).timestamp()

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 import structlog
-from sqlalchemy import select, update
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
@@ -25,7 +25,7 @@ from baremetal_sched.db.clock import epoch, in_words
 from baremetal_sched.db.models import Node, WaitingRequest
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import DatabaseAway, SchedulerError
-from baremetal_sched.placement import gate, waiting_requests
+from baremetal_sched.placement import gate, waiting_ends, waiting_requests
 from baremetal_sched.placement.waiting_requests import GATHERING, IS_GATHERING, LAST, WAITING
 from baremetal_sched.scheduling import gathering, plans
 from baremetal_sched.scheduling.claims import ClaimStatus
@@ -191,8 +191,7 @@ def _is_written(
         booked_machines.put(session, came, seen, session.scalar(select(epoch())) or 0.0, row)
     _require_waiting(session, waiting)
     if plan.is_vague:
-        since = update(WaitingRequest).where(WaitingRequest.id == waiting.id).values(kept_since=plan.starts_at)
-        session.execute(since.execution_options(synchronize_session=False))
+        waiting_ends.keep_since(session, waiting.id, plan.starts_at)
     return True
 
 
