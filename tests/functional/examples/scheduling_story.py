@@ -70,14 +70,14 @@ def tell(teller: Storyteller) -> None:
 
 
 def _tell_bookings(teller: Storyteller) -> None:
-    """Two machines for a week; one is enough, for longer."""
+    """Two machines for a week, and then for longer."""
     new = {"query": "resources=CUSTOM_GOLD:1", "count": 2, "name": "training", "uuid": BOOKING}
     new |= {"starts_at": "2050-12-05T08:00:00+01:00", "ends_at": "2050-12-09T18:00:00+01:00"}
     teller.ask("POST", "/v1/bookings", {**new, "project_id": PROJECT, "user_id": USER})
     teller.ask("GET", "/v1/bookings", query="state=planned&resource_class=CUSTOM_GOLD")
     one = "/v1/bookings/{booking}"
     teller.ask("GET", one, booking=BOOKING)
-    teller.ask("PATCH", one, {"count": 1, "ends_at": "2050-12-10T18:00:00+01:00"}, booking=BOOKING)
+    teller.ask("PATCH", one, {"name": "course", "ends_at": "2050-12-10T18:00:00+01:00"}, booking=BOOKING)
     teller.ask("DELETE", one, booking=BOOKING)
 
 
