@@ -91,7 +91,24 @@ def upgrade() -> None:
     op.create_index("ix_claim_ends_booking_id", "claim_ends", ["booking_id"])
 
 
+_BOOKED = "(SELECT node_id FROM booked_machines)"
+_UUIDS = f"(SELECT uuid FROM nodes WHERE id IN {_BOOKED})"
+
+#: The release before knows no bookings: it would leave their machines closed for ever. (How long before a hold it
+#: closes a machine, it works out again when a hold changes.)
+_REOPEN = (
+    "UPDATE nodes SET closes_at = (SELECT MIN(COALESCE(holds.starts_at, holds.asserted_at)) FROM holds "
+    f"WHERE holds.node_id = nodes.id AND holds.begun_at IS NULL) WHERE id IN {_BOOKED}",
+    "UPDATE resource_providers SET closes_at = (SELECT nodes.closes_at FROM nodes "
+    f"WHERE nodes.uuid = resource_providers.uuid) WHERE uuid IN {_UUIDS}",
+    "UPDATE inventories SET closes_at = (SELECT p.closes_at FROM resource_providers p WHERE p.id = provider_id) "
+    f"WHERE provider_id IN (SELECT id FROM resource_providers WHERE uuid IN {_UUIDS})",
+)
+
+
 def downgrade() -> None:
+    for statement in _REOPEN:
+        op.execute(statement)
     op.drop_column("pending_claims", "kept_since")
     op.drop_index("ix_claim_ends_booking_id", "claim_ends")
     for table in ("pending_claims", "claim_ends"):

@@ -247,6 +247,21 @@ def test_an_upgrade_lets_no_release_in_that_was_gone_before(engine: Engine) -> N
             assert schema_state.oldest(connection) == expected
 
 
+def test_machines_that_were_booked_are_open_before_bookings_were_known(database_url: str) -> None:
+    with Service(database_url) as service:
+        service.add_conductor("c1")
+        service.add_node("n1")
+        booking = {"resource_class": "gold", "project_id": "p", "user_id": "u", "for": 3600}
+        service.http.post_json("/scheduling/v1/bookings", booking)
+        engine = service.database.engine
+        schema.downgrade(engine, "0038")
+        with engine.connect() as connection:
+            for table in ("nodes", "resource_providers", "inventories"):
+                closed = text(f"SELECT count(*) FROM {table} WHERE closes_at IS NOT NULL")
+                assert connection.scalar(closed) == 0, table
+        schema.upgrade(engine)
+
+
 def test_a_change_that_was_announced_and_not_made_is_taken_back(engine: Engine) -> None:
     with engine.begin() as connection:
         schema_state.announce(connection, schema_state.head(), "0008")
