@@ -98,7 +98,7 @@ def test_several_parts() -> None:
 def test_every_condition_has_words_for_its_failure() -> None:
     assert {each.failure for each in availability_conditions()} == {
         each.failure for each in availability.CONDITIONS
-    } | {("is kept free for a planned hold", "are kept free for planned holds")}
+    } | {("is kept free for a planned hold", "are kept free for planned holds"), ("is booked", "are booked")}
     assert failing(ANY) == ("lacks CUSTOM_A or CUSTOM_B", "lack CUSTOM_A or CUSTOM_B")
     assert failing(Condition("x", "can give 1 of X")) == ("cannot give 1 of X", "cannot give 1 of X")
     assert failing(Condition("x", "is not in aggregate X")) == ("is in aggregate X", "are in aggregate X")

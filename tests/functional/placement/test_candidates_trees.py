@@ -280,8 +280,8 @@ def test_nothing_is_asked_while_trees_are_read(
     statements: list[str] = []
     load_trees = provider_rows.load_trees
 
-    def watched(connection: Connection, roots: Iterable[int]) -> Generator[list[ProviderRow]]:
-        with closing(load_trees(connection, roots)) as trees:
+    def watched(connection: Connection, roots: Iterable[int], **given: Any) -> Generator[list[ProviderRow]]:
+        with closing(load_trees(connection, roots, **given)) as trees:
             first = next(trees, [])
             reading_trees.append(len(statements))
             yield first

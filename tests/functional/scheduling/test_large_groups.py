@@ -1,4 +1,3 @@
-# tier: ci
 """A large group on a busy fleet gets its turn: at its first planned start at the latest, and nothing stands idle for it
 that somebody may have until then."""
 
