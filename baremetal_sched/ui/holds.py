@@ -27,7 +27,9 @@ def show_holds(call: UiCall, session: Session) -> Response:
     wanted = exports.format_of(call)
     call.refuse_query()
     if wanted:
-        return exports.export(call, wanted, "holds", exports.members(wanted, HOLD, HOLD["required"]), _documents(call, session))
+        return exports.export(
+            call, wanted, "holds", exports.members(wanted, HOLD, HOLD["required"]), _documents(call, session)
+        )
     rows = list(hold_list.by_time(session, seen_by(call), MOST_HOLDS + 1))
     documents = documents_of(call, session, rows[:MOST_HOLDS])
     mine = {
