@@ -32,12 +32,12 @@ LIMITS: Mapping[str, int] = {
     "lines of the longest function": 68,
     "class names that are used twice": 5,
     "modules in circles": 0,
-    "rooms of an explanation that is created, in the knot": 25,
-    "rooms of a claim that waits, in the knot": 27,
-    "rooms of a boot, in the knot": 20,
+    "rooms of an explanation that is created, in the knot": 28,
+    "rooms of a claim that waits, in the knot": 29,
+    "rooms of a boot, in the knot": 24,
     "climbs of an explanation that is created, in the knot": 9,
-    "climbs of a claim that waits, in the knot": 4,
-    "climbs of a boot, in the knot": 1,
+    "climbs of a claim that waits, in the knot": 8,
+    "climbs of a boot, in the knot": 6,
 }
 #: The figures of the last release.
 RELEASE = Path(__file__).with_suffix(".json")
