@@ -74,7 +74,7 @@ BOOKING_ROUTES: tuple[Route, ...] = (
         "PATCH",
         "/v1/bookings/<booking>",
         bookings.change_booking,
-        transaction="write",
+        transaction=None,
         policy=GET_BOOKING,
         takes=(JSON,),
         refuses_query=True,

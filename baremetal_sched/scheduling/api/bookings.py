@@ -39,6 +39,7 @@ from baremetal_sched.scheduling.api.request_bodies import (
     read_request,
     require_levels,
 )
+from baremetal_sched.scheduling.bookings.alternatives import explained
 from baremetal_sched.scheduling.bookings.booking import NewBooking, book
 from baremetal_sched.scheduling.bookings.changing import cancel, change
 from baremetal_sched.scheduling.bookings.documents import BookingFilters, documents_of, select_bookings
@@ -105,11 +106,12 @@ def create_booking(call: SchedulingCall, session: None) -> Response:
         requester.attach(session, call.requested_by)
         return _documents(call, session, [book(session, call.settings, body.new_booking(call, session))])[0]
 
-    try:
-        made = call.database.write(work, deadline=call.deadline)
-    except CommitUnknown:
-        # If it was made, it is found by its UUID.
-        made = call.database.write(work, deadline=call.deadline)
+    with explained(call.database, call.settings, call.deadline):
+        try:
+            made = call.database.write(work, deadline=call.deadline)
+        except CommitUnknown:
+            # If it was made, it is found by its UUID.
+            made = call.database.write(work, deadline=call.deadline)
     return json_response(made, 200 if made["state"] == bookings.OVER else 201, {"Location": made["links"][0]["href"]})
 
 
@@ -164,15 +166,21 @@ def show_booking(call: Call, session: Session, booking: str) -> Response:
     return json_response(_documents(call, session, [_seen(call, session, booking)])[0])
 
 
-def change_booking(call: SchedulingCall, session: Session, booking: str) -> Response:
+def change_booking(call: SchedulingCall, session: None, booking: str) -> Response:
     """PATCH /v1/bookings/{booking}"""
     changes = CHANGED_BOOKING.read(call.json)
     if "count" in changes:  # JSON may write 2.0 for 2
         changes["count"] = int(changes["count"])
-    found = _seen(call, session, booking)
-    call.require(CHANGE_BOOKING, {"project_id": found.project})
-    changed = change(session, call.settings, found, **changes, is_bound=not call.allows(BOOK_ALL))
-    return json_response(_documents(call, session, [changed])[0])
+
+    def work(session: Session) -> dict[str, Any]:
+        requester.attach(session, call.requested_by)
+        found = _seen(call, session, booking)
+        call.require(CHANGE_BOOKING, {"project_id": found.project})
+        changed = change(session, call.settings, found, **changes, is_bound=not call.allows(BOOK_ALL))
+        return _documents(call, session, [changed])[0]
+
+    with explained(call.database, call.settings, call.deadline):
+        return json_response(call.database.write(work, deadline=call.deadline))
 
 
 def delete_booking(call: SchedulingCall, session: Session, booking: str) -> Response:

@@ -3,8 +3,10 @@ longest length for the same start, by what is known now."""
 
 import heapq
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count, groupby
 from operator import itemgetter
 
@@ -30,10 +32,12 @@ from baremetal_sched.baremetal.provider.blocked_times import (
 )
 from baremetal_sched.db.clock import in_words
 from baremetal_sched.db.models import Domain, Hold, Node
+from baremetal_sched.db.transaction import Database
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.scheduling import NotBookable
 from baremetal_sched.placement.candidates.sql.conditions import one_of
 from baremetal_sched.scheduling.bookings import choosing
+from baremetal_sched.settings import Settings
 
 #: Why a machine is not free for a whole window, in the order in which the reasons count: the words for one, and for
 #: several.
@@ -54,31 +58,54 @@ class FitMachine:
     why: str | None
 
 
-def not_bookable(
-    context: MachineContext,
-    request: MachineRequest,
-    window: Window,
-    now: float,
-    first: float,
-    own: Own = NOBODY,
-    stays: Collection[int] = (),
-) -> NotBookable:
-    """Return the error for a request that ``choosing.choose`` found no machines for: what is short, and if it is about
-    a new booking, its ``earliest`` start from ``first`` on (seconds since 1970), and its ``longest`` length in seconds;
-    None where there is none, or with more than MOST machines."""
-    several = choosing.beside(context.session, request, stays)
-    machines = _machines(context, request, several, window, now, own)
-    if machines is None:
-        reason = f"Not enough of the machines that fit are free, and more than {MOST:,} fit: narrow the request."
-        return NotBookable(reason=reason, earliest=None, longest=None)
-    said, earliest, longest = [_short(context, request, several, machines)], None, None
-    if own == NOBODY:
-        length = window.ends_at - window.starts_at
-        earliest = first_start(machines, several, length, first)
-        longest = longest_length(machines, several, window.starts_at)
-        said += [] if earliest is None else [f"Earliest start for the same length: {in_words(earliest)}."]
-        said += [] if longest is None else [f"Longest length for the same start: {longest:g} s."]
-    return NotBookable(reason=" ".join(said), earliest=earliest, longest=longest)
+class NothingFits(NotBookable):
+    """``choosing.choose`` found no machines for a request. ``first``: when a new booking can begin, in seconds since
+    1970; ``now``, ``own`` and ``stays`` as there.
+
+    What is short takes long to find out, and the rows of a class and a project may be locked: see ``explained``.
+    """
+
+    def __init__(
+        self,
+        request: MachineRequest,
+        window: Window,
+        now: float,
+        first: float,
+        own: Own = NOBODY,
+        stays: Collection[int] = (),
+    ) -> None:
+        super().__init__(reason="Too few machines that fit are free for the whole of it.", earliest=None, longest=None)
+        self.request, self.window, self.now, self.first, self.own, self.stays = request, window, now, first, own, stays
+
+    def error(self, session: Session, settings: Settings) -> NotBookable:
+        """Return the error that says what is short, and if it is about a new booking, its ``earliest`` start for the
+        same length, and its ``longest`` length in seconds for the same start; None where there is none, or with more
+        than MOST machines."""
+        request, window, context = self.request, self.window, MachineContext(session, settings)
+        several = choosing.beside(session, request, self.stays)
+        machines = _machines(context, request, several, window, self.now, self.own)
+        if machines is None:
+            reason = f"Not enough of the machines that fit are free, and more than {MOST:,} fit: narrow the request."
+            return NotBookable(reason=reason, earliest=None, longest=None)
+        said, earliest, longest = [_short(context, request, several, machines)], None, None
+        if self.own == NOBODY:
+            length = window.ends_at - window.starts_at
+            earliest = first_start(machines, several, length, self.first)
+            longest = longest_length(machines, several, window.starts_at)
+            said += [] if earliest is None else [f"Earliest start for the same length: {in_words(earliest)}."]
+            said += [] if longest is None else [f"Longest length for the same start: {longest:g} s."]
+        return NotBookable(reason=" ".join(said), earliest=earliest, longest=longest)
+
+
+@contextmanager
+def explained(database: Database, settings: Settings, deadline: float | None = None) -> Iterator[None]:
+    """Raise NotBookable with what is short for NothingFits. It is found out when the transaction that raised it is over
+    and keeps nobody waiting; by then enough may be free again."""
+    try:
+        yield
+    except NothingFits as refused:
+        error = database.read(partial(refused.error, settings=settings), deadline=deadline)
+        raise error from None
 
 
 def first_start(machines: Iterable[FitMachine], several: Several, length: float, first: float) -> float | None:

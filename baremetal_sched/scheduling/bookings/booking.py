@@ -23,7 +23,8 @@ from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.errors.scheduling import BookingDiffers, BookingLimit
 from baremetal_sched.placement import gate
 from baremetal_sched.placement.tables import first_waiting_for
-from baremetal_sched.scheduling.bookings import alternatives, choosing
+from baremetal_sched.scheduling.bookings import choosing
+from baremetal_sched.scheduling.bookings.alternatives import NothingFits
 from baremetal_sched.scheduling.bookings.limits import Wanted, require_within
 from baremetal_sched.settings import Settings
 
@@ -48,7 +49,7 @@ def book(session: Session, settings: Settings, new: NewBooking) -> Booking:
     """Book as many machines as are requested, and return the booking; the one that the same request has made, if it
     is repeated.
 
-    Raises BookingsNotServed, BookingDiffers, InvalidValue for impossible times, BookingLimit, NotBookable if no choice
+    Raises BookingsNotServed, BookingDiffers, InvalidValue for impossible times, BookingLimit, NothingFits if no choice
     of machines that are free for the whole of it satisfies the request; BadQuery, CannotWait for a request that names
     no class of nodes; and StaleDataError if it loses a race.
     """
@@ -57,21 +58,50 @@ def book(session: Session, settings: Settings, new: NewBooking) -> Booking:
         return found
     bookings.require_served(session.connection())
     resource_class = new.request.machine_class()
-    booked_machines.count_up(session, resource_class, new.project)
+    try:
+        # Whoever is refused has locked nothing.
+        seen = _look(session, settings, new, resource_class)
+        booked_machines.count_up(session, resource_class, new.project)
+        looked = _look(session, settings, new, resource_class, () if new.starts_at is None else seen.nodes)
+    except (BookingLimit, NothingFits):
+        found = existing(session, new)  # the same request may have got them since
+        if found is None:
+            raise
+        return found
+    booking = _insert(session, new, resource_class, looked.window, looked.now)
+    context = MachineContext(session, settings)
+    uuids = keep(context, booking, new.request, looked.window, looked.nodes, looked.now)
+    bookings.note(session, "created", booking, came=uuids)
+    return booking
+
+
+@dataclass(frozen=True)
+class _Looked:
+    """What a booking would be now: its window, and its machines (ids of nodes)."""
+
+    now: float
+    window: Window
+    nodes: Collection[int]
+
+
+def _look(
+    session: Session, settings: Settings, new: NewBooking, resource_class: str, seen: Collection[int] = ()
+) -> _Looked:
+    """Return what the booking would be; its machines are the ones that were ``seen`` a moment ago if these are still to
+    be had. Raises InvalidValue, BookingLimit, NothingFits, WaitedFor."""
     now = session.scalar(select(epoch())) or 0.0
     window, context = _window(settings, new, now), MachineContext(session, settings)
     if new.is_bound:
         count = choosing.number_of(new.request)
         wanted = Wanted(new.project, resource_class, count, window, is_noticed=new.starts_at is not None)
         require_within(session, settings, wanted, now)
+    if seen and len(choosing.still_fit(context, new.request, window, seen)) == len(seen):
+        return _Looked(now, window, seen)
     at_once = new.is_bound and new.starts_at is None
     nodes = choose(context, new.request, window, at_once=at_once)
     if nodes is None:
-        raise _not_bookable(context, new, window, now)
-    booking = _insert(session, new, resource_class, window, now)
-    uuids = keep(context, booking, new.request, window, nodes, now)
-    bookings.note(session, "created", booking, came=uuids)
-    return booking
+        raise _nothing_fits(settings, new, window, now)
+    return _Looked(now, window, nodes)
 
 
 def choose(
@@ -101,9 +131,9 @@ def choose(
     return nodes
 
 
-def _not_bookable(context: MachineContext, new: NewBooking, window: Window, now: float) -> SchedulerError:
-    """Return why no choice satisfies the request."""
-    notice = context.settings.scheduling.notice if new.is_bound else 0.0
+def _nothing_fits(settings: Settings, new: NewBooking, window: Window, now: float) -> SchedulerError:
+    """Return the error for a request that no choice satisfies."""
+    notice = settings.scheduling.notice if new.is_bound else 0.0
     if new.starts_at is None and notice:
         first = in_words(ceil(now + notice))
         return BookingLimit(
@@ -112,7 +142,7 @@ def _not_bookable(context: MachineContext, new: NewBooking, window: Window, now:
             limit="notice",
             allowed=now + notice,
         )
-    return alternatives.not_bookable(context, new.request, window, now, now + notice)
+    return NothingFits(new.request, window, now, now + notice)
 
 
 def existing(session: Session, new: NewBooking) -> Booking | None:

@@ -18,6 +18,7 @@ from baremetal_sched.placement import allocations
 from baremetal_sched.placement.consumers import ConsumerWrite
 from baremetal_sched.placement.ends import End
 from baremetal_sched.scheduling import claims
+from baremetal_sched.scheduling.bookings.alternatives import explained
 from baremetal_sched.scheduling.bookings.booking import NewBooking, book
 from baremetal_sched.scheduling.claims import NewClaim
 from tests.database_clock import SettableClock, settable
@@ -54,7 +55,8 @@ def work(service: Service, do: Callable[[Session], T]) -> T:
 
 def made(service: Service, asked: NewBooking) -> str:
     """Book, and return the UUID."""
-    return work(service, lambda session: book(session, service.app.settings, asked).uuid)
+    with explained(service.database, service.app.settings):
+        return work(service, lambda session: book(session, service.app.settings, asked).uuid)
 
 
 def machines(service: Service, uuid: str) -> list[str]:

@@ -6,12 +6,16 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 from webtest import TestResponse
 
+from baremetal_sched.baremetal.provider import booked_machines
 from baremetal_sched.db.clock import exactly, seconds_of, utcnow
 from baremetal_sched.db.models import BookedMachine, Booking, Node
 from baremetal_sched.errors import CommitUnknown
 from baremetal_sched.placement.ends import End
+from baremetal_sched.scheduling.bookings import alternatives, booking
+from baremetal_sched.scheduling.bookings.booking import NewBooking
 from baremetal_sched.scheduling.events.masks import Mask
 from baremetal_sched.scheduling.events.reading import Event
 from tests.database_clock import settable
@@ -286,6 +290,36 @@ def test_what_is_booked_is_not_booked_again(standing: Service) -> None:
     turnaround = standing.app.settings.scheduling.turnaround
     assert refused["earliest"] == exactly((seconds_of("", END) or 0.0) + turnaround)
     assert refused["longest"] == 3 * DAY - turnaround
+
+
+def test_nobody_waits_for_what_is_proposed_instead(standing: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it is looked for, others book machines of the class."""
+    made = post(standing, count=2).json
+    find, others = alternatives.longest_length, list[int]()
+
+    def find_while_others_book(*arguments: Any) -> float | None:
+        others.append(standing.database.write(lambda session: booked_machines.count_up(session, "CUSTOM_GOLD", "b")))
+        return find(*arguments)
+
+    monkeypatch.setattr(alternatives, "longest_length", find_while_others_book)
+    post(standing, uuid=OTHER, status=409)
+    assert len(others) == 1
+    standing.http.patch_json(f"{BOOKINGS}/{made['uuid']}", {"count": 3}, headers=ADMIN, status=409)
+
+
+def test_a_booking_that_was_made_meanwhile_is_the_answer(standing: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same body is sent twice at once, and the last machines are booked for one of them."""
+    look = booking.existing
+
+    def look_before_it_is_made(session: Session, new: NewBooking) -> Booking | None:
+        monkeypatch.setattr(booking, "existing", look)
+        found = look(session, new)
+        session.rollback()
+        post(standing, count=2)
+        return found
+
+    monkeypatch.setattr(booking, "existing", look_before_it_is_made)
+    assert post(standing, count=2).json == show(standing, UUID, headers=ADMIN).json
 
 
 def test_who_books_for_whom(standing: Service, subtests: pytest.Subtests) -> None:
