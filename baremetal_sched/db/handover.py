@@ -34,7 +34,7 @@ class Handover(Protocol):
 
     def look_after(self, notes: Notes, deadline: float | None) -> None:
         """Look once more for claims that wait for the freed machines, after the commit, and for other machines for
-        bookings, if theirs cannot be had any more.
+        bookings, if theirs can no longer be had.
 
         A claim that began to wait before the commit found nothing free, and the transaction did not see it. Ends and
         fails like ``look_again``.

@@ -161,7 +161,7 @@ class BookingInUse(ConflictError):
     """``number``: how many claims are under it."""
 
     template = (
-        "Booking {booking} is in use: claims under it: {number}. Release them first, or cancel it with force=true, "
+        "Booking {booking} is in use; claims under it: {number}. Release them first, or cancel it with force=true, "
         "which ends them."
     )
 
@@ -183,4 +183,4 @@ class BookingNotRunning(ConflictError):
 class BookedNext(ConflictError):
     """``latest``: the last moment possible."""
 
-    template = "The end cannot be later than {latest}: then the machine is booked."
+    template = "The end cannot be later than {latest}, because the machine is booked after that."

@@ -179,14 +179,14 @@ class SetBooking(_OfBooking, command.ShowOne):
         super().add_options(parser)
         parser.add_argument("--name", metavar="<name>", help="The new name.")
         parser.add_argument(
-            "--starts-at", type=moment, metavar="<time>", help="When it begins. Only before it has begun."
+            "--starts-at", type=moment, metavar="<time>", help="When it begins; it can be moved until then."
         )
         parser.add_argument("--ends-at", type=moment, metavar="<time>", help="When it ends.")
         parser.add_argument(
             "--count",
             type=positive,
             metavar="<number>",
-            help="How many machines are booked. Fewer: those that nobody has claimed are given up first.",
+            help="How many machines are booked. With fewer, those that nobody has claimed are given up.",
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
@@ -207,7 +207,7 @@ class DeleteBooking(WithOptions):
         """Add the options of the command."""
         parser.add_argument("bookings", nargs="+", metavar="<booking>", help="Name or UUID of a booking.")
         parser.add_argument(
-            "--force", action="store_true", help="End the claims under it, whose machines are given back."
+            "--force", action="store_true", help="Also end the claims under them, and give back their machines."
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:

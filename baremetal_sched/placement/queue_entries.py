@@ -63,15 +63,15 @@ class QueueEntry:
 
 
 class FreeUntil(NamedTuple):
-    """Until when a free machine may be used. ``closes_at``: from when a hold keeps it from strict requests; None: none
-    does. ``booked_at``: when those must be over that begin now, as it is booked later: they must have an end; None: it
-    is not."""
+    """How long a free machine may be used. ``closes_at``: from when a hold keeps it from strict requests; None: none
+    does. ``booked_at``: when a use that begins now must be over, because the machine is booked later: only requests
+    with an end get it; None: it is not booked."""
 
     closes_at: float | None = None
     booked_at: float | None = None
 
 
-#: It may be used for ever.
+#: Neither a hold nor a booking limits its use.
 ENDLESS = FreeUntil()
 
 

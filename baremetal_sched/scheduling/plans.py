@@ -1,6 +1,6 @@
 """Plans of large groups: the machines that are kept for a request for several that waits, until all can be had at once.
 
-A plan is not a booking: it keeps off newcomers that do not end in time, and gives way to whoever has its machines, to
+A plan is not a booking: it keeps off newcomers that do not end in time, and gives way to those who use its machines, to
 operators and to failures. One request of each class has one. ``planning`` makes it; here is how it is read, and how it
 ends: in the transaction that ends the waiting of its request, which also hands its machines over.
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from functools import cache
 from typing import Any
@@ -53,14 +53,6 @@ class Days:
     def window(self) -> tuple[float, float]:
         """Return the beginning of the first one, and the end of the last one, in seconds since 1970."""
         return self.first.timestamp(), (self.first + self.number * _DAY).timestamp()
-
-
-@dataclass
-class DayCount:
-    """A day of a domain: how many machines are free all day, and how many are kept, by the kind that counts most."""
-
-    free: int = 0
-    kept: Counter[str] = field(default_factory=Counter)
 
 
 def show_calendar(call: UiCall, session: Session) -> Response:
@@ -154,17 +146,16 @@ def _is_on(use: CalendarUse, day: datetime) -> bool:
     return use.meets(day.timestamp(), (day + _DAY).timestamp())
 
 
-def _by_domain(machines: Sequence[CalendarMachine], days: Sequence[datetime]) -> Mapping[str, list[DayCount]]:
-    """Return the days of each domain, by its name, sorted; those of machines in none have the name ""."""
-    found: dict[str, list[DayCount]] = {}
+def _by_domain(
+    machines: Sequence[CalendarMachine], days: Sequence[datetime]
+) -> Mapping[str, list[Counter[str | None]]]:
+    """Return the days of each domain, by its name, sorted: on each day, the number of machines by the kind of use that
+    counts most; None: they are free all day. The domain of machines in none is ""."""
+    found: dict[str, list[Counter[str | None]]] = {}
     for machine in sorted(machines, key=lambda each: each.place or ""):
-        counts = found.setdefault(machine.place or "", [DayCount() for _ in days])
+        counts = found.setdefault(machine.place or "", [Counter() for _ in days])
         for day, count in zip(days, counts, strict=True):
-            kind = next((use.kind for use in machine.uses if _is_on(use, day)), None)
-            if kind is None:
-                count.free += 1
-            else:
-                count.kept[kind] += 1
+            count[next((use.kind for use in machine.uses if _is_on(use, day)), None)] += 1
     return found
 
 

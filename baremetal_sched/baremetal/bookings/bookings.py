@@ -1,9 +1,8 @@
 """Bookings: their rows, their states by the clock, and their events."""
 
 from collections.abc import Collection
-from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, func, literal, select, update
+from sqlalchemy import ColumnElement, Connection, func, select, update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.bookings.times import BOOKED
@@ -68,20 +67,6 @@ def in_state(state: str) -> ColumnElement[bool]:
     return ~Booking.is_over & (Booking.ends_at > now) & (begun if state == RUNNING else ~begun)
 
 
-def machines_of(session: Session, booking_ids: Collection[int]) -> dict[int, list[Any]]:
-    """Return the rows of ``booked_machines`` of bookings (ids), by booking, in the order of the nodes."""
-    found: dict[int, list[Any]] = {each: [] for each in booking_ids}
-    rows = session.execute(select(BOOKED).where(BOOKED.c.booking_id.in_(found)).order_by(BOOKED.c.node_id))
-    for row in rows:
-        found[row.booking_id].append(row)
-    return found
-
-
-def number_of_machines(connection: Connection, booking_id: int) -> int:
-    """Return how many machines a booking (an id) has."""
-    return connection.scalar(select(func.count()).where(BOOKED.c.booking_id == literal(booking_id))) or 0
-
-
 def short_by(booking: Booking, machines: int) -> int:
     """Return how many machines a booking lacks that has so many: one that it has, and that cannot be had as long as
     nothing changes, counts as lacking once the event has said so."""
@@ -92,6 +77,7 @@ def note(
     session: Session, what: str, booking: Booking, *, came: Collection[str] = (), went: Collection[str] = ()
 ) -> None:
     """Note an event of a booking, one of ``OF_BOOKINGS``: nodes (UUIDs) that came, and that went."""
+    machines = session.connection().scalar(select(func.count()).where(BOOKED.c.booking_id == booking.id)) or 0
     data = {
         "uuid": booking.uuid,
         "name": booking.name,
@@ -99,7 +85,7 @@ def note(
         "user_id": booking.user,
         "resource_class": booking.resource_class,
         "count": booking.count,
-        "short_by": short_by(booking, number_of_machines(session.connection(), booking.id)),
+        "short_by": short_by(booking, machines),
         "starts_at": in_words(booking.starts_at),
         "ends_at": in_words(booking.ends_at),
         "came": sorted(came),

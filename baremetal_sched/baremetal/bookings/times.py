@@ -1,7 +1,7 @@
 """When machines are booked, or kept by the plan of a request that waits: conditions in SQL on the rows of nodes.
 
-A machine that is booked is closed to whoever names no end (``nodes.closes_at``). Others look further: their time, and
-the turnaround after it, must meet no booking but their own.
+A machine that is booked is closed to requests that name no end (``nodes.closes_at``). Others look further: their time,
+and the turnaround after it, must meet no booking but their own.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ COUNTS = or_(BOOKED.c.ends_at.is_(None), BOOKED.c.ends_at > epoch())
 
 @dataclass(frozen=True)
 class Own:
-    """Whose a search is: of a booking (its id), or of the request that waits with this id, and has a plan."""
+    """The owner of rows, for a search: a booking (its id), or a waiting request (its id) that has a plan."""
 
     booking: int | None = None
     plan: int | None = None
@@ -59,7 +59,7 @@ class Own:
         return true() if own is None else or_(column.is_(None), column != own)
 
 
-#: Of nobody: all rows are those of others.
+#: No owner: all rows are those of others.
 NOBODY = Own()
 
 

@@ -1,4 +1,4 @@
-"""Using bookings: what is claimed under one, and the ends of that, which follow the booking's."""
+"""Using bookings: the claims under a booking, whose ends follow that of the booking."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -31,9 +31,7 @@ class UsedBooking(NamedTuple):
     ends_at: float
 
 
-def usable(
-    session: Session, settings: Settings, uuid: str, project: str, *, waits: bool = False, locks: bool = True
-) -> UsedBooking:
+def usable(session: Session, uuid: str, project: str, *, waits: bool = False, locks: bool = True) -> UsedBooking:
     """Return the booking with this UUID for a claim of a project; with ``locks`` its row is locked until the
     transaction ends, before any node is. ``waits``: the claim may wait for the start.
 
@@ -59,7 +57,7 @@ def end_under(
 
     Raises like ``usable``; InvalidValue if its own end is later than the booking's, or too early; EndsNotServed.
     """
-    booking = usable(session, settings, asked.booking or "", project, waits=waits, locks=locks)
+    booking = usable(session, asked.booking or "", project, waits=waits, locks=locks)
     from_booking = not asked.is_named
     end = End.of(settings, booking.ends_at if from_booking else asked.at, asked.seconds, booking.id)
     begins = max(ends.require_served(session, end), booking.starts_at)

@@ -9,42 +9,31 @@ import heapq
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, groupby
-from operator import attrgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import or_, select
+from sqlalchemy import select
 
-from baremetal_sched.baremetal.bookings.times import BOOKED, turnaround
-from baremetal_sched.baremetal.matching.capabilities import required_capabilities, unmet_capabilities
-from baremetal_sched.baremetal.matching.conditions import Kind
+from baremetal_sched.baremetal.bookings.times import turnaround
 from baremetal_sched.baremetal.matching.explanation import Explanation
+from baremetal_sched.baremetal.matching.fitting_machines import (
+    KNOWN,
+    bookings_of,
+    facts_of,
+    holds_of,
+    read,
+    that_fit,
+)
 from baremetal_sched.baremetal.matching.masks import Verdict
 from baremetal_sched.baremetal.matching.question import Question
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.scan import Scan
-from baremetal_sched.baremetal.matching.several import placed
 from baremetal_sched.baremetal.matching.spreading import Place, Room, Several
-from baremetal_sched.baremetal.provider.availability import with_ends
-from baremetal_sched.baremetal.provider.blocked_times import (
-    FACTS,
-    FOREVER,
-    Facts,
-    Interval,
-    Span,
-    booked_times,
-    free_spans,
-    hold_interval,
-)
+from baremetal_sched.baremetal.provider.blocked_times import FOREVER, Facts, Interval, Span, booked_times, free_spans
 from baremetal_sched.db.clock import epoch, exactly
-from baremetal_sched.db.models import Hold, Node
-from baremetal_sched.db.types import Query
-from baremetal_sched.placement.candidates.sql.conditions import one_of
+from baremetal_sched.db.models import Node
 
 #: With more machines that fit, the moment is not looked for.
 MOST = 20_000
-
-#: Where the facts begin and end in the rows of machines.
-_FACTS, _REST = 2, 2 + len(FACTS)
 
 
 @dataclass(frozen=True)
@@ -155,10 +144,7 @@ def coming(
     if len(machines) > MOST:
         return None
     free = _free(context, machines, now, is_strict=request.strict_end)
-    return [
-        Coming(Facts._make(row[_FACTS:_REST]), place, [*times])
-        for row, (place, times) in zip(machines, free, strict=True)
-    ]
+    return [Coming(facts_of(row), place, [*times]) for row, (place, times) in zip(machines, free, strict=True)]
 
 
 # -- machines that fit -------------------------------------------------------------------------------------------------
@@ -172,27 +158,13 @@ def _machines(context: MachineContext, request: MachineRequest, several: Several
     """
     if scanned.question is not None and scanned.sample is None:
         rows = _read(context, request, several, scanned.question)
-        if all(row[_FACTS] is not None for row in rows):
+        if all(row[0] is not None for row in rows):
             return rows
     return _read(context, request, several, request.question(context))
 
 
 def _read(context: MachineContext, request: MachineRequest, several: Several, question: Question) -> Sequence[Any]:
-    """SELECT n.id, …, e.ends_at, e.state, pack.domain_id, spread.domain_id FROM <nodes, providers, inventories, ends>
-    WHERE <each condition of the request> LIMIT …
-    """
-    kinds = {Kind.REQUEST, Kind.SERVICE} if request.served else {Kind.REQUEST}
-    met = [each.holds for each in question.conditions if each.counts and each.kind in kinds]
-    query: Query = select(Node.id).select_from(with_ends(question.source)).where(*question.where, *met)
-    if several.own:
-        query = query.where(or_(Node.id.is_(None), Node.id.not_in(several.own)))
-    columns, query = placed(query, several)
-    needed = bool(required_capabilities(question.capabilities))
-    own = (*columns, *FACTS, *((Node.properties,) if needed else ()))
-    read = query.with_only_columns(*own, maintain_column_froms=True).limit(MOST + 1)
-    rows = context.session.execute(read).all()
-    able = (row for row in rows if not unmet_capabilities(question.capabilities, row.properties or {}))
-    return [*able] if needed else rows
+    return read(context.session, that_fit(request, question, several.own), question, several, *KNOWN, most=MOST)
 
 
 def _free(
@@ -200,16 +172,17 @@ def _free(
 ) -> Iterator[tuple[Place, Iterable[Span]]]:
     """Yield the place of each machine, and when it is free: for a strict request, only until a hold begins."""
     takes = turnaround(context.settings)
-    holds, booked = _holds(context, machines, now), _booked(context, machines, now)
+    session, nodes = context.session, [row[0] for row in machines]
+    holds, booked = holds_of(session, context.settings, nodes, now), bookings_of(session, nodes, now)
     for row in machines:
-        facts = Facts._make(row[_FACTS:_REST])
+        facts = facts_of(row)
         kept = booked.get(facts.node_id, ())
         others = [each for each in kept if not context.own.has(each)]
         times = booked_times(others, takes(facts.resource_class), has_end=context.end is not None)
         if context.own.booking is not None:
             times += _but_for([each for each in kept if context.own.has(each)])
         free = free_spans(facts, holds.get(facts.node_id, ()), times, now, takes)
-        yield (row[0], row[1]), [span._replace(until=span.end) for span in free] if is_strict else free
+        yield (row[1], row[2]), [span._replace(until=span.end) for span in free] if is_strict else free
 
 
 def _but_for(own: Sequence[Any]) -> list[Interval]:
@@ -217,38 +190,3 @@ def _but_for(own: Sequence[Any]) -> list[Interval]:
     return [each for row in own for each in ((-FOREVER, row.starts_at), (row.ends_at, FOREVER))] or [
         (-FOREVER, FOREVER)
     ]
-
-
-def _booked(context: MachineContext, machines: Sequence[Any], now: float) -> dict[int, list[Any]]:
-    """Return the bookings and plans of the machines that are not over, by node (an id).
-
-    SELECT node_id, … FROM booked_machines WHERE ends_at IS NULL OR ends_at + turnaround > …
-    """
-    goes_on = or_(BOOKED.c.ends_at.is_(None), BOOKED.c.ends_at + BOOKED.c.turnaround > now)
-    rows = _of_machines(context, machines, select(BOOKED).where(goes_on), BOOKED.c.node_id)
-    return {node: [*own] for node, own in groupby(sorted(rows, key=_NODE), _NODE)}
-
-
-_NODE = attrgetter("node_id")
-
-
-def _of_machines(context: MachineContext, machines: Sequence[Any], query: Query, node: Any) -> Sequence[Any]:
-    """Return the rows of a query that are those of the machines, or of all nodes unless there are many."""
-    rows = context.session.execute(query.limit(len(machines) + 1)).all()
-    if len(rows) > len(machines):
-        rows = context.session.execute(query.where(one_of(node, [row[_FACTS] for row in machines]))).all()
-    return rows
-
-
-def _holds(context: MachineContext, machines: Sequence[Any], now: float) -> dict[int, list[Interval]]:
-    """Return the holds of the machines that are not over, by node (an id).
-
-    SELECT node_id, … FROM holds WHERE ends_at IS NULL OR ends_at > …
-    """
-    columns = (Hold.node_id, Hold.asserted_at, Hold.starts_at, Hold.ends_at, Hold.drain)
-    query = select(*columns).where(or_(Hold.ends_at.is_(None), Hold.ends_at > now))
-    rows = _of_machines(context, machines, query, Hold.node_id)
-    ahead, found = context.settings.scheduling.withhold_before_windows, dict[int, list[Interval]]()
-    for hold in rows:
-        found.setdefault(hold.node_id, []).append(hold_interval(hold, ahead))
-    return found

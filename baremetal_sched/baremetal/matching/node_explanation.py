@@ -167,7 +167,7 @@ def _booked(booking: NextBooking | None, sees_booking: Callable[[str], bool]) ->
         name = f" for {booking.label}" if sees_booking(booking.project) else ""
         reason = f"It is booked{name} {booking.words()}."
     if booking.has_begun:
-        yield Finding(availability.BOOKED, reason, "Who has booked it can claim it until then.")
+        yield Finding(availability.BOOKED, reason, "The project that booked it can claim it until then.")
     else:
         yield Finding(availability.BOOKED, reason, "It can be claimed until then: give the claim an end.")
 

@@ -1,5 +1,5 @@
-"""Which machines a request may have although they are closed to whoever names no end: those of its own booking or plan,
-and those that are booked later than it needs them."""
+"""Which machines a request may have although they are closed to requests that name no end: those of its own booking or
+plan, and those whose next booking begins later than it needs them."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -28,7 +28,7 @@ _NEXT = BOOKED.alias("next")
 _IS_KEPT = exists().where(BOOKED.c.node_id == Node.id, COUNTS)
 
 
-#: SQL conditions on a node, for whoever names no end: neither a hold that has come nor a booking closes it.
+#: SQL conditions on a node, for requests that name no end: neither a hold that has come nor a booking closes it.
 UNHELD, UNBOOKED = or_(IS_OPEN, IS_BOOKED), or_(IS_OPEN, ~IS_BOOKED)
 
 

@@ -6,7 +6,7 @@ others have locked is left out, and the choice is repeated.
 """
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -183,12 +183,17 @@ def _some(
         return None
     some = sample(session, class_id)
     columns, query = placed(query.where(one_of(INVENTORIES.c.provider_id, some)), several)
-    at: dict[Place, list[tuple[float, float, int]]] = {}
     columns += [] if gap is None else [gap]
-    rows = session.execute(query.with_only_columns(Node.id, *columns, maintain_column_froms=True))
-    for node, pack, spread, *until in rows:
-        order = next(filter(None, until), inf), random.random()  # noqa: S311 - spreading, not a secret
-        at.setdefault((pack, spread), []).append((*order, node))
+    return shortest(several, session.execute(query.with_only_columns(Node.id, *columns, maintain_column_froms=True)))
+
+
+def shortest(several: Several, rows: Iterable[Any]) -> dict[int, Place] | None:
+    """Return machines that satisfy the request, each with its place; None if no choice does. Each row is an id, a
+    place, and a gap: the shortest ones come first, and those without one last."""
+    at: dict[Place, list[tuple[float, float, int]]] = {}
+    for node, pack, spread, *gap in rows:
+        order = gap[0] if gap and gap[0] is not None else inf
+        at.setdefault((pack, spread), []).append((order, random.random(), node))  # noqa: S311 - no secret
     chosen = quotas(several, {place: len(nodes) for place, nodes in at.items()})
     if chosen is None:
         return None

@@ -38,8 +38,8 @@ def count_up(session: Session, resource_class: str, project: str) -> None:
 
 
 class Calendar(NamedTuple):
-    """The counter of a machine, and the amount that is used of it: if both are still the same, whoever has it still
-    has it, and nothing has changed when it will be free."""
+    """The counter of a machine, and the amount that is used of it. While both are the same, so are its consumer and
+    the moment at which it will be free."""
 
     provider: int
     class_id: int
@@ -100,7 +100,7 @@ def put(
     Raises StaleDataError if the calendar of one is not what was ``seen``, under its lock or before.
     """
     if any(node.id not in seen for node in nodes):
-        raise StaleDataError("a machine has no inventory any more")
+        raise StaleDataError("a machine no longer has an inventory")
     turn(session, (seen[node.id] for node in nodes))
     turnaround = row["turnaround"]
     rows = [{**row, "node_id": node.id, "turnaround": turnaround[node.id], "made_at": made_at} for node in nodes]

@@ -47,7 +47,7 @@ class BookedMachine(HasId, Base):
     from ``starts_at`` until ``ends_at`` (NULL: it has no end), and for ``turnaround`` seconds after it.
 
     While the row counts, the machine is closed to whoever names no end: ``nodes.closes_at`` is ``made_at`` or earlier.
-    ``used_at``: since when nobody needs to claim it under the booking any more, as somebody has; NULL: nobody has.
+    ``used_at``: when it was first claimed under the booking; NULL: it was not.
     """
 
     __tablename__ = "booked_machines"

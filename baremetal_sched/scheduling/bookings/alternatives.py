@@ -1,41 +1,37 @@
 """Why machines cannot be booked, and what could be booked instead: the earliest start for the same length, and the
 longest length for the same start, by what is known now."""
 
-import heapq
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count, groupby
+from math import floor
 from operator import itemgetter
 
-from sqlalchemy import or_, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.bookings.times import BOOKED, NOBODY, Own, Window, turnaround
-from baremetal_sched.baremetal.matching.capabilities import required_capabilities, unmet_capabilities
+from baremetal_sched.baremetal.bookings.times import NOBODY, Own, Window, turnaround
 from baremetal_sched.baremetal.matching.conditions import Kind
-from baremetal_sched.baremetal.matching.earliest import MOST
+from baremetal_sched.baremetal.matching.earliest import MOST, first_moment
 from baremetal_sched.baremetal.matching.explanation import why_none
+from baremetal_sched.baremetal.matching.fitting_machines import (
+    KNOWN,
+    bookings_of,
+    facts_of,
+    holds_of,
+    read,
+    that_fit,
+)
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.sentences import FALLBACK, joined
-from baremetal_sched.baremetal.matching.several import placed
 from baremetal_sched.baremetal.matching.spreading import Place, Places, Room, Several, lack, sentence
-from baremetal_sched.baremetal.provider.blocked_times import (
-    FACTS,
-    FOREVER,
-    Facts,
-    Interval,
-    free_times,
-    hold_interval,
-)
+from baremetal_sched.baremetal.provider.blocked_times import FOREVER, Interval, Span, booked_times, free_times
 from baremetal_sched.db.clock import in_words
-from baremetal_sched.db.models import Domain, Hold, Node
+from baremetal_sched.db.models import Domain, Node
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.db.types import Query
 from baremetal_sched.errors.scheduling import NotBookable
-from baremetal_sched.placement.candidates.sql.conditions import one_of
 from baremetal_sched.scheduling.bookings import choosing
 from baremetal_sched.settings import Settings
 
@@ -93,7 +89,7 @@ class NothingFits(NotBookable):
             earliest = first_start(machines, several, length, self.first)
             longest = longest_length(machines, several, window.starts_at)
             said += [] if earliest is None else [f"Earliest start for the same length: {in_words(earliest)}."]
-            said += [] if longest is None else [f"Longest length for the same start: {longest:g} s."]
+            said += [] if longest is None else [f"Longest length for the same start: {floor(longest)} s."]
         return NotBookable(reason=" ".join(said), earliest=earliest, longest=longest)
 
 
@@ -111,28 +107,13 @@ def explained(database: Database, settings: Settings, deadline: float | None = N
 def first_start(machines: Iterable[FitMachine], several: Several, length: float, first: float) -> float | None:
     """Return the first moment from ``first`` on from which enough machines are free for so many seconds; None if there
     is none."""
-    spans = [
-        (max(start, first), end - length, each.place)
-        for each in machines
-        for start, end in each.free
-        if max(start, first) + length <= end
-    ]
-    room, leaving, number = Room(several), list[tuple[float, int, Place]](), count()
-    for start, coming in groupby(sorted(spans, key=itemgetter(0)), itemgetter(0)):
-        while leaving and leaving[0][0] < start:
-            room.change(heapq.heappop(leaving)[2], -1)
-        come = list(coming)
-        for _, last, place in come:
-            room.change(place, 1)
-            heapq.heappush(leaving, (last, next(number), place))
-        if any(room.has_enough(place[0]) for *_, place in come):
-            return float(start)
-    return None
+    free = ((each.place, [Span(max(start, first), end, end) for start, end in each.free]) for each in machines)
+    return first_moment(free, several, lambda start, until: start + length <= until)
 
 
 def longest_length(machines: Iterable[FitMachine], several: Several, start: float) -> float | None:
-    """Return for how many seconds enough machines are free from a moment on; None if too few are free then, and if
-    they are for ever."""
+    """Return for how many seconds enough machines are free from a moment on; None if too few are free then, or if
+    they stay free for ever."""
     ends = [(end, each.place) for each in machines for begin, end in each.free if begin <= start < end]
     room = Room(several)
     for end, place in sorted(ends, key=itemgetter(0), reverse=True):
@@ -144,33 +125,23 @@ def longest_length(machines: Iterable[FitMachine], several: Several, start: floa
 def _machines(
     context: MachineContext, request: MachineRequest, several: Several, window: Window, now: float, own: Own
 ) -> list[FitMachine] | None:
-    """Return the machines that fit, free or not; None if they are more than MOST.
-
-    SELECT pack.domain_id, spread.domain_id, n.id, …, e.ends_at, e.state FROM <nodes, providers, inventories, ends>
-    WHERE <each condition of the request> LIMIT …; and then their holds and bookings
-    """
+    """Return the machines that fit, free or not; None if more than MOST fit."""
     question = choosing.fitting(context, request)
-    query = choosing.all_that_fit(request, question)
-    query = query.where(Node.id.not_in(several.own)) if several.own else query
-    columns, query = placed(query, several)
-    needed = bool(required_capabilities(question.capabilities))
-    read = (*columns, *FACTS, *((Node.properties,) if needed else ()))
-    rows = context.session.execute(query.with_only_columns(*read, maintain_column_froms=True).limit(MOST + 1)).all()
+    query = that_fit(request, question, several.own).where(Node.id.is_not(None))
+    rows = read(context.session, query, question, several, *KNOWN, most=MOST)
     if len(rows) > MOST:
         return None
-    if needed:
-        rows = [row for row in rows if not unmet_capabilities(question.capabilities, row.properties or {})]
-    end, takes = 2 + len(FACTS), turnaround(context.settings)
-    facts = [Facts._make(row[2:end]) for row in rows]
-    nodes = [each.node_id for each in facts]
-    holds, booked = _holds(context, nodes, now), _booked(context.session, nodes, own)
+    session, settings, nodes = context.session, context.settings, [row[0] for row in rows]
+    holds, booked = holds_of(session, settings, nodes, now), bookings_of(session, nodes, now)
+    takes = turnaround(settings)
     found = []
-    for row, each in zip(rows, facts, strict=True):
-        seconds, held = takes(each.resource_class), holds.get(each.node_id, [])
-        kept = [(starts - seconds, until) for starts, until in booked.get(each.node_id, ())]
-        free = free_times(each, [*held, *kept], now, takes)
-        why = None if _contains(free, window) else _why(each, held, window, free_times(each, (), now, takes))
-        found.append(FitMachine((row[0], row[1]), free, why))
+    for row in rows:
+        facts, held = facts_of(row), holds.get(row[0], [])
+        others = [each for each in booked.get(row[0], ()) if not own.has(each)]
+        kept = booked_times(others, takes(facts.resource_class), has_end=True)
+        free = free_times(facts, held, now, takes, kept)
+        why = None if _contains(free, window) else _why(held, window, free_times(facts, (), now, takes))
+        found.append(FitMachine((row[1], row[2]), free, why))
     return found
 
 
@@ -178,29 +149,10 @@ def _contains(free: Iterable[Interval], window: Window) -> bool:
     return any(start <= window.starts_at and window.ends_at <= end for start, end in free)
 
 
-def _why(facts: Facts, held: Iterable[Interval], window: Window, free: Sequence[Interval]) -> str:
+def _why(held: Iterable[Interval], window: Window, free: Sequence[Interval]) -> str:
     if not _contains(free, window):
         return _IN_USE
     return _HELD if any(start < window.ends_at and window.starts_at < end for start, end in held) else _BOOKED
-
-
-def _holds(context: MachineContext, nodes: Sequence[int], now: float) -> dict[int, list[Interval]]:
-    columns = (Hold.node_id, Hold.asserted_at, Hold.starts_at, Hold.ends_at, Hold.drain)
-    query = select(*columns).where(or_(Hold.ends_at.is_(None), Hold.ends_at > now), one_of(Hold.node_id, [*nodes]))
-    ahead, found = context.settings.scheduling.withhold_before_windows, dict[int, list[Interval]]()
-    for hold in context.session.execute(query) if nodes else ():
-        found.setdefault(hold.node_id, []).append(hold_interval(hold, ahead))
-    return found
-
-
-def _booked(session: Session, nodes: Sequence[int], own: Own) -> dict[int, list[Interval]]:
-    """Return when the machines are booked, and the turnaround after it."""
-    found: dict[int, list[Interval]] = {}
-    rows: Query = select(BOOKED).where(one_of(BOOKED.c.node_id, [*nodes]), own.is_others())
-    for row in session.execute(rows) if nodes else ():
-        until = FOREVER if row.ends_at is None else row.ends_at + row.turnaround
-        found.setdefault(row.node_id, []).append((row.starts_at, until))
-    return found
 
 
 def _short(context: MachineContext, request: MachineRequest, several: Several, machines: Sequence[FitMachine]) -> str:

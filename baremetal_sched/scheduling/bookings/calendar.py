@@ -4,16 +4,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy import ColumnElement, or_, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.bookings.times import BOOKED as ROWS
 from baremetal_sched.baremetal.bookings.times import turnaround
+from baremetal_sched.baremetal.matching.fitting_machines import holds_of
 from baremetal_sched.baremetal.provider import availability
 from baremetal_sched.baremetal.provider.availability import with_ends, with_provider
-from baremetal_sched.baremetal.provider.blocked_times import FACTS, FOREVER, Facts, free_times, hold_interval
+from baremetal_sched.baremetal.provider.blocked_times import FACTS, FOREVER, Facts, free_times
 from baremetal_sched.db.clock import epoch
-from baremetal_sched.db.models import Booking, Hold, Node, table_of
+from baremetal_sched.db.models import Booking, Node, table_of
 from baremetal_sched.settings import Settings
 
 #: What keeps a machine: the first counts most.
@@ -72,7 +73,10 @@ def read_calendar(
         until = free[0][0] if free else FOREVER
         if until > now:
             uses[row.id].append(CalendarUse(IN_USE if facts.is_used or facts.returns else OUT_OF_USE, now, until))
-    for node_id, use in (*_holds(session, settings, list(uses), window), *_bookings(session, list(uses), window)):
+    for node_id, holds in holds_of(session, settings, [*uses], window[0]).items():
+        if node_id in uses:
+            uses[node_id] += [CalendarUse(HELD, *each) for each in holds]
+    for node_id, use in _bookings(session, [*uses], window):
         uses[node_id].append(use)
     return [CalendarMachine(row.uuid, row.name, row.place, _sorted(uses[row.id], window)) for row in rows]
 
@@ -81,18 +85,6 @@ def _sorted(uses: Sequence[CalendarUse], window: tuple[float, float]) -> list[Ca
     return sorted(
         (each for each in uses if each.meets(*window)), key=lambda each: (KINDS.index(each.kind), each.starts_at)
     )
-
-
-def _holds(
-    session: Session, settings: Settings, nodes: Sequence[int], window: tuple[float, float]
-) -> Iterator[tuple[int, CalendarUse]]:
-    """SELECT … FROM holds WHERE node_id IN (…) AND <they meet the window>"""
-    ahead = settings.scheduling.withhold_before_windows
-    begins = func.coalesce(Hold.starts_at, Hold.asserted_at) - ahead < window[1]
-    meets = begins, or_(Hold.ends_at.is_(None), Hold.ends_at > window[0])
-    columns = (Hold.node_id, Hold.starts_at, Hold.asserted_at, Hold.ends_at, Hold.drain)
-    for hold in session.execute(select(*columns).where(Hold.node_id.in_(nodes), *meets)):
-        yield hold.node_id, CalendarUse(HELD, *hold_interval(hold, ahead))
 
 
 def _bookings(session: Session, nodes: Sequence[int], window: tuple[float, float]) -> Iterator[tuple[int, CalendarUse]]:

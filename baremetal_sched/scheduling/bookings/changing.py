@@ -17,7 +17,6 @@ from baremetal_sched.baremetal.bookings.bookings import OVER
 from baremetal_sched.baremetal.bookings.times import BOOKED, Own, Window, turnaround
 from baremetal_sched.baremetal.matching.question import nodes_source
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
-from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.baremetal.provider import booked_machines
 from baremetal_sched.baremetal.provider.availability import with_ends
 from baremetal_sched.baremetal.provider.blocked_times import free_during, leaves
@@ -27,7 +26,7 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.scheduling import BookingInUse, BookingIsOver, BookingNotFound, NotBookable
 from baremetal_sched.placement.waiting_requests import FAILED, IS_WAITING
 from baremetal_sched.scheduling.bookings import booking as making
-from baremetal_sched.scheduling.bookings import lost_machines
+from baremetal_sched.scheduling.bookings import choosing, lost_machines
 from baremetal_sched.scheduling.bookings.alternatives import NothingFits
 from baremetal_sched.scheduling.bookings.limits import Wanted, require_within
 from baremetal_sched.scheduling.bookings.lost_machines import Machines
@@ -180,7 +179,9 @@ def _with_machines(wanted: BookingChange) -> tuple[list[str], list[str]]:
     """Give the booking the machines that it is to have, for the times; return the nodes (UUIDs) that went and that
     came."""
     session, settings, booking = wanted.session, wanted.settings, wanted.booking
-    had = {row.node_id: row.id for row in bookings.machines_of(session, [booking.id])[booking.id]}
+    own = BOOKED.c.booking_id == booking.id
+    rows = session.execute(select(BOOKED.c.node_id, BOOKED.c.id).where(own))
+    had = {node: row for node, row in rows}
     stays = _that_can_stay(wanted, had)
     machines = lost_machines.look(session, settings, booking)
     if machines.used & ({*had} - stays):
@@ -191,13 +192,15 @@ def _with_machines(wanted: BookingChange) -> tuple[list[str], list[str]]:
         )
     stays -= _given_up(wanted, stays, machines)
     missing = wanted.count - len(stays) if len(stays) < len(had) or wanted.count > booking.count else 0
-    request, context = _request_for(booking, max(missing, 1)), MachineContext(session, settings)
+    request, context = (
+        choosing.of_number(request_of(booking.request), max(missing, 1)),
+        MachineContext(session, settings),
+    )
     new = _chosen(wanted, context, request, stays) if missing > 0 else []
     locked = booked_machines.lock(session, {*had, *new})
     if _that_can_stay(wanted, [*stays]) != stays:
-        raise StaleDataError("a machine of the booking cannot stay any more")
+        raise StaleDataError("a machine of the booking can no longer stay")
     gone = {*had} - stays
-    own = BOOKED.c.booking_id == booking.id
     went = booked_machines.drop(session, settings, own, BOOKED.c.node_id.in_(gone)) if gone else []
     if stays and wanted.window != _window_of(booking):
         _move(wanted, {node: had[node] for node in stays}, [node for node in locked if node.id in stays])
@@ -229,12 +232,6 @@ def _given_up(wanted: BookingChange, stays: Collection[int], machines: Machines)
     if surplus > len(unclaimed):
         raise BookingInUse(booking=wanted.booking.uuid, number=len(machines.used))
     return {*unclaimed[:surplus]} if surplus > 0 else set()
-
-
-def _request_for(booking: Booking, count: int) -> MachineRequest:
-    """Return the request of the booking for so many machines."""
-    request = request_of(booking.request)
-    return replace(request, several=replace(request.several or Several(1), count=count))
 
 
 def _chosen(
@@ -273,7 +270,7 @@ def _write(wanted: BookingChange) -> None:
     booking.starts_at, booking.ends_at = wanted.window.starts_at, wanted.window.ends_at
     if wanted.count != booking.count:
         booking.count = wanted.count
-        booking.request = _request_for(booking, wanted.count).document()
+        booking.request = choosing.of_number(request_of(booking.request), wanted.count).document()
     booking.due_at = min(booking.due_at, wanted.now)  # a conductor finds out what is next
     wanted.session.flush()
     if booking.ends_at != ended:

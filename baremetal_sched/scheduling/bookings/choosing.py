@@ -4,27 +4,24 @@ Other bookings stay where they are. First a few hundred machines of the class ar
 database counts all that fit by domain. Domains decide first; then the machine whose gap around the window is shortest.
 """
 
-import random
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
-from typing import Any
 
-from sqlalchemy import ColumnElement, Double, func, literal, null, select
+from sqlalchemy import ColumnElement, Double, func, literal, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.bookings.times import BOOKED, NOBODY, Own, Window
-from baremetal_sched.baremetal.matching.capabilities import required_capabilities, unmet_capabilities
-from baremetal_sched.baremetal.matching.conditions import Kind
+from baremetal_sched.baremetal.matching.capabilities import required_capabilities
+from baremetal_sched.baremetal.matching.fitting_machines import read, that_fit
 from baremetal_sched.baremetal.matching.question import Question
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
-from baremetal_sched.baremetal.matching.several import SOME, count_places, pick, placed, sample
+from baremetal_sched.baremetal.matching.several import SOME, count_places, pick, sample, shortest
 from baremetal_sched.baremetal.matching.spreading import Place, Several, quotas
 from baremetal_sched.baremetal.matching.tree_shapes import Forest
-from baremetal_sched.baremetal.provider.availability import PROVIDER, with_ends
+from baremetal_sched.baremetal.provider.availability import PROVIDER
 from baremetal_sched.baremetal.provider.blocked_times import blocked_until, free_during
 from baremetal_sched.baremetal.visibility import EVERYTHING
 from baremetal_sched.db.models import Node, ResourceClass
-from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import SearchTookTooLong
 from baremetal_sched.explain.request_conditions import ExplainedRequest, tree_roots
 from baremetal_sched.placement import names
@@ -33,7 +30,7 @@ from baremetal_sched.placement.candidates.trees.candidate import TimeLimit, Took
 from baremetal_sched.placement.candidates.trees.enumeration import candidates
 from baremetal_sched.settings import Settings
 
-#: Seconds that are longer than any gap: for a machine that is not booked later.
+#: Seconds that are longer than any gap: for a machine without a later booking.
 _LONG = 1e11
 
 
@@ -48,33 +45,41 @@ def choose(
     """Return as many machines (ids of nodes) as are requested, besides those that stay (ids), which count for
     ``spread`` and ``pack``; None if no choice satisfies the request. Nothing is locked.
 
-    The rows of ``own`` keep nobody off. ``conditions``: more conditions on the machines. Raises BadQuery, CannotWait.
+    What ``own`` has booked counts as free. ``conditions``: more conditions on the machines. Raises BadQuery and
+    CannotWait.
     """
     session, several = context.session, beside(context.session, request, stays)
     question = fitting(context, request)
-    query = all_that_fit(request, question).where(free_during(context.settings, window, own), *conditions)
-    if several.own:
-        query = query.where(Node.id.not_in(several.own))
+    of_nodes = that_fit(request, question, several.own).where(Node.id.is_not(None))
+    query = of_nodes.where(free_during(context.settings, window, own), *conditions)
     gap = gap_around(context.settings, window)
-    if required_capabilities(question.capabilities):
-        return _shortest(several, _rows(session, query, several, gap, question))
-    class_id = names.ids_of(session, ResourceClass, [request.machine_class()]).get(request.machine_class())
+    # Only the rows say which machines have the capabilities.
+    looks_at_all = bool(required_capabilities(question.capabilities))
+    some = query if looks_at_all else query.where(one_of(PROVIDER.c.id, _some_of(session, request.machine_class())))
+    chosen = shortest(several, read(session, some, question, several, gap))
+    if chosen is None and not looks_at_all:
+        found = quotas(several, count_places(session, query, several))
+        chosen = None if found is None else pick(session, query, several, found, [gap, Node.id])
+    return None if chosen is None else [*chosen]
+
+
+def _some_of(session: Session, resource_class: str) -> list[int]:
+    """Return providers (ids) of a class: first those that are free now."""
+    class_id = names.ids_of(session, ResourceClass, [resource_class]).get(resource_class)
     if class_id is None:
-        return None
-    looked_at = sample(session, class_id)
-    if len(looked_at) < SOME:
-        looked_at += sample(session, class_id, SOME - len(looked_at), is_free=False)
-    some = query.where(one_of(PROVIDER.c.id, looked_at))
-    chosen = _shortest(several, _rows(session, some, several, gap, question))
-    if chosen is not None:
-        return chosen
-    found = quotas(several, count_places(session, query, several))
-    return None if found is None else [*pick(session, query, several, found, [gap, Node.id])]
+        return []
+    some = sample(session, class_id)
+    return some if len(some) == SOME else some + sample(session, class_id, SOME - len(some), is_free=False)
 
 
 def number_of(request: MachineRequest) -> int:
-    """Return for how many machines a request is."""
+    """Return how many machines a request is for."""
     return 1 if request.several is None else request.several.count
+
+
+def of_number(request: MachineRequest, count: int) -> MachineRequest:
+    """Return the request for so many machines."""
+    return replace(request, several=replace(request.several or Several(1), count=count))
 
 
 def beside(session: Session, request: MachineRequest, stays: Collection[int]) -> Several:
@@ -100,8 +105,8 @@ def still_fit(
     """Return which of the nodes (ids) fit the request and are free for the window, as they are now."""
     question = fitting(context, request)
     free = free_during(context.settings, window, own)
-    query = all_that_fit(request, question).where(free, Node.id.in_(nodes))
-    return {row[0] for row in _rows(context.session, query, Several(1), null(), question)}
+    query = that_fit(request, question).where(free, Node.id.in_(nodes))
+    return {row[0] for row in read(context.session, query, question, Several(1))}
 
 
 def fitting(context: MachineContext, request: MachineRequest) -> Question:
@@ -140,18 +145,6 @@ def _trees_that_fit(context: MachineContext, explained: ExplainedRequest, questi
     return found
 
 
-def all_that_fit(request: MachineRequest, question: Question) -> Query:
-    """Return the query of the machines that fit, free or not, by the question of ``fitting``; with what is known of
-    them, see ``with_ends``.
-
-    SELECT n.id FROM <nodes, providers, inventories, ends> WHERE <each condition of the request>
-    """
-    kinds = {Kind.REQUEST, Kind.SERVICE} if request.served else {Kind.REQUEST}
-    met = [each.holds for each in question.conditions if each.counts and each.kind in kinds]
-    query: Query = select(Node.id).select_from(with_ends(question.source)).where(Node.id.is_not(None))
-    return query.where(*question.where, *met)
-
-
 def gap_around(settings: Settings, window: Window) -> ColumnElement[float]:
     """SQL: the seconds from the use of a machine before a window until the one after it, in a row of ``with_ends``.
 
@@ -165,25 +158,3 @@ def gap_around(settings: Settings, window: Window) -> ColumnElement[float]:
     begins = func.coalesce(before.scalar_subquery(), blocked_until(settings))
     gap: ColumnElement[float] = func.coalesce(after.scalar_subquery(), literal(_LONG, Double())) - begins
     return gap
-
-
-def _rows(session: Session, query: Query, several: Several, gap: Any, question: Question) -> Sequence[Any]:
-    """Return the id, the place and the gap of each machine of the query that has the capabilities."""
-    columns, query = placed(query, several)
-    needed = bool(required_capabilities(question.capabilities))
-    own = (Node.id, *columns, gap, *((Node.properties,) if needed else ()))
-    rows = session.execute(query.with_only_columns(*own, maintain_column_froms=True)).all()
-    if not needed:
-        return rows
-    return [row for row in rows if not unmet_capabilities(question.capabilities, row.properties or {})]
-
-
-def _shortest(several: Several, rows: Sequence[Any]) -> list[int] | None:
-    """Return the machines with the shortest gaps of the domains that are chosen; None if no choice satisfies."""
-    at: dict[Place, list[tuple[float, float, int]]] = {}
-    for node, pack, spread, gap, *_ in rows:
-        at.setdefault((pack, spread), []).append((gap, random.random(), node))  # noqa: S311 - no secret
-    found = quotas(several, {place: len(nodes) for place, nodes in at.items()})
-    if found is None:
-        return None
-    return [node for spread, number in found.numbers.items() for *_, node in sorted(at[found.pack, spread])[:number]]

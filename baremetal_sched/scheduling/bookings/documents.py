@@ -1,23 +1,22 @@
-"""Bookings as clients see them: their states by the clock, and who has their machines."""
+"""Bookings as clients see them, with their states by the clock, and the consumers of their machines."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, literal, select
+from sqlalchemy import ColumnElement, literal, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.bookings.bookings import OVER, in_state, short_by, state_of
 from baremetal_sched.baremetal.bookings.times import BOOKED
+from baremetal_sched.baremetal.bookings.use import claims_under
 from baremetal_sched.baremetal.matching.spreading import SEVERAL
 from baremetal_sched.baremetal.visibility import is_exactly
 from baremetal_sched.db import paging
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Booking, Node
 from baremetal_sched.db.paging import Page
-from baremetal_sched.db.types import Query
 from baremetal_sched.errors import InvalidValue, SchedulerError
-from baremetal_sched.placement.tables import ALLOCATIONS, CLAIM_ENDS, CONSUMERS, GROUP_MEMBERS, PROVIDERS
 from baremetal_sched.scheduling.schemas.answers import document
 from baremetal_sched.scheduling.schemas.bookings import BOOKING_MEMBERS
 
@@ -60,14 +59,18 @@ def _no_marker(uuid: str) -> SchedulerError:
 def documents_of(
     session: Session, bookings: Sequence[Booking], shows_claims: Callable[[str], bool] = lambda project: True
 ) -> list[dict[str, Any]]:
-    """Return bookings as JSON, without their links. ``shows_claims`` returns whether the claims of a project may be
-    seen, and with them who has booked, and who has the machines."""
+    """Return bookings as JSON, without their links. ``shows_claims`` says whether the claims of a project may be
+    seen, and with them the user that booked, and the consumers of the machines."""
     if not bookings:
         return []
     now = session.scalar(select(epoch())) or 0.0
     machines: dict[int, list[dict[str, Any]]] = {booking.id: [] for booking in bookings}
-    for booking_id, node, consumer, claim in session.execute(_machines(BOOKED.c.booking_id.in_(machines))):
-        machines[booking_id].append({"node": node, "consumer": consumer, "claim": claim or consumer})
+    claimed = {(each.booking_id, each.node_id): each for each in claims_under(session, *bookings)}
+    query = select(BOOKED.c.booking_id, Node.id, Node.uuid).join_from(BOOKED, Node, Node.id == BOOKED.c.node_id)
+    for booking_id, node_id, node in session.execute(query.where(BOOKED.c.booking_id.in_(machines)).order_by(Node.id)):
+        use = claimed.get((booking_id, node_id))
+        consumer, claim = (None, None) if use is None else (use.consumer, use.claim)
+        machines[booking_id].append({"node": node, "consumer": consumer, "claim": claim})
     return [
         _document(booking, state_of(booking, now), machines[booking.id], shows_claims=shows_claims(booking.project))
         for booking in bookings
@@ -87,32 +90,4 @@ def _document(booking: Booking, state: str, machines: list[dict[str, Any]], *, s
         project_id=booking.project,
         user_id=booking.user if shows_claims else None,
         links=[],
-    )
-
-
-def _machines(condition: ColumnElement[bool]) -> Query:
-    """Return the query of the machines of bookings, in the order of the nodes: the booking (an id), the node, and who
-    has it under the booking (UUIDs).
-
-    SELECT b.booking_id, n.uuid, c.uuid, g.claim FROM booked_machines b JOIN nodes n ON … LEFT JOIN
-    (resource_providers p JOIN allocations a ON a.provider_id = p.id AND a.resource_class_id = p.mirrored_class_id JOIN
-    claim_ends e ON e.consumer_id = a.consumer_id JOIN consumers c ON …) ON p.uuid = n.uuid AND e.booking_id =
-    b.booking_id LEFT JOIN group_members g ON g.consumer_id = c.id
-    """
-    of_class = and_(
-        ALLOCATIONS.c.provider_id == PROVIDERS.c.id, ALLOCATIONS.c.resource_class_id == PROVIDERS.c.mirrored_class_id
-    )
-    holder = (
-        PROVIDERS.join(ALLOCATIONS, of_class)
-        .join(CLAIM_ENDS, CLAIM_ENDS.c.consumer_id == ALLOCATIONS.c.consumer_id)
-        .join(CONSUMERS, CONSUMERS.c.id == ALLOCATIONS.c.consumer_id)
-    )
-    is_its = and_(PROVIDERS.c.uuid == Node.uuid, CLAIM_ENDS.c.booking_id == BOOKED.c.booking_id)
-    return (
-        select(BOOKED.c.booking_id, Node.uuid, CONSUMERS.c.uuid, GROUP_MEMBERS.c.claim)
-        .join_from(BOOKED, Node, Node.id == BOOKED.c.node_id)
-        .outerjoin(holder, is_its)
-        .outerjoin(GROUP_MEMBERS, GROUP_MEMBERS.c.consumer_id == CONSUMERS.c.id)
-        .where(condition)
-        .order_by(BOOKED.c.node_id)
     )

@@ -59,16 +59,16 @@ def _require_times(settings: Settings, wanted: Wanted, now: float) -> None:
     first, length = now + options.notice, options.longest_booking
     if wanted.is_noticed and window.starts_at < first:
         raise BookingLimit(
-            reason=f"A booking can begin at {in_words(ceil(first))} at the earliest: {options.notice:g} s from now.",
+            reason=f"A booking can begin at {in_words(ceil(first))} at the earliest: {options.notice:.0f} s from now.",
             limit="notice",
             allowed=first,
         )
     if length and window.ends_at - window.starts_at > length:
-        reason = f"A booking can last for {length:g} s at most, until {in_words(window.starts_at + length)}."
+        reason = f"A booking can last for {length:.0f} s at most, until {in_words(window.starts_at + length)}."
         raise BookingLimit(reason=reason, limit="longest_booking", allowed=window.starts_at + length)
     furthest = now + options.furthest_booking
     if options.furthest_booking and window.ends_at > furthest:
-        reason = f"A booking must end by {in_words(furthest)}: {options.furthest_booking:g} s from now."
+        reason = f"A booking must end by {in_words(furthest)}: {options.furthest_booking:.0f} s from now."
         raise BookingLimit(reason=reason, limit="furthest_booking", allowed=furthest)
 
 
@@ -89,8 +89,8 @@ def _require_of_project(session: Session, settings: Settings, wanted: Wanted) ->
     left = options.booked_hours - booked / 3600
     if options.booked_hours and own / 3600 > left:
         raise BookingLimit(
-            reason=f"It takes {own / 3600:g} hours of machines, and project {wanted.project} may book "
-            f"{max(left, 0):g} more.",
+            reason=f"It takes {own / 3600:.1f} hours of machines, and project {wanted.project} may book "
+            f"{max(left, 0):.1f} more.",
             limit="booked_hours",
             allowed=max(left, 0.0),
         )

@@ -1,4 +1,4 @@
-"""Which machines of bookings cannot be had any more, by what is known now.
+"""Which machines of bookings can no longer be had, by what is known now.
 
 A machine that is claimed under its booking is never lost. Of the others SQL tells which are out of use, in use past the
 start, or held (``is_lost``), for all bookings at once. Whether a machine still satisfies the request, and is in a
@@ -14,10 +14,9 @@ from sqlalchemy import case, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.bookings.times import BOOKED
-from baremetal_sched.baremetal.matching.capabilities import unmet_capabilities
 from baremetal_sched.baremetal.matching.conditions import Kind
+from baremetal_sched.baremetal.matching.fitting_machines import read
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
-from baremetal_sched.baremetal.matching.several import placed
 from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.baremetal.provider.availability import with_ends, with_provider
 from baremetal_sched.baremetal.provider.blocked_times import is_lost
@@ -92,15 +91,13 @@ def _fitting(
     """Return those of machines (ids of nodes) that satisfy the request, free or not, where they are beside those that
     are ``used``: first the ``good`` ones, then those that are ``gone``.
 
-    SELECT n.id, pack.domain_id, spread.domain_id, n.properties FROM <nodes, providers, inventories> …
+    SELECT n.id, pack.domain_id, spread.domain_id FROM <nodes, providers, inventories>
     WHERE n.id IN (…) AND <each condition of the request>
     """
     question, several = choosing.fitting(MachineContext(session, settings), request), request.several or Several(1)
     met = [each.holds for each in question.conditions if each.counts and each.kind is Kind.REQUEST]
     own: Query = select(Node.id).select_from(question.source).where(Node.id.in_([*good, *gone]), *question.where, *met)
-    places, own = placed(own, several)
-    found = session.execute(own.with_only_columns(Node.id, *places, Node.properties, maintain_column_froms=True))
-    rows = [row for row in found if not unmet_capabilities(question.capabilities, row[3] or {})]
+    rows = [row[:3] for row in read(session, own, question, several)]
     rows.sort(key=lambda row: (row[0] in gone, row[0]))
     stay = [place for place, number in choosing.places_of(session, several, used).items() for _ in range(number)]
     return _together(several, stay, rows)
@@ -116,7 +113,7 @@ def _together(several: Several, stay: Sequence[Any], rows: Sequence[Any]) -> set
     if several.spread_by is None:
         return {row[0] for row in rows}
     taken, kept = Counter(place[1] for place in stay), set[int]()
-    for node, _, domain, _ in rows:
+    for node, _, domain in rows:
         if domain is not None and taken[domain] < (several.at_most or 1):
             taken[domain] += 1
             kept.add(node)

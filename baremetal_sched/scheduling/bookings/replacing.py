@@ -1,8 +1,8 @@
-"""Keeping bookings: machines that cannot be had any more are replaced, and what is due about a booking is done.
+"""Keeping bookings: machines that can no longer be had are replaced, and what is due about a booking is done.
 
 A machine that is lost is replaced if there is another one that satisfies the booking together with those that stay.
 Otherwise it stays booked, as it may come back by itself: its consumer may give it back, its hold may be released. It
-counts as lacking until then. One that does not satisfy the request any more is given up at once. A machine that is
+counts as lacking until then. One that no longer satisfies the request is given up at once. A machine that is
 claimed under the booking is never replaced.
 
 Each booking is a transaction of its own, under the lock of its row. ``keeping`` says when that is.
@@ -19,7 +19,6 @@ from sqlalchemy.orm.exc import StaleDataError
 from baremetal_sched.baremetal.bookings import bookings
 from baremetal_sched.baremetal.bookings.times import BOOKED, Own, Window
 from baremetal_sched.baremetal.matching.request import MachineContext
-from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.baremetal.provider import booked_machines
 from baremetal_sched.db.clock import epoch, statement_epoch
 from baremetal_sched.db.models import Booking, Node
@@ -107,9 +106,10 @@ def replacements(session: Session, settings: Settings, booking: Booking, machine
     request, context = request_of(booking.request), MachineContext(session, settings)
     own = Node.id.not_in([*machines.stay, *machines.lost, *machines.unfit])
     for number in range(machines.lacking(booking), 0, -1):
-        asked = replace(request, several=replace(request.several or Several(1), count=number))
         window = Window(max(now, booking.starts_at), booking.ends_at)
-        chosen = choosing.choose(context, asked, window, Own(booking.id), machines.stay, [own])
+        chosen = choosing.choose(
+            context, choosing.of_number(request, number), window, Own(booking.id), machines.stay, [own]
+        )
         if chosen is not None:
             return chosen
     return []
@@ -139,7 +139,7 @@ def _change(
     went = _drop(session, settings, booking, leave)
     found = lost_machines.look(session, settings, booking)
     if not found.stay.issuperset(chosen):
-        raise StaleDataError("a machine that was chosen cannot be had any more")
+        raise StaleDataError("a machine that was chosen can no longer be had")
     # A machine that was lost may be in a domain that has no more room for it.
     return came, went + _drop(session, settings, booking, found.unfit)
 
@@ -154,7 +154,7 @@ def _drop(session: Session, settings: Settings, booking: Booking, nodes: Collect
 
 
 def _tell(session: Session, booking: Booking, lacking: int, came: Collection[str], went: Collection[str]) -> None:
-    """Note which machines came and went, that the booking lacks another number of machines, or none any more."""
+    """Note which machines came and went, and whether the booking now lacks another number of machines, or none."""
     before, booking.short_told = booking.short_told, lacking
     if came or went:
         bookings.note(session, "changed", booking, came=came, went=went)

@@ -68,10 +68,10 @@ BOOKING_MEMBERS = (
         column=(8, "Short By"),
     ),
     Member("spread", "How its machines are spread over domains, or null.", _OBJECT_OR_NULL),
-    Member("pack", "The level of domains in one of which all its machines are, or null.", _OBJECT_OR_NULL),
+    Member("pack", "All its machines are in one domain of this level; or null.", _OBJECT_OR_NULL),
     Member(
         "machines",
-        "Its machines. Before it begins, one that cannot be had any more is replaced; a booking that is over has none.",
+        "Its machines. Before it begins, one that can no longer be had is replaced; a booking that is over has none.",
         array(fields(_MACHINE)),
     ),
     Member(

@@ -63,6 +63,13 @@ def test_the_share_counts_each_moment(database_url: str) -> None:
             booked(service, wanted(6, 7, 2))
 
 
+def test_seconds_are_written_in_full(database_url: str) -> None:
+    with standing_still(database_url, furthest_booking=90 * DAY, longest_booking=0) as (service, _):
+        service.add_node("n1")
+        with pytest.raises(BookingLimit, match=": 7776000 s from now"):
+            booked(service, new(80, 95))
+
+
 @pytest.fixture
 def given(database_url: str) -> Iterator[tuple[Service, SettableClock]]:
     with standing_still(database_url) as found:
