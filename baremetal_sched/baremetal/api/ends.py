@@ -73,10 +73,10 @@ def granted_end(
 ) -> End | None:
     """Return the end of a request that the caller makes; None if it has none. ``began_at`` as in ``ends.granted``. If
     it names a booking, this must be one of the ``project`` of the consumer, and the limits of claims do not apply;
-    ``waits`` and ``locks`` as in ``use.usable``.
+    ``waits`` and ``locks`` as in ``use.end_under``.
 
     Raises EndsNotServed, InvalidValue, NotAllowed if it names none although the settings have a default, and like
-    ``use.usable``.
+    ``use.end_under``.
     """
     if asked.booking is not None:
         return use.end_under(session, call.settings, asked, project, waits=waits, locks=locks)

@@ -21,23 +21,8 @@ from baremetal_sched.placement.waiting_requests import IS_WAITING
 from baremetal_sched.settings import Settings
 
 
-class UsedBooking(NamedTuple):
-    """A booking under which a request may claim machines, or wait for them."""
-
-    id: int
-    uuid: str
-    resource_class: str
-    starts_at: float
-    ends_at: float
-
-
-def usable(session: Session, uuid: str, project: str, *, waits: bool = False, locks: bool = True) -> UsedBooking:
-    """Return the booking with this UUID for a claim of a project; with ``locks`` its row is locked until the
-    transaction ends, before any node is. ``waits``: the claim may wait for the start.
-
-    Raises BookingNotFound, also if it is that of another project, BookingIsOver, and BookingNotRunning before the
-    start.
-    """
+def _usable(session: Session, uuid: str, project: str, *, waits: bool, locks: bool) -> Booking:
+    """Return the booking with this UUID for a claim of a project."""
     found = bookings.find(session, uuid)
     booking = bookings.lock(session, found.id) if locks else found
     if booking is None or booking.project != project:
@@ -47,17 +32,20 @@ def usable(session: Session, uuid: str, project: str, *, waits: bool = False, lo
         raise BookingIsOver(booking=uuid)
     if state == PLANNED and not waits:
         raise BookingNotRunning(booking=uuid, when=f"It begins at {in_words(booking.starts_at)}: wait, or ask then.")
-    return UsedBooking(booking.id, booking.uuid, booking.resource_class, booking.starts_at, booking.ends_at)
+    return booking
 
 
 def end_under(
     session: Session, settings: Settings, asked: AskedEnd, project: str, *, waits: bool = False, locks: bool = True
 ) -> End:
     """Return the end of a request of a project that names a booking: that of the booking, or an earlier one of its own.
+    ``waits``: it may wait for the start. With ``locks`` the row of the booking is locked until the transaction ends,
+    before any node is.
 
-    Raises like ``usable``; InvalidValue if its own end is later than the booking's, or too early; EndsNotServed.
+    Raises BookingNotFound, also if it is that of another project; BookingIsOver; BookingNotRunning before the start;
+    InvalidValue if its own end is later than the booking's, or too early; EndsNotServed.
     """
-    booking = usable(session, asked.booking or "", project, waits=waits, locks=locks)
+    booking = _usable(session, asked.booking or "", project, waits=waits, locks=locks)
     from_booking = not asked.is_named
     end = End.of(settings, booking.ends_at if from_booking else asked.at, asked.seconds, booking.id)
     begins = max(ends.require_served(session, end), booking.starts_at)

@@ -113,9 +113,7 @@ def put(
     gate.freed(session, nodes=[node.uuid for node in nodes])
 
 
-def move(
-    session: Session, ids: Collection[int], seen: Mapping[int, Calendar], times: Mapping[str, float | None]
-) -> None:
+def move(session: Session, ids: Collection[int], seen: Mapping[int, Calendar], times: Mapping[str, Any]) -> None:
     """Give rows (ids), whose nodes are locked, other times: ``times`` has columns. ``seen``: the calendars of their
     nodes. Raises StaleDataError if one is not what was seen."""
     turn(session, seen.values())

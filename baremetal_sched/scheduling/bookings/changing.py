@@ -7,6 +7,7 @@ beside those that stay. A machine that is claimed under the booking is never tak
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from types import EllipsisType
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -14,7 +15,7 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.bookings import bookings, use
 from baremetal_sched.baremetal.bookings.bookings import OVER
-from baremetal_sched.baremetal.bookings.times import BOOKED, Own, Window, turnaround
+from baremetal_sched.baremetal.bookings.times import BOOKED, Own, Window, turnaround_of
 from baremetal_sched.baremetal.matching.question import nodes_source
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
 from baremetal_sched.baremetal.provider import booked_machines
@@ -251,16 +252,12 @@ def _move(wanted: BookingChange, rows: Mapping[int, int], nodes: Collection[Node
     """Give the rows (ids, by node) of machines, whose nodes are locked, the new times; and their turnaround as it is
     now, if they need more time."""
     session, settings, window = wanted.session, wanted.settings, wanted.window
-    takes, seen = turnaround(settings), booked_machines.calendars(session, rows)
-    by_turnaround: dict[float, list[int]] = {}
-    for node in nodes:
-        by_turnaround.setdefault(takes(node.resource_class), []).append(node.id)
-    for seconds, own in by_turnaround.items():
-        times: dict[str, float | None] = {"ends_at": window.ends_at}
-        times |= {"starts_at": window.starts_at} if wanted.moves else {}
-        times |= {"turnaround": seconds} if wanted.needs_time else {}
-        calendars = {node: seen[node] for node in own if node in seen}
-        booked_machines.move(session, [rows[node] for node in own], calendars, times)
+    times: dict[str, Any] = {"ends_at": window.ends_at}
+    if wanted.moves:
+        times["starts_at"] = window.starts_at
+    if wanted.needs_time:
+        times["turnaround"] = select(turnaround_of(settings)).where(Node.id == BOOKED.c.node_id).scalar_subquery()
+    booked_machines.move(session, rows.values(), booked_machines.calendars(session, rows), times)
     booked_machines.reopen(session, settings, nodes)
 
 
