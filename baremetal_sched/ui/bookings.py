@@ -1,22 +1,19 @@
 """/bookings: machines for later: a list, and one booking with its machines."""
 
-from collections.abc import Sequence
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 from flask import Response
-from sqlalchemy import select, true
+from sqlalchemy import true
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.bookings.bookings import OVER, PLANNED, RUNNING, STATES
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Booking
 from baremetal_sched.db.paging import SortKey
-from baremetal_sched.errors.scheduling import BookingNotFound
-from baremetal_sched.scheduling.api.bookings import visible_to
-from baremetal_sched.scheduling.api.policies import CHANGE_BOOKING, DELETE_BOOKING, GET_BOOKING, GET_CLAIM
-from baremetal_sched.scheduling.bookings.documents import BookingFilters, documents_of, select_bookings
+from baremetal_sched.scheduling.api.bookings import documents, filters_of, seen, visible_to
+from baremetal_sched.scheduling.api.policies import CHANGE_BOOKING, DELETE_BOOKING
+from baremetal_sched.scheduling.bookings.documents import select_bookings
 from baremetal_sched.scheduling.schemas import bookings as schemas
 from baremetal_sched.ui import exports
 from baremetal_sched.ui.call import UiCall
@@ -39,24 +36,19 @@ def show_bookings(call: UiCall, session: Session) -> Response:
     query = submitted(call, (*FILTERS, *(ORDER if wanted else PAGING)))
     visible = visible_to(call)
     place = place_of(query, (), _NEWEST, most=exports.MOST if wanted else MOST)
-    filters = BookingFilters(
-        state=query.one_of("state", STATES),
-        is_all=query.flag("all") or False,
-        project=query.text("project"),
-        resource_class=query.text("resource_class"),
-        name=query.text("name"),
-    )
+    filters = filters_of(query, "project")
     within = true() if visible is None else visible
     rows = select_bookings(session, filters, place.page({"id": Booking.id}, within=within))
     if wanted:
-        documents = (each for chunk in exports.chunks(rows) for each in _documents(call, session, chunk))
-        return exports.export(call, wanted, "bookings", exports.members(wanted, schemas.BOOKING), documents)
+        chunks = exports.chunks(rows)
+        shown = (each for chunk in chunks for each in documents(call, session, chunk))
+        return exports.export(call, wanted, "bookings", exports.members(wanted, schemas.BOOKING), shown)
     found = of_rows(place, rows, 0)
     return page(
         call,
         "bookings.html",
         found=found,
-        bookings=[_with_times(call, each) for each in _documents(call, session, found.rows)],
+        bookings=[_with_times(call, each) for each in documents(call, session, found.rows)],
         given=dict(call.query),
         kept=without(call.query, *MARKERS),
         active=active_filters(call),
@@ -70,10 +62,7 @@ def show_bookings(call: UiCall, session: Session) -> Response:
 def show_booking(call: UiCall, session: Session, uuid: str) -> Response:
     """GET /bookings/{uuid}. Raises BookingNotFound, also for a booking that the caller may not see."""
     call.refuse_query()
-    booking = session.scalars(select(Booking).where(Booking.uuid == uuid)).first()
-    if booking is None or not call.allows(GET_BOOKING, {"project_id": booking.project}):
-        raise BookingNotFound(booking=uuid)
-    (document,) = _documents(call, session, [booking])
+    (document,) = documents(call, session, [seen(call, session, uuid)])
     return page(
         call,
         "booking.html",
@@ -83,11 +72,6 @@ def show_booking(call: UiCall, session: Session, uuid: str) -> Response:
         kinds=KINDS,
         now=utcnow(),
     )
-
-
-def _documents(call: UiCall, session: Session, rows: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return the documents of the API, without links."""
-    return documents_of(session, rows, cache(lambda project: call.allows(GET_CLAIM, {"project_id": project})))
 
 
 def _with_times(call: UiCall, document: dict[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """/v1/bookings: machines for later."""
 
 import uuid as uuid_module
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -31,7 +31,6 @@ from baremetal_sched.scheduling.api.policies import (
 )
 from baremetal_sched.scheduling.api.request_bodies import (
     RequestForms,
-    Resolve,
     SchedulingCall,
     body_of,
     digest_of,
@@ -67,44 +66,13 @@ PARAMETERS = {
 _FORMS = RequestForms(BOOKING_BY_QUERY, BOOKING_BY_FLAVOR, BOOKING_LIKE_ALLOCATION, BESIDES, whole=True)
 
 
-@dataclass(frozen=True)
-class BookingBody:
-    """The body of a booking, which ends at ``ends_at``, or ``seconds`` after it starts. ``starts_at``: None is now."""
-
-    uuid: str
-    name: str | None
-    project: str
-    user: str
-    resolve: Resolve
-    starts_at: float | None
-    ends_at: float | None
-    seconds: float
-    digest: str
-    is_bound: bool
-
-    def new_booking(self, call: Call, session: Session) -> NewBooking:
-        """Return the booking. Raises InvalidValue if a level has no domain, and for flavors, images and nodes that
-        cannot be used."""
-        request = self.resolve(session)
-        require_levels(call, session, request.several, request.project)
-        request = replace(request, several=request.several or Several(1))
-        ends_at = self.ends_at
-        if ends_at is None:
-            now = self.starts_at is None and session.scalar(select(epoch()))
-            ends_at = (now or self.starts_at or 0.0) + self.seconds
-            if ends_at >= LATEST:
-                raise InvalidValue(message="A booking must end before the year 9999: for is too long.")
-        owner, times = (self.project, self.user), (self.starts_at, ends_at)
-        return NewBooking(self.uuid, self.name, *owner, request, *times, self.digest, self.is_bound)
-
-
 def create_booking(call: SchedulingCall, session: None) -> Response:
     """POST /v1/bookings"""
-    body = _read(call)
+    new_booking = _read(call)
 
     def work(session: Session) -> dict[str, Any]:
         requester.attach(session, call.requested_by)
-        return _documents(call, session, [book(session, call.settings, body.new_booking(call, session))])[0]
+        return _linked(call, session, [book(session, call.settings, new_booking(session))])[0]
 
     with explained(call.database, call.settings, call.deadline):
         try:
@@ -115,31 +83,39 @@ def create_booking(call: SchedulingCall, session: None) -> Response:
     return json_response(made, 200 if made["state"] == bookings.OVER else 201, {"Location": made["links"][0]["href"]})
 
 
-def _read(call: Call) -> BookingBody:
-    """Return the body of the call. Raises BadRequest, InvalidValue, BadQuery, NotAllowed."""
+def _read(call: Call) -> Callable[[Session], NewBooking]:
+    """Return what gives the booking of the call's body in a session: it raises InvalidValue if a level has no domain,
+    and for flavors, images and nodes that cannot be used. Raises BadRequest, InvalidValue, BadQuery, NotAllowed."""
     document = body_of(call)
     is_bound = not call.allows(BOOK_ALL)
     # Nothing belongs to the project of a caller that has none.
     of_nodes = (call.caller.project_id or "") if is_bound else None
     resolve = read_request(document, _FORMS, of_nodes, unrestricted=call.caller.unrestricted)
-    ends_at, seconds = seconds_of("ends_at", document.get("ends_at")), document.get("for")
+    starts_at, ends_at = (seconds_of(each, document.get(each)) for each in ("starts_at", "ends_at"))
+    seconds = document.get("for")
     if (ends_at is None) == (seconds is None):
         raise InvalidValue(message="Give either ends_at or for: when the booking ends, or after how many seconds.")
     project, user = owner_of(call, document)
     call.require(BOOK, {"project_id": project})
     uuid = canonical_uuid(document.get("uuid", "")) or str(uuid_module.uuid4())
-    return BookingBody(
-        uuid=uuid,
-        name=document.get("name"),
-        project=project,
-        user=user,
-        resolve=resolve,
-        starts_at=seconds_of("starts_at", document.get("starts_at")),
-        ends_at=ends_at,
-        seconds=float(seconds or 0),
-        digest=digest_of({**document, "uuid": None, "project_id": project, "user_id": user}),
-        is_bound=is_bound,
-    )
+    digest = digest_of({**document, "uuid": None, "project_id": project, "user_id": user})
+
+    def new_booking(session: Session) -> NewBooking:
+        request = resolve(session)
+        require_levels(call, session, request.several, request.project)
+        request = replace(request, several=request.several or Several(1))
+        until = _end_after(session, starts_at, float(seconds or 0)) if ends_at is None else ends_at
+        return NewBooking(uuid, document.get("name"), project, user, request, starts_at, until, digest, is_bound)
+
+    return new_booking
+
+
+def _end_after(session: Session, starts_at: float | None, seconds: float) -> float:
+    """Return the end so many seconds after a start; None: it starts now. Raises InvalidValue."""
+    begins = (session.scalar(select(epoch())) or 0.0) if starts_at is None else starts_at
+    if begins + seconds >= LATEST:
+        raise InvalidValue(message="A booking must end before the year 9999: for is too long.")
+    return begins + seconds
 
 
 CANCELLING = {"force": said("true: also while there are claims under it, which end then.", FLAG)}
@@ -148,22 +124,16 @@ CANCELLING = {"force": said("true: also while there are claims under it, which e
 def list_bookings(call: Call, session: Session) -> Response:
     """GET /v1/bookings"""
     query = Query(call, PARAMETERS)
-    filters = BookingFilters(
-        state=query.one_of("state", bookings.STATES),
-        is_all=query.flag("all") or False,
-        project=query.text("project_id"),
-        resource_class=query.text("resource_class"),
-        name=query.text("name"),
-    )
+    filters = filters_of(query, "project_id")
     page = Page(query.limit(), query.text("marker"), within=visible_to(call))
     found = select_bookings(session, filters, page)
     links = query.links("bookings", [each.uuid for each in found], page.limit)
-    return json_response({"bookings": _documents(call, session, found), **links})
+    return json_response({"bookings": _linked(call, session, found), **links})
 
 
 def show_booking(call: Call, session: Session, booking: str) -> Response:
     """GET /v1/bookings/{booking}"""
-    return json_response(_documents(call, session, [_seen(call, session, booking)])[0])
+    return json_response(_linked(call, session, [seen(call, session, booking)])[0])
 
 
 def change_booking(call: SchedulingCall, session: None, booking: str) -> Response:
@@ -174,10 +144,10 @@ def change_booking(call: SchedulingCall, session: None, booking: str) -> Respons
 
     def work(session: Session) -> dict[str, Any]:
         requester.attach(session, call.requested_by)
-        found = _seen(call, session, booking)
+        found = seen(call, session, booking)
         call.require(CHANGE_BOOKING, {"project_id": found.project})
         changed = change(session, call.settings, found, **changes, is_bound=not call.allows(BOOK_ALL))
-        return _documents(call, session, [changed])[0]
+        return _linked(call, session, [changed])[0]
 
     with explained(call.database, call.settings, call.deadline):
         return json_response(call.database.write(work, deadline=call.deadline))
@@ -186,7 +156,7 @@ def change_booking(call: SchedulingCall, session: None, booking: str) -> Respons
 def delete_booking(call: SchedulingCall, session: Session, booking: str) -> Response:
     """DELETE /v1/bookings/{booking}"""
     force = Query(call, CANCELLING).flag("force") or False
-    found = _seen(call, session, booking)
+    found = seen(call, session, booking)
     call.require(DELETE_BOOKING, {"project_id": found.project})
     cancel(session, call.settings, found, force=force)
     return empty_response()
@@ -200,7 +170,18 @@ def visible_to(call: Call) -> ColumnElement[bool] | None:
     return false() if project is None else is_exactly(Booking.project.expression, literal(project))
 
 
-def _seen(call: Call, session: Session, text: str) -> Booking:
+def filters_of(query: Query, project: str) -> BookingFilters:
+    """Return the filters of a query, whose parameter for the project has this name. Raises InvalidValue."""
+    return BookingFilters(
+        state=query.one_of("state", bookings.STATES),
+        is_all=query.flag("all") or False,
+        project=query.text(project),
+        resource_class=query.text("resource_class"),
+        name=query.text("name"),
+    )
+
+
+def seen(call: Call, session: Session, text: str) -> Booking:
     """Return the booking with this UUID. Raises BookingNotFound if the caller may not see it."""
     found = bookings.find(session, uuid_of(text, BookingNotFound(booking=text)))
     if not call.allows(GET_BOOKING, {"project_id": found.project}):
@@ -208,8 +189,13 @@ def _seen(call: Call, session: Session, text: str) -> Booking:
     return found
 
 
-def _documents(call: Call, session: Session, found: Sequence[Booking]) -> list[dict[str, Any]]:
-    documents = documents_of(session, found, cache(lambda project: call.allows(GET_CLAIM, {"project_id": project})))
-    for each in documents:
+def documents(call: Call, session: Session, found: Sequence[Booking]) -> list[dict[str, Any]]:
+    """Return bookings as JSON, without links, as the caller may see them."""
+    return documents_of(session, found, cache(lambda project: call.allows(GET_CLAIM, {"project_id": project})))
+
+
+def _linked(call: Call, session: Session, found: Sequence[Booking]) -> list[dict[str, Any]]:
+    linked = documents(call, session, found)
+    for each in linked:
         each["links"] = [{"rel": "self", "href": f"{call.base_url}/v1/bookings/{each['uuid']}"}]
-    return documents
+    return linked
