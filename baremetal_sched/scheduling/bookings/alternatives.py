@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from math import floor
+from math import ceil, floor
 from operator import itemgetter
 
 from sqlalchemy import select
@@ -88,7 +88,8 @@ class NothingFits(NotBookable):
             length = window.ends_at - window.starts_at
             earliest = first_start(machines, several, length, self.first)
             longest = longest_length(machines, several, window.starts_at)
-            said += [] if earliest is None else [f"Earliest start for the same length: {in_words(earliest)}."]
+            # In whole seconds that are possible.
+            said += [] if earliest is None else [f"Earliest start for the same length: {in_words(ceil(earliest))}."]
             said += [] if longest is None else [f"Longest length for the same start: {floor(longest)} s."]
         return NotBookable(reason=" ".join(said), earliest=earliest, longest=longest)
 
@@ -158,18 +159,24 @@ def _why(held: Iterable[Interval], window: Window, free: Sequence[Interval]) -> 
 def _short(context: MachineContext, request: MachineRequest, several: Several, machines: Sequence[FitMachine]) -> str:
     """Return what is short, in sentences."""
     if not machines:
-        question = choosing.fitting(context, request)
-        of_request = [each for each in question.conditions if each.kind is Kind.REQUEST]
-        explained = why_none(context.session, context.settings, replace(question, conditions=of_request))
-        return FALLBACK if explained is None else explained.summary
+        return _why_none_fits(context, request)
     why = Counter(each.why for each in machines if each.why is not None)
     free = Counter(each.place for each in machines if each.why is None)
     number = sum(free.values())
     fit = "1 machine that fits" if len(machines) == 1 else f"{len(machines):,} machines that fit"
     said = f"Of {fit}, {number:,} {'is' if number == 1 else 'are'} free for the whole of it"
     short = [f"{why[each]:,} {words[why[each] > 1]}" for each, words in _WORDS.items() if why[each]]
-    said += f": {joined(short)}." if short else "."
+    said += (
+        f": {joined(short)}." if short else f", and {several.count:,} are needed." if number < several.count else "."
+    )
     return f"{said} {_domains(context, several, free)}" if several.levels and number >= several.count else said
+
+
+def _why_none_fits(context: MachineContext, request: MachineRequest) -> str:
+    question = choosing.fitting(context, request)
+    of_request = [each for each in question.conditions if each.kind is Kind.REQUEST]
+    explained = why_none(context.session, context.settings, replace(question, conditions=of_request))
+    return FALLBACK if explained is None else explained.summary
 
 
 def _domains(context: MachineContext, several: Several, free: Places) -> str:

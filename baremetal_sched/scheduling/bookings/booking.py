@@ -94,7 +94,7 @@ def _look(
     if new.is_bound:
         count = choosing.number_of(new.request)
         wanted = Wanted(new.project, resource_class, count, window, is_noticed=new.starts_at is not None)
-        require_within(session, settings, wanted, now)
+        _require_within(context, new.request, wanted, now)
     if seen and len(choosing.still_fit(context, new.request, window, seen)) == len(seen):
         return _Looked(now, window, seen)
     at_once = new.is_bound and new.starts_at is None
@@ -129,6 +129,17 @@ def choose(
     calendars = booked_machines.calendars(session, nodes or ())
     gate.require_unwanted(session.connection(), [each.provider for each in calendars.values()])
     return nodes
+
+
+def _require_within(context: MachineContext, request: MachineRequest, wanted: Wanted, now: float) -> None:
+    """Raise BookingLimit. Raises NothingFits if no machine fits: then its class may be misspelt, and the number of its
+    machines is not told to those who may use none."""
+    try:
+        require_within(context.session, context.settings, wanted, now)
+    except BookingLimit:
+        if choosing.none_fits(context, request):
+            raise NothingFits(request, wanted.window, now, now) from None
+        raise
 
 
 def _nothing_fits(settings: Settings, new: NewBooking, window: Window, now: float) -> SchedulerError:

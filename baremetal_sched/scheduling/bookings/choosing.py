@@ -109,6 +109,14 @@ def still_fit(
     return {row[0] for row in read(context.session, query, question, Several(1))}
 
 
+def none_fits(context: MachineContext, request: MachineRequest) -> bool:
+    """Return whether no machine fits the request, free or not. Capabilities are not looked at. Raises like
+    ``fitting``."""
+    question = fitting(context, request)
+    query = that_fit(request, question).where(Node.id.is_not(None))
+    return not read(context.session, query, question, Several(1), most=0)
+
+
 def fitting(context: MachineContext, request: MachineRequest) -> Question:
     """Return the question whose conditions of the kind REQUEST say which machines fit, free or not.
 

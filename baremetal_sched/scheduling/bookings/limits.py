@@ -59,16 +59,16 @@ def _require_times(settings: Settings, wanted: Wanted, now: float) -> None:
     first, length = now + options.notice, options.longest_booking
     if wanted.is_noticed and window.starts_at < first:
         raise BookingLimit(
-            reason=f"A booking can begin at {in_words(ceil(first))} at the earliest: {options.notice:.0f} s from now.",
+            reason=f"A booking can begin at {in_words(ceil(first))} at the earliest: {options.notice:.15g} s from now.",
             limit="notice",
             allowed=first,
         )
     if length and window.ends_at - window.starts_at > length:
-        reason = f"A booking can last for {length:.0f} s at most, until {in_words(window.starts_at + length)}."
+        reason = f"A booking can last for {length:.15g} s at most, until {in_words(window.starts_at + length)}."
         raise BookingLimit(reason=reason, limit="longest_booking", allowed=window.starts_at + length)
     furthest = now + options.furthest_booking
     if options.furthest_booking and window.ends_at > furthest:
-        reason = f"A booking must end by {in_words(furthest)}: {options.furthest_booking:.0f} s from now."
+        reason = f"A booking must end by {in_words(furthest)}: {options.furthest_booking:.15g} s from now."
         raise BookingLimit(reason=reason, limit="furthest_booking", allowed=furthest)
 
 

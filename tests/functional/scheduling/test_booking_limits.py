@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from baremetal_sched.baremetal.matching.spreading import Several
-from baremetal_sched.errors.scheduling import BookingLimit
+from baremetal_sched.errors.scheduling import BookingLimit, NotBookable
 from baremetal_sched.scheduling import claims
 from tests.database_clock import SettableClock
 from tests.functional.scheduling.making_bookings import DAY, NOW, booked, made, new, standing_still, wait
@@ -44,6 +44,18 @@ def test_limits(database_url: str, row: Any) -> None:
         assert error.value.details["allowed"] == allowed
         assert str(error.value).endswith(f"([scheduling] {option})")
         assert booked(service, replace(wanted(*too_much), is_bound=False))
+
+
+def test_a_limit_is_said_only_of_machines_that_fit(database_url: str) -> None:
+    """A class that has none for the project is not told of by its number of machines, which others may own."""
+    with standing_still(database_url, most_booked=0.5, longest_booking=1_209_600) as (service, _):
+        service.add_node("n1")
+        service.add_node("theirs", resource_class="silver", owner="q")
+        for name in ("SILVER", "NONE"):
+            with pytest.raises(NotBookable, match="No node matches"):
+                booked(service, new(2, 3, query=f"resources=CUSTOM_{name}:1", several=Several(2)))
+        with pytest.raises(BookingLimit, match="A booking can last for 1209600 s at most"):
+            booked(service, new(2, 30))
 
 
 def test_the_share_counts_each_moment(database_url: str) -> None:

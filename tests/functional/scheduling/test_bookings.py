@@ -27,7 +27,9 @@ def test_all_machines_or_none(service: Service) -> None:
         service.add_node(name)
     with pytest.raises(NotBookable) as error:
         booked(service, new(2, 3, several=Several(3)))
-    assert str(error.value) == ("It cannot be booked. Of 2 machines that fit, 2 are free for the whole of it.")
+    assert str(error.value) == (
+        "It cannot be booked. Of 2 machines that fit, 2 are free for the whole of it, and 3 are needed."
+    )
     assert booked(service, new(2, 3, several=Several(2))) == ["n1", "n2"]
 
 
@@ -44,6 +46,19 @@ def test_what_is_proposed_instead(service: Service) -> None:
     assert str(error.value) == (
         "It cannot be booked. Of 2 machines that fit, 1 is free for the whole of it: 1 is booked in that time. "
         "Earliest start for the same length: 2027-01-19T08:10:00Z. Longest length for the same start: 85800 s."
+    )
+
+
+def test_what_is_proposed_can_be_booked(service: Service) -> None:
+    """Times are proposed in whole seconds: none of them begins too early, or is too long."""
+    service.add_node("n1")
+    starts = NOW + 3 * DAY + 1_034_567.5
+    booked(service, new(3, 0, starts_at=starts, ends_at=starts + DAY))
+    with pytest.raises(NotBookable) as error:
+        booked(service, new(3, 16.99))
+    assert str(error.value).endswith(
+        f"Earliest start for the same length: {in_words(starts + DAY + TURNAROUND + 0.5)}. "
+        "Longest length for the same start: 1033967 s."
     )
 
 
