@@ -30,18 +30,23 @@ AND one.starts_at < other.ends_at + other.turnaround
 
 @dataclass
 class Booker(Caller):
-    """One client. ``booked``: its bookings, as far as it knows that they are there."""
+    """One client. ``booked``: its bookings, as far as it knows that they are there; ``doubtful``: those that it has
+    cancelled, and was told nothing."""
 
     booked: set[str] = field(init=False, default_factory=set)
+    doubtful: set[str] = field(init=False, default_factory=set)
     #: How often it has booked.
     times: int = field(init=False, default=0)
 
     def act(self) -> None:
         """Book the machine, or give it up."""
-        if self.booked:
-            uuid = self.booked.pop()
+        if self.booked or self.doubtful:
+            is_there = bool(self.booked)
+            uuid = (self.booked or self.doubtful).pop()
             answer = self._call("cancel", self._client.scheduling, "DELETE", f"/bookings/{uuid}")
-            if answer.status == 404:
+            if answer.is_unknown:
+                self.doubtful.add(uuid)
+            elif answer.status == 404 and is_there:
                 self.failures.append(f"booking {uuid} was confirmed, and is not there")
             return
         uuid = str(uuid4())
