@@ -100,8 +100,8 @@ class Bookings:
 @contextmanager
 def world(database_url: str, **options: Any) -> Iterator[Bookings]:
     """A service with these options of [scheduling]."""
-    service = Service(database_url, scheduling={"turnaround": TURNAROUND, "most_booked": 1.0, **options})
-    with settable(service.database) as clock:
+    options = {"turnaround": TURNAROUND, "most_booked": 1.0, **options}
+    with Service(database_url, scheduling=options) as service, settable(service.database) as clock:
         clock.stopped_at = NOW
         service.add_conductor("r1")
         yield Bookings(service, clock)

@@ -33,8 +33,8 @@ TURNAROUND = 600.0
 @contextmanager
 def standing_still(database_url: str, **options: Any) -> Iterator[tuple[Service, SettableClock]]:
     """A service with a conductor, whose clock stands at NOW."""
-    service = Service(database_url, scheduling={"turnaround": TURNAROUND, "most_booked": 1.0, **options})
-    with settable(service.database) as clock:
+    options = {"turnaround": TURNAROUND, "most_booked": 1.0, **options}
+    with Service(database_url, scheduling=options) as service, settable(service.database) as clock:
         clock.stopped_at = NOW
         service.add_conductor("r1")
         yield service, clock
