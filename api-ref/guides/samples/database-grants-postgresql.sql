@@ -11,7 +11,7 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO baremetal_api, baremetal_conduc
 GRANT SELECT ON ALL TABLES IN SCHEMA public TO baremetal_api, baremetal_conductor;
 
 GRANT INSERT, UPDATE, DELETE ON
-    aggregates, allocations, chassis, claim_ends, consumers, deploy_templates, domain_members, domains, driver_calls, event_notes,
+    aggregates, allocations, booked_machines, booking_locks, bookings, chassis, claim_ends, consumers, deploy_templates, domain_members, domains, driver_calls, event_notes,
     flavor_projects,
     flavors, group_members, holds, image_members, image_properties, image_tags, images, inspection_rules, inventories, keypairs,
     machine_groups, node_allocations, node_history, node_traits, node_work, nodes, page_sessions, pending_claims, portgroups, ports,
@@ -20,7 +20,7 @@ GRANT INSERT, UPDATE, DELETE ON
     TO baremetal_api;
 
 GRANT INSERT, UPDATE, DELETE ON
-    aggregates, allocations, bios_settings, capacity_samples, claim_ends, conductor_hardware_types, conductor_interfaces, conductors, consumers,
+    aggregates, allocations, bios_settings, booked_machines, booking_locks, bookings, capacity_samples, claim_ends, conductor_hardware_types, conductor_interfaces, conductors, consumers,
     driver_calls, event_notes, event_projects, event_stream, events, firmware_components, group_members, holds, inventories, machine_groups, node_allocations, node_history, node_inventories,
     node_traits, node_work, nodes, page_sessions, pending_claims, portgroups, ports, provider_aggregates, provider_traits, resource_classes, resource_providers,
     server_actions, server_groups, servers, traits, webhook_tests, webhooks

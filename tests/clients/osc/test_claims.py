@@ -93,7 +93,7 @@ REFUSED = [
     ("member", "--class gold --count 101", 1, "--count at most 100"),
     ("member", f"--class gold --consumer {A} --consumer {B}", 1, "--count at most 100"),
     ("member", "--resource VCPU=1", 1, "--count at most 100"),
-    ("member", "--class gold --count 101 --for 8h", 2, "With --wait, --spread, --pack, --machine-group and an end"),
+    ("member", "--class gold --count 101 --for 8h", 2, "--machine-group, --booking and an end"),
     ("member", "--resource VCPU=1 --for 8h", 2, "one unit of a node's custom class"),
     ("member", "--class gold --until 2020-01-01", 2, "The end must be later than now: 20"),
     ("member", "--class gold --for 0", 2, "for"),
