@@ -26,7 +26,7 @@ from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.scheduling import NotBookable
 from baremetal_sched.placement.names import ensure_class, ensure_traits
-from baremetal_sched.scheduling.bookings.alternatives import NothingFits
+from baremetal_sched.scheduling.bookings.alternatives import NoChoice
 from baremetal_sched.scheduling.bookings.booking import NewBooking, book
 from baremetal_sched.scheduling.bookings.changing import change
 from baremetal_sched.settings import load
@@ -232,7 +232,7 @@ def rows_of(session: Session, nodes: Sequence[int], booking: int) -> set[int]:
 def booked(session: Session, asked: Asked) -> Booking | NotBookable:
     try:
         return book(session, SETTINGS, asked.new())
-    except NothingFits as refused:
+    except NoChoice as refused:
         return refused.error(session, SETTINGS)
 
 

@@ -14,16 +14,17 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.bookings.times import NOBODY, Own, Window, turnaround
 from baremetal_sched.baremetal.matching.conditions import Kind
-from baremetal_sched.baremetal.matching.earliest import MOST, first_moment
-from baremetal_sched.baremetal.matching.explanation import why_none
-from baremetal_sched.baremetal.matching.fitting_machines import (
+from baremetal_sched.baremetal.matching.earliest import (
     KNOWN,
+    MOST,
     bookings_of,
     facts_of,
+    first_moment,
     holds_of,
     read,
     that_fit,
 )
+from baremetal_sched.baremetal.matching.explanation import why_none
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.sentences import FALLBACK, joined
 from baremetal_sched.baremetal.matching.spreading import Place, Places, Room, Several, lack, sentence
@@ -54,7 +55,7 @@ class FitMachine:
     why: str | None
 
 
-class NothingFits(NotBookable):
+class NoChoice(NotBookable):
     """``choosing.choose`` found no machines for a request. ``first``: when a new booking can begin, in seconds since
     1970; ``now``, ``own`` and ``stays`` as there.
 
@@ -96,11 +97,11 @@ class NothingFits(NotBookable):
 
 @contextmanager
 def explained(database: Database, settings: Settings, deadline: float | None = None) -> Iterator[None]:
-    """Raise NotBookable with what is short for NothingFits. It is found out when the transaction that raised it is over
+    """Raise NotBookable with what is short for NoChoice. It is found out when the transaction that raised it is over
     and keeps nobody waiting; by then enough may be free again."""
     try:
         yield
-    except NothingFits as refused:
+    except NoChoice as refused:
         error = database.read(partial(refused.error, settings=settings), deadline=deadline)
         raise error from None
 

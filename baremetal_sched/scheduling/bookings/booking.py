@@ -24,7 +24,7 @@ from baremetal_sched.errors.scheduling import BookingDiffers, BookingLimit
 from baremetal_sched.placement import gate
 from baremetal_sched.placement.tables import first_waiting_for
 from baremetal_sched.scheduling.bookings import choosing
-from baremetal_sched.scheduling.bookings.alternatives import NothingFits
+from baremetal_sched.scheduling.bookings.alternatives import NoChoice
 from baremetal_sched.scheduling.bookings.limits import Wanted, require_within
 from baremetal_sched.settings import Settings
 
@@ -49,7 +49,7 @@ def book(session: Session, settings: Settings, new: NewBooking) -> Booking:
     """Book as many machines as are requested, and return the booking; the one that the same request has made, if it
     is repeated.
 
-    Raises BookingsNotServed, BookingDiffers, InvalidValue for impossible times, BookingLimit, NothingFits if no choice
+    Raises BookingsNotServed, BookingDiffers, InvalidValue for impossible times, BookingLimit, NoChoice if no choice
     of machines that are free for the whole of it satisfies the request; BadQuery, CannotWait for a request that names
     no class of nodes; and StaleDataError if it loses a race.
     """
@@ -63,7 +63,7 @@ def book(session: Session, settings: Settings, new: NewBooking) -> Booking:
         seen = _look(session, settings, new, resource_class)
         booked_machines.count_up(session, resource_class, new.project)
         looked = _look(session, settings, new, resource_class, () if new.starts_at is None else seen.nodes)
-    except (BookingLimit, NothingFits):
+    except (BookingLimit, NoChoice):
         found = existing(session, new)  # the same request may have got them since
         if found is None:
             raise
@@ -88,7 +88,7 @@ def _look(
     session: Session, settings: Settings, new: NewBooking, resource_class: str, seen: Collection[int] = ()
 ) -> _Looked:
     """Return what the booking would be; its machines are the ones that were ``seen`` a moment ago if these are still to
-    be had. Raises InvalidValue, BookingLimit, NothingFits, WaitedFor."""
+    be had. Raises InvalidValue, BookingLimit, NoChoice, WaitedFor."""
     now = session.scalar(select(epoch())) or 0.0
     window, context = _window(settings, new, now), MachineContext(session, settings)
     if new.is_bound:
@@ -132,13 +132,13 @@ def choose(
 
 
 def _require_within(context: MachineContext, request: MachineRequest, wanted: Wanted, now: float) -> None:
-    """Raise BookingLimit. Raises NothingFits if no machine fits: then its class may be misspelt, and the number of its
+    """Raise BookingLimit. Raises NoChoice if no machine fits: then its class may be misspelt, and the number of its
     machines is not told to those who may use none."""
     try:
         require_within(context.session, context.settings, wanted, now)
     except BookingLimit:
         if choosing.none_fits(context, request):
-            raise NothingFits(request, wanted.window, now, now) from None
+            raise NoChoice(request, wanted.window, now, now) from None
         raise
 
 
@@ -153,7 +153,7 @@ def _nothing_fits(settings: Settings, new: NewBooking, window: Window, now: floa
             limit="notice",
             allowed=now + notice,
         )
-    return NothingFits(new.request, window, now, now + notice)
+    return NoChoice(new.request, window, now, now + notice)
 
 
 def existing(session: Session, new: NewBooking) -> Booking | None:

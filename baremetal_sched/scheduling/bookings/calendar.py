@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.bookings.times import BOOKED as ROWS
 from baremetal_sched.baremetal.bookings.times import turnaround
-from baremetal_sched.baremetal.matching.fitting_machines import holds_of
+from baremetal_sched.baremetal.matching.earliest import holds_of
 from baremetal_sched.baremetal.provider import availability
 from baremetal_sched.baremetal.provider.availability import with_ends, with_provider
 from baremetal_sched.baremetal.provider.blocked_times import FACTS, FOREVER, Facts, free_times

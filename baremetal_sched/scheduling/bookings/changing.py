@@ -28,7 +28,7 @@ from baremetal_sched.errors.scheduling import BookingInUse, BookingIsOver, Booki
 from baremetal_sched.placement.waiting_requests import FAILED, IS_WAITING
 from baremetal_sched.scheduling.bookings import booking as making
 from baremetal_sched.scheduling.bookings import choosing, lost_machines
-from baremetal_sched.scheduling.bookings.alternatives import NothingFits
+from baremetal_sched.scheduling.bookings.alternatives import NoChoice
 from baremetal_sched.scheduling.bookings.limits import Wanted, require_within
 from baremetal_sched.scheduling.bookings.lost_machines import Machines
 from baremetal_sched.scheduling.handover import SessionHandover
@@ -239,12 +239,12 @@ def _chosen(
     wanted: BookingChange, context: MachineContext, request: MachineRequest, stays: Collection[int]
 ) -> list[int]:
     """Return machines besides those that stay. A booking that runs gets those that the gate would give a newcomer,
-    if it is bound. Raises NothingFits."""
+    if it is bound. Raises NoChoice."""
     own = Own(wanted.booking.id)
     at_once = wanted.is_bound and wanted.runs
     nodes = making.choose(context, request, wanted.left, own, stays, at_once=at_once)
     if nodes is None:
-        raise NothingFits(request, wanted.left, wanted.now, wanted.now, own, stays)
+        raise NoChoice(request, wanted.left, wanted.now, wanted.now, own, stays)
     return nodes
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.bookings.times import BOOKED, NOBODY, Own, Window
 from baremetal_sched.baremetal.matching.capabilities import required_capabilities
-from baremetal_sched.baremetal.matching.fitting_machines import read, that_fit
+from baremetal_sched.baremetal.matching.earliest import read, that_fit
 from baremetal_sched.baremetal.matching.question import Question
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.several import SOME, count_places, pick, sample, shortest

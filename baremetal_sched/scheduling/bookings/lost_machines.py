@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.bookings.times import BOOKED
 from baremetal_sched.baremetal.matching.conditions import Kind
-from baremetal_sched.baremetal.matching.fitting_machines import read
+from baremetal_sched.baremetal.matching.earliest import read
 from baremetal_sched.baremetal.matching.request import MachineContext, MachineRequest
 from baremetal_sched.baremetal.matching.spreading import Several
 from baremetal_sched.baremetal.provider.availability import with_ends, with_provider
