@@ -40,9 +40,9 @@ OF_BOOKINGS = {
     state: EventType(f"scheduling.booking.{state}", sentence, "booking", ("booking",))
     for state, sentence in {
         "created": "Machines were booked.",
-        "changed": "The booking has other times, another number, or other machines: which came and which went.",
-        "short": "It has fewer machines than it says, and no others can be had: how many it lacks.",
-        "filled": "It was short, and has all of its machines again.",
+        "changed": "Its times, its number or its machines have changed: ``came`` and ``went`` name the machines.",
+        "short": "It lacks machines, and no others can be had: ``short_by`` says how many.",
+        "filled": "It was short, and has all its machines again.",
         "ends_soon": "It is running, and ends soon.",
         "over": "It has ended.",
         "deleted": "It was cancelled.",
