@@ -329,6 +329,7 @@ def test_the_first_moment_under_a_booking(
         replace(each, booked=[row for row in each.booked if row[0] >= own[1] + clear or row[1] + clear <= own[0]])
         for each in fleet
     ]
+    lasts = min(lasts, own[1] - max(own[0], 0))  # a longer request is refused
     end = ("for", lasts)
     expected = first_by_force(fleet, several, end, strict=strict, own=own)
 
