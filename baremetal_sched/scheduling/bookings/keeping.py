@@ -1,9 +1,9 @@
 """When bookings are looked at: after a commit that changed one of their machines, and in the sweep.
 
-The sweep finds those about which something is due: an end, a start, an interval before the end; a booking that is short
-at each sweep, each of the others once an hour. Now and then it also finds what no commit has told: those with a machine
-that SQL knows to be lost, or with fewer machines than they say. Any conductor does it. A booking that is slow or broken
-keeps no other waiting.
+The sweep finds those about which something is due: an end, a start, an interval before the end; at each sweep a booking
+that is short, or has a claimed machine that does not satisfy it any more, each of the others once an hour. Now and then
+it also finds what no commit has told: those with a machine that SQL knows to be lost, or with fewer machines than they
+say. Any conductor does it. A booking that is slow or broken keeps no other waiting.
 """
 
 import random
@@ -112,7 +112,8 @@ def look_after(database: Database, settings: Settings, nodes: Collection[str], d
 
 
 def _concerned(session: Session, settings: Settings, nodes: Collection[str]) -> list[int]:
-    """Return the bookings (ids) with one of the machines that lack one now, or have just lost one that is deleted."""
+    """Return the bookings (ids) with one of the machines that lack one now, or will when it is given back, or have
+    just lost one that is deleted."""
     ids = session.scalars(select(Node.id).where(Node.uuid.in_(nodes))).all()
     mine: ColumnElement[bool] = Booking.id.in_(select(BOOKED.c.booking_id).where(BOOKED.c.node_id.in_(ids)))
     mine = mine if len(ids) == len(nodes) else or_(mine, _HAS_FEWER)
@@ -122,7 +123,8 @@ def _concerned(session: Session, settings: Settings, nodes: Collection[str]) -> 
 
 def _lacks(session: Session, settings: Settings, booking: Booking) -> bool:
     try:
-        return lost_machines.look(session, settings, booking).lacking(booking) > 0
+        machines = lost_machines.look(session, settings, booking)
+        return machines.lacking(booking) > 0 or lost_machines.will_lose(session, settings, booking, machines)
     except SchedulerError as error:
         log.info("a booking cannot be looked at now", booking=booking.uuid, reason=str(error))
         return False

@@ -80,6 +80,13 @@ def look(session: Session, settings: Settings, booking: Booking) -> Machines:
     return Machines(frozenset(used), frozenset(fitting - gone), frozenset(fitting & gone), frozenset(others - fitting))
 
 
+def will_lose(session: Session, settings: Settings, booking: Booking, machines: Machines) -> bool:
+    """Return whether a machine that is claimed under the booking does not satisfy its request any more: it is lost when
+    it is given back, which no commit tells of. Raises BadQuery if the request cannot be read."""
+    used = machines.used
+    return bool(used) and len(_fitting(session, settings, request_of(booking.request), (), used, ())) < len(used)
+
+
 def _fitting(
     session: Session,
     settings: Settings,

@@ -58,7 +58,8 @@ def keep(session: Session, settings: Settings, booking_id: int) -> None:
         _end(session, settings, booking)
         return
     soon = _tell_of_end(session, settings, booking, now)
-    again = 0.0 if booking.short_told else _AGAIN  # at the next sweep: a machine may be free then
+    # At the next sweep a machine may be free, or given back that does not satisfy the request any more.
+    again = 0.0 if booking.short_told or lost_machines.will_lose(session, settings, booking, machines) else _AGAIN
     start = booking.starts_at if booking.starts_at > now else booking.ends_at
     booking.due_at = min(now + again, start, booking.ends_at, soon, missed_next)
     session.flush()

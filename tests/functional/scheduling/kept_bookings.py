@@ -34,8 +34,8 @@ class Bookings:
         if sweeps:
             self.sweep()
 
-    def book(self, starts: float, ends: float, **values: Any) -> Booking:
-        """A booking of gold machines from some days from now until others."""
+    def book(self, starts: float | None, ends: float, **values: Any) -> Booking:
+        """A booking of gold machines from some days from now (None: now) until others."""
 
         def do(session: Session) -> int:
             return book(session, self.service.app.settings, new(starts, ends, **values)).id

@@ -99,6 +99,24 @@ def test_a_machine_that_does_not_fit_is_given_up_without_another(bookings: Booki
     assert bookings.told() == [("changed", [], ["n1"], 0), ("filled", [], [], 0)]
 
 
+def test_a_claimed_machine_that_does_not_fit_any_more_is_replaced_when_it_is_given_back(bookings: Bookings) -> None:
+    service = bookings.service
+    service.add_node("n1", **GOLD)
+    booking = bookings.book(None, 3)
+    service.add_node("n2", **GOLD)
+    bookings.go_to(0.01)
+    claimed, _ = bookings.claim(booking)
+    bookings.told()
+    _patch(service, "n1", "/owner", "q")
+    bookings.go_to(0.02)
+    assert (bookings.machines(booking), bookings.told()) == (["n1"], [])
+    service.http.delete(f"/scheduling/v1/claims/{claimed}", status=204)
+    bookings.go_to(0.03)
+    assert (bookings.machines(booking), bookings.told()) == (["n2"], [("changed", ["n1"], ["n2"], 0)])
+    # Nothing is left to do: it is not looked at again at each sweep.
+    assert bookings.now(booking.id).due_at > NOW + 0.04 * DAY
+
+
 def test_replacements_satisfy_the_booking_together_with_those_that_stay(bookings: Bookings, subtests: Any) -> None:
     service = bookings.service
     for rack in ("a", "b"):
