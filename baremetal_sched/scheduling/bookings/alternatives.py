@@ -160,11 +160,12 @@ def _why(held: Iterable[Interval], window: Window, free: Sequence[Interval]) -> 
 def _short(context: MachineContext, request: MachineRequest, several: Several, machines: Sequence[FitMachine]) -> str:
     """Return what is short, in sentences."""
     if not machines:
-        return _why_none_fits(context, request)
+        return "No other machine fits." if several.own else _why_none_fits(context, request)
     why = Counter(each.why for each in machines if each.why is not None)
     free = Counter(each.place for each in machines if each.why is None)
     number = sum(free.values())
-    fit = "1 machine that fits" if len(machines) == 1 else f"{len(machines):,} machines that fit"
+    other = "other " if several.own else ""
+    fit = f"1 {other}machine that fits" if len(machines) == 1 else f"{len(machines):,} {other}machines that fit"
     said = f"Of {fit}, {number:,} {'is' if number == 1 else 'are'} free for the whole of it"
     short = [f"{why[each]:,} {words[why[each] > 1]}" for each, words in _WORDS.items() if why[each]]
     said += (

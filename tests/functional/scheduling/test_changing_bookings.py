@@ -23,6 +23,7 @@ from baremetal_sched.errors.scheduling import (
 from baremetal_sched.placement.ends import End
 from baremetal_sched.scheduling import claims
 from baremetal_sched.scheduling.bookings import changing
+from baremetal_sched.scheduling.bookings.alternatives import explained
 from tests.database_clock import SettableClock
 from tests.functional.scheduling.making_bookings import (
     DAY,
@@ -75,7 +76,7 @@ def test_another_number(given: tuple[Service, SettableClock], subtests: pytest.S
     before = machines(service, uuid)
     change(service, uuid, count=3)
     assert machines(service, uuid) == ["n1", "n2", "n3"]
-    with pytest.raises(NotBookable):
+    with pytest.raises(NotBookable, match="No other machine fits"), explained(service.database, service.app.settings):
         change(service, uuid, count=4)
     change(service, uuid, count=1)
     assert len(machines(service, uuid)) == 1
