@@ -1,7 +1,8 @@
-"""A year of a laboratory: 40 machines, and 3,000 claims from a seed, of which most have an end.
+"""A year of a laboratory: 40 machines, and 2,000 claims from a seed, of which most have an end. Some hundreds of
+them are under bookings, and each day a large group waits for its turn.
 
-``laboratory`` has what must be true at each moment; here is what happens. Each season is a test of its own, so that
-they can run side by side; YEAR_SEED is the seed of another year.
+``laboratory`` and ``booked_year`` have what must be true at each moment; here is what happens. Each season is a test of
+its own, so that they can run side by side; YEAR_SEED is the seed of another year.
 """
 
 import logging
@@ -14,18 +15,20 @@ import pytest
 
 from tests.database_clock import settable
 from tests.functional.compute.test_servers import add_flavor, add_image, boot
-from tests.functional.scheduling.laboratory import AFTER, CLAIMS, DAY, HOUR, Laboratory, Use
+from tests.functional.scheduling.booked_year import BookedYear, Bookers
+from tests.functional.scheduling.laboratory import AFTER, CLAIMS, DAY, HOUR, Use
 from tests.service import Service
 
 SEED = int(os.environ.get("YEAR_SEED", "61"))
 #: How many there are of both, and how many seconds apart claims come on average: 40 machines are in use for most of it.
 MACHINES = {"gold": 30, "silver": 10}
-CLAIMS_OF_YEAR = 3_000
+CLAIMS_OF_YEAR = 1_200
+BOOKINGS_OF_YEAR = 500
 HOLDS_OF_YEAR = 120
 SEASONS = 4
 SEASON = 365 * DAY / SEASONS
 #: How long machines are used on average.
-MEAN = 75 * HOUR
+MEAN = 180 * HOUR
 #: Once a day somebody needs so many golden machines at once.
 GROUP = 8
 TELL_BEFORE = (DAY, HOUR)
@@ -43,9 +46,10 @@ CHANGES = {"nothing": 65, "later": 15, "sooner": 7, "again for": 3, "no end": 2,
 class Users:
     """What users and operators of a laboratory do, by the dice."""
 
-    def __init__(self, laboratory: Laboratory, random: Random) -> None:
+    def __init__(self, laboratory: BookedYear, random: Random) -> None:
         self.laboratory, self.service, self._random = laboratory, laboratory.service, random
         self.flavor, self.image = add_flavor(self.service), add_image(self.service)
+        self._bookers = Bookers(laboratory, random, self._give_back)
 
     def plan(self) -> None:
         """Plan the arrivals of a season, and what operators do."""
@@ -54,6 +58,8 @@ class Users:
             self.laboratory.at(now + random.uniform(0, SEASON), self._ask)
         for day in range(int(SEASON / DAY)):
             self.laboratory.at(now + (day + random.random()) * DAY, self._ask_for_group)
+        for _ in range(BOOKINGS_OF_YEAR // SEASONS):
+            self.laboratory.at(now + random.uniform(0, SEASON), self._bookers.book)
         for _ in range(HOLDS_OF_YEAR // SEASONS):
             self.laboratory.at(
                 now + random.uniform(0, SEASON), random.choice([self._lock, self._withhold, self._announce])
@@ -159,11 +165,13 @@ class Users:
             "no end": {"until": None},
         }[what]
         is_over = ends_at <= now
-        answer = self.service.http.patch_json(f"{CLAIMS}/{use.uuid}", body, status=409 if is_over else 200)
-        if is_over:
-            assert "has ended" in answer.text, answer
+        answer = self.service.http.patch_json(f"{CLAIMS}/{use.uuid}", body, status=409 if is_over else [200, 409])
+        if answer.status_int == 409:
+            assert ("has ended" if is_over else "later than") in answer.text, answer
             return True
         self.laboratory.know_end(use, answer.json["until"])
+        if use.ends_at is None or use.ends_at > ends_at:
+            self.laboratory.delayed |= use.has
         if use.ends_at is None:
             self.laboratory.at(now + lasts, self._give_back, use)
         return True
@@ -231,7 +239,10 @@ class Users:
         """The hold; None if the machine has one of the same type."""
         answer = self.service.http.post_json(f"/scheduling/v1/nodes/{node}/holds", body, status="*")
         assert answer.status_int in (201, 409), answer
-        return answer.json if answer.status_int == 201 else None
+        if answer.status_int == 409:
+            return None
+        self.laboratory.delayed.add(node)
+        return answer.json
 
 
 @pytest.mark.parametrize("season", range(SEASONS))
@@ -243,7 +254,7 @@ def test_a_season_of_a_laboratory(database_url: str, season: int, caplog: pytest
         settable(service.database) as clock,
     ):
         service.add_conductor("c1")
-        laboratory = Laboratory(service, clock, TELL_BEFORE)
+        laboratory = BookedYear(service, clock, TELL_BEFORE)
         for name, count in MACHINES.items():
             for number in range(count):
                 laboratory.machines[service.add_node(f"{name}-{number}", resource_class=name)] = name
@@ -252,3 +263,4 @@ def test_a_season_of_a_laboratory(database_url: str, season: int, caplog: pytest
         assert len(laboratory.ended) > CLAIMS_OF_YEAR / SEASONS / 4, laboratory.ended
         laboratory.check_events()
         laboratory.check_empty()
+        assert laboratory.planned - laboratory.delays > SEASON / DAY / 10, (laboratory.planned, laboratory.delays)
