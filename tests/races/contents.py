@@ -28,7 +28,7 @@ _UNCOMPARED = ("conductor_hardware_types", "conductor_interfaces", "driver_calls
 #: Columns that say when, in what version and by which request.
 _APART = re.compile(
     r"id|at|.*_at|.*_since|generation|revision|token|request_id|deadline|not_before|duration_seconds|work_id|reservation_id|wait_until|secret|group_id"
-    r"|calendar|previous_secret|previous_until|leased_until|fence|stream|waiting_since_of|clock_difference"
+    r"|previous_secret|previous_until|leased_until|fence|stream|waiting_since_of|clock_difference"
 )
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?|\b\d+ seconds")

