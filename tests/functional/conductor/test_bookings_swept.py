@@ -109,7 +109,8 @@ def test_a_thousand_bookings_that_are_kept_cost_few_statements(bookings: Booking
             again = {"id": row["id"] + number, "uuid": f"{number:036}", "due_at": NOW + 9 * DAY}
             session.execute(insert(Booking.__table__).values({**row, **again}))  # type: ignore[arg-type]
             times = {"starts_at": NOW + (3 + number) * DAY, "ends_at": NOW + (3.5 + number) * DAY}
-            session.execute(insert(BOOKED).values({**kept, "id": None, "booking_id": again["id"], **times}))
+            of_copy = {"id": kept["id"] + number, "booking_id": again["id"], **times}
+            session.execute(insert(BOOKED).values({**kept, **of_copy}))
 
     service.database.write(copy)
     with service.statements() as statements:
