@@ -30,11 +30,12 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.db import requester, schema_state
 from baremetal_sched.db.clock import epoch, utcnow
-from baremetal_sched.db.models import WaitingRequest
+from baremetal_sched.db.models import Booking, WaitingRequest
 from baremetal_sched.db.models.waiting_requests import queue_name
 from baremetal_sched.db.results import require_changed, rows_changed
 from baremetal_sched.db.sql_functions import as_digits, concat
 from baremetal_sched.db.types import dump_json
+from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.scheduling import TooManyWaitingClaims, UuidTaken, WaitingNotServed
 from baremetal_sched.placement import consumers, events, gate
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
@@ -128,11 +129,14 @@ def enter(session: Session, new: NewWaitingRequest, *, most: int) -> WaitingRequ
     transaction, machines are looked for once more.
 
     Raises TooManyWaitingClaims if ``most`` of its project wait; UuidTaken if a consumer has its UUID; EndsTooSoon;
-    WaitingNotServed while a release that hands nothing over may serve the database.
+    WaitingNotServed while a release that hands nothing over may serve the database; InvalidValue if it is to wait under
+    a booking of another class.
     """
     served_since = schema_state.oldest(session.connection())
     if not schema_state.is_since(served_since, FIRST_REVISION):
         raise WaitingNotServed
+    if new.end is not None and new.end.booking is not None:
+        _require_class(session, new, new.end.booking)
     _require_few(session, new.project, most)
     entered = _insert(session, new, state=GATHERING if new.gathers else WAITING)
     if new.end is not None:
@@ -142,6 +146,15 @@ def enter(session: Session, new: NewWaitingRequest, *, most: int) -> WaitingRequ
     if reserves and not consumers.reserve(session.connection(), new.consumer()):
         raise UuidTaken(uuid=new.uuid)
     return entered
+
+
+def _require_class(session: Session, new: NewWaitingRequest, booking_id: int) -> None:
+    booking = session.get(Booking, booking_id)
+    if booking is not None and booking.resource_class != new.resource_class:
+        raise InvalidValue(
+            message=f"It would wait in vain: booking {booking.uuid} has machines of class {booking.resource_class}, and "
+            f"the request is for {new.resource_class}."
+        )
 
 
 def _require_few(session: Session, project: str, most: int) -> None:

@@ -200,6 +200,16 @@ def test_it_waits_in_the_queue_of_its_booking_only(service: Service, clock: Sett
     assert [each["uuid"] for each in service.http.get(query).json["claims"]] == [second["uuid"], more["uuid"]]
 
 
+def test_nothing_waits_under_a_booking_of_another_class(service: Service, clock: SettableClock) -> None:
+    service.add_node("n1")
+    service.add_node("i1", resource_class="iron")
+    iron = {**LIKE_ALLOCATION, "resource_class": "iron"}
+    refused = claim(service, book(service, "n1"), iron, status=400, wait=60)
+    assert "in vain" in message(refused)
+    assert "CUSTOM_GOLD" in message(refused)
+    assert listed(service) == []
+
+
 def test_a_newcomer_comes_after_those_who_wait_under_the_booking(service: Service, clock: SettableClock) -> None:
     node = service.add_node("n1")
     booking = book(service, "n1")
