@@ -152,8 +152,8 @@ def _require_class(session: Session, new: NewWaitingRequest, booking_id: int) ->
     booking = session.get(Booking, booking_id)
     if booking is not None and booking.resource_class != new.resource_class:
         raise InvalidValue(
-            message=f"It would wait in vain: booking {booking.uuid} has machines of class {booking.resource_class}, and "
-            f"the request is for {new.resource_class}."
+            message=f"It would wait in vain: booking {booking.uuid} has machines of class {booking.resource_class}, "
+            f"and the request is for {new.resource_class}."
         )
 
 
