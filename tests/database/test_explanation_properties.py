@@ -194,6 +194,7 @@ def test_allocations_of_a_fleet(database: Database, fleet: list[Machine], asked:
             "availability:instance": lambda one: False,
             "availability:power state": lambda one: one.power_state is None,
             "availability:planned hold": lambda one: one.closes_at == 0.0,
+            "availability:booked": lambda one: False,
             "availability:allocation in placement": lambda one: False,
             "availability:lock": lambda one: one.reservation is not None,
         }

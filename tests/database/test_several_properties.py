@@ -255,7 +255,7 @@ def world(service: Service) -> World:
 @pytest.mark.parametrize("looked_at", [2, 512])
 def test_several_machines(world: World, monkeypatch: pytest.MonkeyPatch, looked_at: int) -> None:
     """Whether the first few free machines are enough, or all are counted."""
-    monkeypatch.setattr(several, "_SOME", looked_at)
+    monkeypatch.setattr(several, "SOME", looked_at)
 
     @settings(max_examples=examples(300), suppress_health_check=[HealthCheck.too_slow], deadline=None)
     @given(st.lists(homes, min_size=MACHINES, max_size=MACHINES), st.lists(steps, min_size=1, max_size=8))

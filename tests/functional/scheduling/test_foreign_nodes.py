@@ -135,12 +135,14 @@ DOMAINS = "/v1/domains"
 EVENTS = "/v1/events"
 #: Tenants make none, and hear of their own only: ``test_webhooks.py``.
 WEBHOOKS = "/v1/webhooks"
+#: Tenants make them of machines that they may use: ``test_booking_api.py``.
+BOOKINGS = "/v1/bookings"
 ROUTES = [
     *(
         ("/scheduling", route)
         for route in API
         if not (route.public or route.path.startswith((CLAIMS, HOLD, EVENTS, WEBHOOKS)))
-        and (route.method == "GET" or not route.path.startswith(DOMAINS))
+        and (route.method == "GET" or not route.path.startswith((DOMAINS, BOOKINGS)))
     ),
     *(("/ui", route) for route in PAGES if not route.public and route.method == "GET" and route.path != WAITING),
 ]

@@ -320,7 +320,7 @@ def test_a_dry_run_answers_the_same(served: Service) -> None:
 
 
 def test_more_than_the_first_few_are_counted(served: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(several, "_SOME", 1)
+    monkeypatch.setattr(several, "SOME", 1)
     fill(served, a=2, b=2, c=1)
     assert racks_of(names_of(served, claim(served, 3, **SPREAD))) == ["a", "b", "c"]
     assert len(names_of(served, claim(served, 2))) == 2
