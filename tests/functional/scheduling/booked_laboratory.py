@@ -167,6 +167,8 @@ class BookedLaboratory(Laboratory):
         node = self._find([*self.machines], number)
         if node is None:
             return False
+        if self.service.baremetal("GET", f"/nodes/{node}").json["maintenance"]:
+            return False  # it would be deleted with what is claimed of it
         answer = self.service.baremetal("DELETE", f"/nodes/{node}", status="*")
         if answer.status_int == 204:
             del self.machines[node]

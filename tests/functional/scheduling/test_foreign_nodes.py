@@ -118,10 +118,15 @@ NAMES = {
     "<path:name>": ["zulu-rack", "own-rack"],
     "<name>": [],
     "<domain>": [FOREIGN_DOMAIN, OWN_DOMAIN],
+    "<booking>": [FOREIGN],
+    "<uuid>": [FOREIGN],
 }
 #: They say nothing of nodes.
 #: Pages of what nodes alone do not change.
-WITHOUT_NODES = ("/claims", "/events", "/webhooks", "/servers", "/allocations", "/flavors", "/images")
+WITHOUT_NODES = (
+    *("/claims", "/events", "/webhooks", "/servers", "/allocations", "/flavors", "/images"),
+    *("/bookings", "/bookings/<uuid>", "/v1/bookings", "/v1/bookings/<booking>"),
+)
 
 PUBLIC = [route for route in (*API, *PAGES) if route.public]
 #: Holds of one node are not for tenants who do not see it: ``test_holds.py`` has them.
