@@ -1,3 +1,4 @@
+# tier: slow
 """Bookings meet bookings, their changes, claims under them and beside them, holds, deletions and sweeps."""
 
 import pytest
