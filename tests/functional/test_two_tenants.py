@@ -70,6 +70,12 @@ def plant(service: Service, tenant: Tenant) -> None:
     service.compute("POST", f"{path}/os-extra_specs", {"extra_specs": specs}, headers=ADMIN)
     service.compute("POST", f"{path}/action", {"addTenantAccess": {"tenant": project}}, headers=ADMIN)
     node = service.add_node(tenant.word("node"), owner=project, extra={"note": tenant.word("extra")})
+    service.add_node(f"{tenant.name}-spare", owner=project, resource_class=f"{tenant.name}-spare")
+    booking = {
+        "resource_class": f"{tenant.name}-spare", "name": tenant.word("booking"), "project_id": project,
+        "user_id": f"{tenant.name}-user", "for": 3600,
+    }  # fmt: skip
+    booked = service.http.post_json("/scheduling/v1/bookings", booking, headers=SYSTEM, status=201).json["uuid"]
     # What it makes itself.
     pair = {"name": tenant.word("key"), "public_key": f"{KEY} {tenant.word('comment')}", "type": "ssh"}
     created = send(service, tenant, "POST", "/compute/v2.1/os-keypairs", {"keypair": pair})
@@ -116,6 +122,7 @@ def plant(service: Service, tenant: Tenant) -> None:
         "webhook": hook["uuid"],
         "domain": rack,
         "claim": claim.json["uuid"],
+        "booking": booked,
         "group_id": group_id,
         "hold": held.json["uuid"],
         "server_id": uuid, "ident": ident, "image_id": ident, "flavor_id": flavor["id"],
@@ -127,6 +134,7 @@ def plant(service: Service, tenant: Tenant) -> None:
         rack,
         group_id,
         tenant.ids["claim"],
+        booked,
         tenant.ids["hold"],
         uuid,
         ident,
@@ -188,7 +196,14 @@ BODIES: dict[tuple[str, str], list[Any]] = {
         {"query": "resources=CUSTOM_NONE:1", "consumer": {"uuid": "{claim}"}},
         {"query": "resources=CUSTOM_NONE:1", "consumer": {"project_id": "{project_id}"}},
         {"flavor": "{flavor_id}"},
+        {"query": "resources=CUSTOM_NONE:1", "booking": "{booking}", "wait": 60},
     ],
+    ("POST", "/v1/bookings"): [
+        {"query": "resources=CUSTOM_NONE:1", "for": 3600, "uuid": "{booking}"},
+        {"query": "resources=CUSTOM_NONE:1", "for": 3600, "project_id": "{project_id}"},
+        {"flavor": "{flavor_id}", "for": 3600},
+    ],
+    ("PATCH", "/v1/bookings/<booking>"): [{"name": "mine"}, {"count": 2}],
     ("POST", "/v1/nodes/<node>/holds"): [{"type": "window"}],
     ("POST", "/v1/holds"): [{"type": "window", "filter": {"nodes": ["{node}"]}}],
     ("POST", "/v1/webhooks"): [{"url": "https://mine.example.com/", "nodes": ["{node}"]}],
@@ -211,6 +226,7 @@ QUERIES = {
     "/v2.1/os-server-groups": ("all_projects=1", "limit=0"),
     "/v1/claims": ("project_id={project_id}", "marker={claim}"),
     "/v1/claims/<claim>": ("wait=1",),
+    "/v1/bookings": ("project_id={project_id}", "marker={booking}", "state=running"),
     "/v1/events": ("after=now", "node={node}"),
     "/v1/holds": ("owner={project_id}", "marker={hold}", "lessee={project_id}"),
     "/v2/images": (
@@ -253,7 +269,7 @@ def seen_by(service: Service, tenant: Tenant) -> list[str]:
         f"/compute/v2.1/servers/{ids['server_id']}/os-instance-actions", f"/image/v2/images/{ids['ident']}",
         f"/image/v2/images/{ids['shared']}", f"/image/v2/images/{ids['shared']}/members", "/image/v2/images",
         f"/scheduling/v1/claims/{ids['claim']}", "/scheduling/v1/claims", "/scheduling/v1/holds",
-        "/scheduling/v1/domains",
+        "/scheduling/v1/domains", f"/scheduling/v1/bookings/{ids['booking']}", "/scheduling/v1/bookings",
     )  # fmt: skip
     answers = [send(service, tenant, "GET", path) for path in paths]
     assert {answer.status_int for answer in answers} == {200}
@@ -298,11 +314,12 @@ def test_servers_and_their_allocations_belong_to_who_asked(tenants: tuple[Servic
     assert {server["tenant_id"] for server in everything} == {"anna-project", "bert-project"}
 
 
-#: Where it cannot be hidden that something is there: ids of images and claims are free for clients to choose, and
-#: unique.
+#: Where it cannot be hidden that something is there: ids of images, claims and bookings are free for clients to choose,
+#: and unique.
 TAKEN_IDS = {
     *(("POST", "/v2/images", f'{{"id":"{{{kind}}}"}}') for kind in ("ident", "shared")),
     ("POST", "/v1/claims", '{"query":"resources=CUSTOM_NONE:1","consumer":{"uuid":"{claim}"}}'),
+    ("POST", "/v1/bookings", '{"query":"resources=CUSTOM_NONE:1","for":3600,"uuid":"{booking}"}'),
 }
 
 
